@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from tilewright.base.config import override
 from tilewright.compile import CompileOptions, KernelCache, history
 from tilewright.compile.inspect import stage_times
-from tilewright.frontend.sources import KernelSource
+from tilewright.frontend.capture.sources import KernelSource
 from tilewright.ir.signature import Signature
 
 from .case import OURS, Array, Case, KernelCall, NotAvailable, Trial, Workload, deviation

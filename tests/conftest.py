@@ -25,7 +25,7 @@ from support import core_in_place
 core_in_place.refresh()  # before the package is imported
 
 from support.numbers import fresh_rng  # noqa: E402
-from tilewright.base import fingerprint  # noqa: E402
+from tilewright.base import files  # noqa: E402
 from tilewright.base.errors import Code, CompileError  # noqa: E402
 
 # Before anything reads the settings: a pass that breaks the IR is named at once.
@@ -184,9 +184,9 @@ def _hears_interrupts() -> Iterator[None]:
 @pytest.fixture
 def sources_count_as_old(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code is kept though a source was changed just now, or is while tests run."""
-    codec = importlib.import_module("tilewright.backend.llvm.artifact_codec")
-    known = (fingerprint.source_hash, codec._fixed)
-    monkeypatch.setattr(fingerprint, "IMPORTED", math.inf)
+    codec = importlib.import_module("tilewright.backend.cpu.artifact_codec")
+    known = (files.source_hash, codec._fixed)
+    monkeypatch.setattr(files, "IMPORTED", math.inf)
     for each in known:
         each.cache_clear()
     yield

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tilewright.backend.reference.interpreter import RULES as REFERENCE
-from tilewright.backend.reference.machine import Frame, Launch
-from tilewright.backend.reference.storage import Memory
+from tilewright.backend.reference.machine import Frame, ReferenceLaunch
+from tilewright.backend.reference.storage import LaunchMemory
 from tilewright.backend.reference.watch import Watch
 from tilewright.base.dtypes import AnyDType
 from tilewright.base.errors import Code, CompileError
-from tilewright.frontend.emit import Emitter
-from tilewright.frontend.rules import RULES
+from tilewright.frontend.rules.table import RULES
+from tilewright.frontend.semantics.builder import SemanticBuilder
 from tilewright.ir.builder import make_op
 from tilewright.ir.core import Block, Func, Op, Value
 from tilewright.ir.printer import print_func
@@ -27,7 +27,7 @@ class Kit:
     """An emitter whose inputs are tiles: `kit("operator.add", x, 1.0)` calls a rule."""
 
     def __init__(self) -> None:
-        self.em = Emitter(Signature(()), unsafe=False)
+        self.em = SemanticBuilder(Signature(()), unsafe=False)
         self.inputs: list[Value] = []
 
     def tile(self, dtype: AnyDType, *shape: int) -> Value:
@@ -67,7 +67,7 @@ class Kit:
     def compute(self, result: Value, *inputs: Any) -> np.ndarray[Any, Any]:
         """What the reference computes for a result, given the inputs' elements."""
         func = self.func
-        launch = Launch(func, (1, 1, 1), Memory([], Watch()), REFERENCE, {})
+        launch = ReferenceLaunch(func, (1, 1, 1), LaunchMemory([], Watch()), REFERENCE, {})
         data = {v: np.asarray(a, v.tile.dtype.np) for v, a in zip(self.inputs, inputs, strict=True)}
         frame = Frame(launch, 0, (0, 0, 0), dict(data))
         with np.errstate(all="ignore"):

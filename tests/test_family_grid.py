@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from source_tree import ROOT, SOURCES
-from tilewright.backend.llvm.emit import TABLE as LLVM
+from tilewright.backend.cpu.emit import TABLE as LLVM
 from tilewright.backend.reference.interpreter import RULES as REFERENCE
 from tilewright.backend.tileir.lower import RULES as TILEIR
 from tilewright.ir.ops import FAMILIES

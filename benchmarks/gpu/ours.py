@@ -186,7 +186,7 @@ class Launch:
 
 
 def _values(
-    slots: Sequence[abi.Slot], args: Sequence[Any], grid: Sequence[int], record: int
+    slots: Sequence[abi.ParameterSlot], args: Sequence[Any], grid: Sequence[int], record: int
 ) -> Iterator[Any]:
     """The parameters of a kernel, as ctypes."""
     wide = {4: ctypes.c_int32, 8: ctypes.c_int64}

@@ -56,7 +56,7 @@ from .base.errors import (
     UnwrittenWarning,
 )
 from .base.host import Host as _Host
-from .base.tile_order import OWNED
+from .base.shapes import OWNED
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope
@@ -116,8 +116,8 @@ from .tensors.sharing import share as _share
 if _typing.TYPE_CHECKING:
     from . import jit_cache, simt
     from .compile.options import CompileOptions
-    from .frontend.preconditions import dim
-    from .frontend.sources import execute as _execute
+    from .frontend.capture.parameters import dim
+    from .frontend.capture.sources import execute as _execute
     from .kernels import (
         arange,
         convert,

@@ -16,8 +16,7 @@ from .kernels.cooperative import (
     warp_scan,
     warp_sum,
 )
-from .lang.assembly import inline_ptx
-from .lang.math import (
+from .lang.elementwise import (
     atan2,
     ceil,
     cos,
@@ -30,8 +29,8 @@ from .lang.math import (
     log,
     log1p,
     log2,
-    pow,  # noqa: A004 - the word for it, as `simt.pow`
-    round,  # noqa: A004 - the word for it, as `simt.round`
+    pow,
+    round,
     rsqrt,
     sin,
     sinh,
@@ -39,23 +38,33 @@ from .lang.math import (
     tan,
     tanh,
 )
-from .lang.shared import Shared, dynamic_shared, shared, sync_threads
-from .lang.slices import DisjointSlice, Elements, Run, Runs, Slice, Tiles, TileView
-from .lang.threads import Index, block_dim, block_idx, grid_dim, index_1d, index_2d, thread_idx
-from .lang.warps import (
+from .lang.simt import (
+    Index,
+    Shared,
     ballot,
+    block_dim,
+    block_idx,
+    dynamic_shared,
+    grid_dim,
+    index_1d,
+    index_2d,
+    inline_ptx,
     lane_id,
     match_any,
+    shared,
     shuffle,
     shuffle_down,
     shuffle_up,
     shuffle_xor,
+    sync_threads,
     sync_warp,
+    thread_idx,
     vote_all,
     vote_any,
     warp_id,
     whole_warps,
 )
+from .lang.slices import DisjointSlice, Elements, Run, Runs, Slice, Tiles, TileView
 from .launch._generated_simt import kernel
 from .launch.simt import SimtEntry, SimtLaunch
 

@@ -21,7 +21,7 @@ from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
 from tilewright.devices.cuda.results import INVALID_PTX
 from tilewright.devices.registry import get_device
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.sources import execute
 from tilewright.interop import cuda
 
 KERNELS = """

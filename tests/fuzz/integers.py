@@ -19,7 +19,7 @@ import tilewright.lang as tl
 from fuzz.wild.program import DTYPES, Array
 from tilewright import simt
 from tilewright.base.dtypes import AnyDType, int_range
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.sources import execute
 
 KINDS = tuple(DTYPES[name] for name in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"))
 COUNT = 32

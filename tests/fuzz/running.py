@@ -16,9 +16,9 @@ from support import tiers
 from tilewright.backend.reference import interpreter as reference
 from tilewright.base import dtypes
 from tilewright.base.errors import PaddingWarning
-from tilewright.frontend.build import build
-from tilewright.frontend.capture import capture
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.annotations import capture
+from tilewright.frontend.capture.sources import execute
+from tilewright.frontend.interp.build import build
 from tilewright.ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 from tilewright.ir.verify import verify
 

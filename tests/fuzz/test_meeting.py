@@ -12,7 +12,7 @@ import tilewright as tw
 from support import tiers
 from support.numbers import fresh_seed
 from tilewright import i32, simt
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.sources import execute
 
 PROGRAMS = tiers.count(quick=8, full=48)
 HEAD = """

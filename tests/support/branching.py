@@ -26,9 +26,8 @@ from support.straight import (
     scalars,
 )
 from tilewright.analysis.bounds.linear import Linear
-from tilewright.analysis.bounds.paths import Path
 from tilewright.analysis.bounds.proofs import Prover
-from tilewright.analysis.bounds.symbolic import Checked, walk_checks
+from tilewright.analysis.bounds.symbolic import Checked, Path, walk_checks
 from tilewright.analysis.bounds.symbolic_range import SymbolicRange
 from tilewright.base.dtypes import bool_, i32
 from tilewright.ir.attrs import Predicate

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.encoding.versions import NEWEST, Version
+from tilewright.backend.tileir.bytecode.enums import NEWEST, Version
 from tilewright.backend.tileir.lowered import Lowered
 from tilewright.backend.tileir.target import CodegenHints, TileTarget
 from tilewright.compile.pipeline import CUDA_PASSES, PASSES
-from tilewright.frontend.build import build
+from tilewright.frontend.interp.build import build
 from tilewright.ir.core import Func
 from tilewright.ir.verify import verify
 from tilewright.launch.inspection import Inspection

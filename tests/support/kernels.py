@@ -8,8 +8,8 @@ from typing import Any
 
 from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import AnyDType, f32
-from tilewright.frontend.build import build
-from tilewright.frontend.capture import capture
+from tilewright.frontend.capture.annotations import capture
+from tilewright.frontend.interp.build import build
 from tilewright.ir.core import Func
 from tilewright.ir.printer import print_func
 from tilewright.ir.signature import (

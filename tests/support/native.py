@@ -11,7 +11,7 @@ import numpy as np
 from support.execute import execute
 from support.ir import Extents, Kernel, checked, poisoned
 from support.numbers import assert_same
-from tilewright.backend.llvm.stages import compile_func
+from tilewright.backend.cpu.stages import compile_func
 from tilewright.backend.llvm.target import CpuTarget
 from tilewright.base.dtypes import AnyDType
 from tilewright.devices.cpu.native import load

@@ -22,16 +22,16 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from support.fake_cuda import FakeCuda
-from tilewright.backend.tileir import artifact_codec
+from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.abi import Slot, slots
-from tilewright.backend.tileir.encoding.reader import read
-from tilewright.backend.tileir.encoding.versions import NEWEST
+from tilewright.backend.tileir.abi import ParameterSlot, slots
+from tilewright.backend.tileir.bytecode.enums import NEWEST
+from tilewright.backend.tileir.bytecode.program import Kernel
+from tilewright.backend.tileir.bytecode.reader import read
 from tilewright.backend.tileir.interpreter.launch import run
 from tilewright.backend.tileir.interpreter.machine import TileIRError
-from tilewright.backend.tileir.interpreter.memory import Allocation, Memory
+from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.lowered import Lowered
-from tilewright.backend.tileir.program.core import Kernel
 from tilewright.backend.tileir.toolchain import Toolchain
 from tilewright.base.elf import MAGIC
 from tilewright.devices import registry
@@ -39,10 +39,9 @@ from tilewright.devices.blocks import array_of
 from tilewright.devices.cuda.device import CudaDevice
 from tilewright.devices.cuda.results import NOT_FOUND
 from tilewright.devices.protocol import Block
-from tilewright.ir.artifact import Artifact
+from tilewright.ir.artifact import Artifact, sites_of
 from tilewright.ir.core import Func
 from tilewright.ir.signature import OutputSpec, TensorSpec
-from tilewright.ir.sites import sites_of
 
 WAITING = ("query", "await_event", "await_any", "idle", "drain")
 """Calls in which other threads must get on."""
@@ -158,7 +157,7 @@ class SimulatedCuda(FakeCuda):
         return lambda: self._interpret(made, values, grid, seen)
 
     def _interpret(self, made: Made, values: list[int], grid: Any, seen: dict[int, Any]) -> None:
-        memory = Memory([*self._allocations(seen), *self._pinned_allocations()])
+        memory = DeviceMemory([*self._allocations(seen), *self._pinned_allocations()])
         try:
             run(made.kernel, values, tuple(grid), memory, spans=dict(_spans(made.func, values)))
         except TileIRError as error:
@@ -213,7 +212,7 @@ def _bytes(address: int, nbytes: int) -> Any:
     return np.frombuffer((ctypes.c_ubyte * nbytes).from_address(address), np.uint8)
 
 
-def _given(func: Func, values: list[int]) -> dict[Slot, int]:
+def _given(func: Func, values: list[int]) -> dict[ParameterSlot, int]:
     """The parameters of a launch by what they are."""
     wanted = slots(func.signature, reports=bool(sites_of(func)))
     return dict(zip(wanted, values, strict=True))
@@ -238,7 +237,7 @@ def arguments_of(func: Func, values: list[int]) -> list[Any]:
     return list(_arguments(func, _given(func, values)))
 
 
-def _arguments(func: Func, given: dict[Slot, int]) -> Iterator[Any]:
+def _arguments(func: Func, given: dict[ParameterSlot, int]) -> Iterator[Any]:
     known = {(slot.what, slot.param, slot.axis): n for slot, n in given.items()}
     for number, spec in enumerate(func.signature.params):
         address = known.get(("address", number, 0))
@@ -274,14 +273,14 @@ def _small(word: int, narrow: bool) -> int:
 
 def note_what_is_made(patch: Patch = setattr) -> None:
     """Let cubins be known by what they were made of."""
-    make = artifact_codec.artifact
+    make = lowered.artifact
 
     def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
         assembled = tileir._with_care(made) if careful else made
         MADE[sha256(cubin).digest()] = Made(made.func, assembled.bytecode())
         return make(made, cubin, careful=careful)
 
-    patch(artifact_codec, "artifact", artifact)
+    patch(lowered, "artifact", artifact)
     patch(tileir, "artifact", artifact)
 
 
@@ -289,7 +288,7 @@ def do_without_assembler(patch: Patch = setattr) -> None:
     """Let bytecode, behind the first bytes of a cubin, stand for one, also without an assembler."""
     patch(tileir, "find_toolchain", lambda: Toolchain("", "simulated", NEWEST, 0, is_here=False))
     patch(tileir, "_artifact", lambda made, tool: tileir.artifact(made, MAGIC + made.bytecode()))
-    patch(artifact_codec, "_spilling", lambda cubin: ())
+    patch(lowered, "_spilling", lambda cubin: ())
 
 
 def install(arch: str, *, assemble: bool = False, patch: Patch = setattr) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.ir import Kernel, checked, poisoned
 from support.launch_space import GRID, SPACE, TILE, X0, X1, M, N, Z, form_value
 from tilewright.analysis.bounds.linear import Linear
-from tilewright.analysis.bounds.symbolic_range import Span, SymbolicRange
+from tilewright.analysis.bounds.symbolic_range import SymbolicRange, SymbolicSpan
 from tilewright.base.dtypes import AnyDType, f32, i8, i16, i32, u8
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.core import Func, Value
@@ -167,7 +167,7 @@ def assert_bounds(known: SymbolicRange, computed: Array, runs: Array) -> None:
         assert np.all((computed <= of_launches(high)) | ~runs), f"{high} is no upper bound"
 
 
-def assert_span(span: Span, computed: Array, runs: Array, *, occurs: bool = True) -> None:
+def assert_span(span: SymbolicSpan, computed: Array, runs: Array, *, occurs: bool = True) -> None:
     """A range holds wherever what it needs does; ends that are exact occur in every launch."""
     for need in span.needs:
         runs = runs & (of_launches(need) >= 0)

@@ -13,7 +13,7 @@ from support.ir import Kernel
 from support.recipes import Recipes, number
 from support.replay import Launch
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir.attrs import Place
+from tilewright.ir.attrs import ThreadCoordinate
 from tilewright.ir.core import Func, Value
 from tilewright.ir.launch_expr import Expr, LaunchCheck, LaunchFacts
 from tilewright.ir.signature import TensorSpec
@@ -52,7 +52,11 @@ class ThreadRecipes(Recipes):
         """A thread's number along x, as CUDA programs write it."""
         block, size, thread = (
             self.k.emit("place", what=what, axis=0)
-            for what in (Place.BLOCK, Place.BLOCK_SIZE, Place.THREAD)
+            for what in (
+                ThreadCoordinate.BLOCK,
+                ThreadCoordinate.BLOCK_SIZE,
+                ThreadCoordinate.THREAD,
+            )
         )
         return self.k.emit("addi", self.k.emit("muli", block, size), thread)
 
@@ -103,7 +107,12 @@ class _Plain:
 
 
 _PLAIN = _Plain()
-PLACES = (Place.THREAD, Place.BLOCK, Place.BLOCK_SIZE, Place.GRID_SIZE)
+PLACES = (
+    ThreadCoordinate.THREAD,
+    ThreadCoordinate.BLOCK,
+    ThreadCoordinate.BLOCK_SIZE,
+    ThreadCoordinate.GRID_SIZE,
+)
 EXTREME = (0, 1, 2, 3, -1, 7, 65536, 2**31 - 1, -(2**31), 2**30)
 
 

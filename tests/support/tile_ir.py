@@ -7,16 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.backend.tileir.encoding.opcodes import OPCODES
-from tilewright.backend.tileir.encoding.reader import read
-from tilewright.backend.tileir.encoding.versions import NEWEST
-from tilewright.backend.tileir.encoding.writer import write
+from tilewright.backend.tileir.bytecode.enums import NEWEST
+from tilewright.backend.tileir.bytecode.opcodes import OPCODES
+from tilewright.backend.tileir.bytecode.program import (
+    Instr,
+    InstructionRegion,
+    Kernel,
+    Program,
+    Val,
+)
+from tilewright.backend.tileir.bytecode.reader import read
+from tilewright.backend.tileir.bytecode.types import Kind, ScalarType, TileValueType
+from tilewright.backend.tileir.bytecode.writer import write
 from tilewright.backend.tileir.interpreter.launch import RULES, run
-from tilewright.backend.tileir.interpreter.machine import Frame, Launch
-from tilewright.backend.tileir.interpreter.memory import Allocation, Memory
+from tilewright.backend.tileir.interpreter.machine import BlockFrame, TileLaunch
+from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.interpreter.values import ELEMENTS
-from tilewright.backend.tileir.program.core import Instr, Kernel, Program, Region, Val
-from tilewright.backend.tileir.program.types import Kind, Scalar, Tile
 
 
 def instr(
@@ -44,28 +50,28 @@ def evaluate(name: str, kinds: Kind | Sequence[Kind], *given: Any, **attrs: Any)
     values = [tile(*pair) for pair in given]
     made = instr(name, [kinds] if one else kinds, [v for v, _ in values], **attrs)
     made.sizes = (1,) * len(values)
-    frame = Frame(Launch(Memory([]), (1, 1, 1), RULES), (0, 0, 0), dict(values))
+    frame = BlockFrame(TileLaunch(DeviceMemory([]), (1, 1, 1), RULES), (0, 0, 0), dict(values))
     with np.errstate(all="ignore"):
-        frame.run(Region((), [made, instr("return", [])]))
+        frame.run(InstructionRegion((), [made, instr("return", [])]))
     results = [frame.values[v] for v in made.results]
     return results[0] if one else results
 
 
-def tile(scalar: Scalar, numbers: Any) -> tuple[Val, Any]:
+def tile(scalar: ScalarType, numbers: Any) -> tuple[Val, Any]:
     """A value, and the tile that it is."""
     if scalar.is_int and scalar.width > 1:  # wrap around what is written as unsigned
         wide = np.asarray(np.array(numbers, object) & ((1 << scalar.width) - 1))
         array = wide.astype(f"u{scalar.width // 8}").view(ELEMENTS[scalar])
     else:
         array = np.asarray(numbers).astype(ELEMENTS[scalar])
-    return Val(Tile(scalar, array.shape)), array
+    return Val(TileValueType(scalar, array.shape)), array
 
 
 class Built:
     """A kernel in the making; as it is run it is written as bytecode, and read back."""
 
     def __init__(self, *kinds: Kind) -> None:
-        self.body = Region(tuple(map(Val, kinds)))
+        self.body = InstructionRegion(tuple(map(Val, kinds)))
         self.args = self.body.args
         self.code = self.body.code
 
@@ -80,19 +86,19 @@ class Built:
         (result,) = self.op(name, [kind], *groups, **attrs)
         return result
 
-    def inside(self, region: Region) -> Region:
+    def inside(self, region: InstructionRegion) -> InstructionRegion:
         """Append to a region from now on; gives the one before."""
-        outer = Region((), self.code)
+        outer = InstructionRegion((), self.code)
         self.code = region.code
         return outer
 
-    def number(self, value: Any, scalar: Scalar, shape: tuple[int, ...] = ()) -> Val:
+    def number(self, value: Any, scalar: ScalarType, shape: tuple[int, ...] = ()) -> Val:
         """A constant."""
         if scalar.width == 1:
             data = b"\xff" if value else b"\0"
         else:
             data = tile(scalar, value)[1].tobytes()
-        return self.one("constant", Tile(scalar, shape), value=data)
+        return self.one("constant", TileValueType(scalar, shape), value=data)
 
     def run(self, *given: Any, grid: tuple[int, int, int] = (1, 1, 1), **options: Any) -> None:
         """Run it on arrays, which are whole allocations, and numbers."""
@@ -100,7 +106,7 @@ class Built:
         program, _ = read(write(Program((Kernel("kernel", self.body),)), NEWEST))
         arrays = [x for x in given if isinstance(x, np.ndarray)]
         written = options.pop("written", {})
-        memory = Memory([
+        memory = DeviceMemory([
             Allocation(x.ctypes.data, x.reshape(-1).view(np.uint8), written.get(i))
             for i, x in enumerate(arrays)
         ])  # fmt: skip

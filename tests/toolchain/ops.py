@@ -28,9 +28,9 @@ from tilewright.base.dtypes import (
     u8,
 )  # fmt: skip
 from tilewright.ir.attrs import AtomicMode, Ordering, Overflow, Predicate, Rounding, Scope
-from tilewright.ir.ops.arithmetic import OPS as ARITHMETIC
-from tilewright.ir.ops.bitwise import OPS as BITWISE
-from tilewright.ir.ops.math import OPS as MATH
+from tilewright.ir.ops.elementwise import ARITHMETIC_OPS as ARITHMETIC
+from tilewright.ir.ops.elementwise import BITWISE_OPS as BITWISE
+from tilewright.ir.ops.elementwise import MATH_OPS as MATH
 from tilewright.ir.ops.matmul import FLOAT_ACCUMULATORS, SCALE_BLOCKS
 from tilewright.ir.types import PtrType, TileType
 

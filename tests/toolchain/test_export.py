@@ -14,7 +14,7 @@ import tilewright.lang as tl
 from tilewright import simt
 from tilewright.backend.tileir.abi import slots
 from tilewright.base.cubin import sections
-from tilewright.base.cuda_abi import LaunchWord
+from tilewright.base.cuda_abi import CudaLaunchWord
 
 
 @tw.entry
@@ -242,7 +242,7 @@ def test_scalars_fixed_extents_and_records(run_c):
     a.n = 9; printf("%d ", many_check(&a) != 0);
     printf("%d %d", MANY_RECORD_WORDS, MANY_ERROR_SITE);
     """
-    assert run_c(["many"], body) == ["0", "1", "8", str(int(LaunchWord.ERROR_SITE))]
+    assert run_c(["many"], body) == ["0", "1", "8", str(int(CudaLaunchWord.ERROR_SITE))]
 
 
 def test_checks_that_hold_only_somewhere(run_c):

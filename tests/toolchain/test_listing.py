@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.backend.tileir import listing
+from tilewright.backend.tileir import toolchain
 from tilewright.backend.tileir.toolchain import find_program
 from tilewright.base.config import override
 from tilewright.base.cubin import sections
@@ -81,12 +81,12 @@ def test_inspect_shows_the_ptx(tool):
 
 
 def test_a_cubin_without_lines_has_none(tool):
-    assert listing.ptx(cubin(line_info=False)) == ""
+    assert toolchain.ptx(cubin(line_info=False)) == ""
 
 
 def test_machine_code_under_lines_of_python(tool):
-    if find_program(listing.DISASSEMBLER, listing.WHEEL) is None:
-        pytest.skip(f"pip install {listing.WHEEL}")
+    if find_program(toolchain.DISASSEMBLER, toolchain.NVDISASM_WHEEL) is None:
+        pytest.skip(f"pip install {toolchain.NVDISASM_WHEEL}")
     z = tw.meta((1000, 512))
     text = fresh().inspect(z.partition_mut((2, 512)), z, device="sm_90")["sass"]
     assert "MUFU.EX2" in text and "EXIT" in text
@@ -95,13 +95,13 @@ def test_machine_code_under_lines_of_python(tool):
 
 
 def test_without_a_disassembler_there_is_no_machine_code(tool, monkeypatch, tmp_path):
-    monkeypatch.setattr(listing, "find_program", lambda name, wheel: None)
-    assert list(listing.listings(cubin(line_info=True))) == ["ptx"]
+    monkeypatch.setattr(toolchain, "find_program", lambda name, wheel: None)
+    assert list(toolchain.listings(cubin(line_info=True))) == ["ptx"]
 
 
 def test_a_disassembler_that_fails_says_so(tool, monkeypatch, tmp_path):
     broken = tmp_path / "nvdisasm"
     broken.write_text("#!/bin/sh\necho oops >&2; exit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(listing, "find_program", lambda name, wheel: broken)
-    assert "exit status 1: oops" in listing.sass(cubin(line_info=True))
+    monkeypatch.setattr(toolchain, "find_program", lambda name, wheel: broken)
+    assert "exit status 1: oops" in toolchain.sass(cubin(line_info=True))

@@ -13,12 +13,11 @@ from support.cuda import cuda_ir, lowered
 from support.mutants import mutants
 from support.numbers import fresh_random
 from tilewright.backend.tileir.assembler import Job, assemble
-from tilewright.backend.tileir.cubin import resources
+from tilewright.backend.tileir.lowered import resources
 from tilewright.base.config import override
-from tilewright.base.cubin import HOST, architecture, read_cubin, sections
+from tilewright.base.cubin import HOST, LAUNCHING, architecture, kernel_of, read_cubin, sections
 from tilewright.base.elf import InvalidElfError, read_elf
 from tilewright.base.errors import Code, CompileError
-from tilewright.base.host_part import LAUNCHING, kernel_of
 
 SECONDS = 20
 """More than any of these kernels needs; a mutant may ask for an endless compilation."""

@@ -11,8 +11,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.assembler import Job, assemble
-from tilewright.backend.tileir.cubin import resources
-from tilewright.backend.tileir.program.text import program_text
+from tilewright.backend.tileir.bytecode.program import program_text
+from tilewright.backend.tileir.lowered import resources
 
 
 @tw.entry

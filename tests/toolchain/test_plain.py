@@ -8,7 +8,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.assembler import Job, assemble
-from tilewright.backend.tileir.encoding.versions import VERSIONS
+from tilewright.backend.tileir.bytecode.enums import VERSIONS
 
 
 @tw.entry

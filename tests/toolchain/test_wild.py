@@ -14,14 +14,13 @@ from fuzz.wild.campaign import conduct
 from fuzz.wild.running import AGREES
 from support.numbers import fresh_seed
 from tilewright import bool_, i32
-from tilewright.backend.tileir import artifact_codec
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.artifact_codec import CAREFUL
 from tilewright.backend.tileir.assembler import Defeat
-from tilewright.backend.tileir.processes import Ended
+from tilewright.backend.tileir.lowered import CAREFUL
+from tilewright.backend.tileir.toolchain import Ended
 from tilewright.base.config import override
 from tilewright.base.errors import CompileError
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.sources import execute
 
 
 def test_all_become_cubins(tool, pytestconfig):
@@ -186,9 +185,7 @@ def test_what_defeats_the_assembler_is_lowered_with_care(tool, defeats, monkeypa
     assert made.code[:4] == b"\x7fELF"
     assert CAREFUL in made.decisions
     (first,) = lowered
-    assert (
-        artifact_codec.restore(first, artifact_codec.save(first, made)).decisions == made.decisions
-    )
+    assert lowered.restore(first, lowered.save(first, made)).decisions == made.decisions
 
 
 def test_what_was_lowered_with_care_is_exported_as_it_was_assembled(tool, defeats, tmp_path):

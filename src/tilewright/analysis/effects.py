@@ -16,14 +16,14 @@ SHARED = "shared "
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryEffects:
     """Names of the parameters read and written; POINTERS among them means: perhaps any."""
 
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
 
-    def __or__(self, other: Memory) -> Memory:
-        return Memory(self.reads | other.reads, self.writes | other.writes)
+    def __or__(self, other: MemoryEffects) -> MemoryEffects:
+        return MemoryEffects(self.reads | other.reads, self.writes | other.writes)
 
     @property
     def all(self) -> frozenset[str]:
@@ -37,7 +37,7 @@ class Memory:
         )
 
 
-NOTHING = Memory()
+NOTHING = MemoryEffects()
 
 
 def place_of(op: Op) -> str:
@@ -52,19 +52,19 @@ def place_of(op: Op) -> str:
     return POINTERS
 
 
-def memory_of(op: Op) -> Memory:
+def memory_of(op: Op) -> MemoryEffects:
     """What an op may read and write, everything in its regions included."""
     own = NOTHING
     if op.defn.effects & (Effect.READ | Effect.WRITE):
         place = frozenset((place_of(op),))
-        own = Memory(
+        own = MemoryEffects(
             place if op.defn.effects & Effect.READ else frozenset(),
             place if op.defn.effects & Effect.WRITE else frozenset(),
         )
     return own | memory_of_all(inner for region in op.regions for inner in region.ops)
 
 
-def memory_of_all(ops: Iterable[Op]) -> Memory:
+def memory_of_all(ops: Iterable[Op]) -> MemoryEffects:
     """What several ops may read and write."""
     total = NOTHING
     for op in ops:

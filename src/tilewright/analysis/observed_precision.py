@@ -22,13 +22,13 @@ def is_narrow(dtype: AnyDType) -> bool:
 
 def observed_in_full(func: Func) -> frozenset[Value]:
     """The values whose every bit may matter; all others end as narrow floats, or nowhere."""
-    marker = _Marker(structure(func))
+    marker = _PrecisionMarker(structure(func))
     for op in func.walk():
         marker.root(op)
     return frozenset(marker.finish())
 
 
-class _Marker:
+class _PrecisionMarker:
     """Follows each need once, from what is seen back to what it is made of."""
 
     def __init__(self, nesting: Structure) -> None:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from ..base.dtypes import i32, int_range
-from ..ir.attrs import WARP_SIZE, Place, Rounding
+from ..ir.attrs import WARP_SIZE, Rounding, ThreadCoordinate
 from ..ir.core import Block, Func, Op, Value
 from ..ir.signature import Signature
 from ..ir.types import TileType
-from .constants import Constants, constants, grid_size
-from .fold import divide
+from .constants import Constants, constants, divide, grid_size
 
 
 class Interval(NamedTuple):
@@ -124,17 +123,17 @@ def _block_id(signature: Signature, op: Op) -> Interval:
 
 def _place(signature: Signature, op: Op) -> Interval:
     """Of threads and blocks, within what devices have; kernels that say their block know more."""
-    what: Place = op.attrs["what"]
+    what: ThreadCoordinate = op.attrs["what"]
     axis: int = op.attrs["axis"]
     threads = signature.block_dims[axis] if signature.exact_block else MOST_THREADS[axis]
     blocks = MOST_BLOCKS[axis]
     known = {
-        Place.THREAD: (0, threads - 1),
-        Place.BLOCK: (0, blocks - 1),
-        Place.BLOCK_SIZE: (threads if signature.exact_block else 1, threads),
-        Place.GRID_SIZE: (1, blocks),
-        Place.LANE: (0, WARP_SIZE - 1),
-        Place.WARP: (0, MOST_THREADS[0] // WARP_SIZE - 1),
+        ThreadCoordinate.THREAD: (0, threads - 1),
+        ThreadCoordinate.BLOCK: (0, blocks - 1),
+        ThreadCoordinate.BLOCK_SIZE: (threads if signature.exact_block else 1, threads),
+        ThreadCoordinate.GRID_SIZE: (1, blocks),
+        ThreadCoordinate.LANE: (0, WARP_SIZE - 1),
+        ThreadCoordinate.WARP: (0, MOST_THREADS[0] // WARP_SIZE - 1),
     }
     return Interval(*known[what])
 

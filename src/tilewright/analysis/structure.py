@@ -1,11 +1,16 @@
-"""How a function nests: which op holds which, who defines a value, where each terminator goes."""
+"""Structure of a function: nesting, definitions and uses of values, guards."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..ir.attrs import Predicate
 from ..ir.core import Block, Func, Op, Value
+
+# -------------------------------------------------------------------------------------------------
+# How a function nests: which op holds which, who defines a value, where each terminator goes.
 
 LOOPS = ("for", "loop")
 CARRIERS = (*LOOPS, "if", "scope")
@@ -106,3 +111,46 @@ def _aim(found: Structure, op: Op, outer: tuple[Op, ...]) -> None:
     target = next(o for o in reversed(outer) if o.name in TARGETS[op.name])
     found.target[op] = target
     found.exits.setdefault(target, []).append(op)
+
+
+# -------------------------------------------------------------------------------------------------
+# How often each value is used, and what a region takes from outside.
+
+
+def use_counts(func: Func) -> Counter[Value]:
+    """How many operands each value is, over the whole function."""
+    return Counter(value for op in func.walk() for value in op.operands)
+
+
+def captured(*regions: Block) -> tuple[Value, ...]:
+    """The values read inside regions but defined outside, in order of first use."""
+    inner: set[Value] = {arg for region in regions for arg in region.args}
+    found: dict[Value, None] = {}
+    for region in regions:
+        for op in region.walk():
+            found.update((value, None) for value in op.operands if value not in inner)
+            inner.update(op.results)
+            inner.update(arg for nested in op.regions for arg in nested.args)
+    return tuple(found)
+
+
+# -------------------------------------------------------------------------------------------------
+# What a comparison says of two numbers: that the first is below the second.
+
+OPPOSITE = {
+    Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT, Predicate.GT: Predicate.LE,
+    Predicate.LE: Predicate.GT, Predicate.EQ: Predicate.NE, Predicate.NE: Predicate.EQ,
+}  # fmt: skip
+
+
+def bound_of(nesting: Structure, cond: Value, truth: bool) -> tuple[Value, Value] | None:
+    """The two sides of a comparison that says no more than a < b (signed), where it is `truth`."""
+    made = nesting.definer(cond)
+    if made is not None and made.name == "noti":
+        return bound_of(nesting, made.operands[0], not truth)
+    if made is None or made.name != "cmpi" or not made.operands[0].tile.dtype.is_signed:
+        return None
+    predicate = Predicate(made.attrs["predicate"])
+    predicate = predicate if truth else OPPOSITE[predicate]
+    a, b = made.operands
+    return {Predicate.LT: (a, b), Predicate.GT: (b, a)}.get(predicate)

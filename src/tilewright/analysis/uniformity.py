@@ -1,27 +1,150 @@
-"""Which values are the same in all threads of a group, and which ops only some threads reach.
-
-A value varies if it comes from the thread's own place, from memory that threads write, or from
-control flow on which threads differ. An op is divergent if some threads of a group may get there
-and others not: behind a condition that varies, in a loop that threads leave in different rounds, or
-after some of them have returned.
-
-The group is a block, or those threads of it that run in step: what differs between blocks of
-threads may be the same in all threads of a row or of a warp.
-"""
+"""Uniformity and convergence: which values all threads share, and where some may not arrive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TypeAlias
 
-from ..ir.attrs import WARP_SIZE, Ordering, Place, ShuffleMode
+from ..base.shapes import ceil_div
+from ..ir.attrs import WARP_SIZE, Ordering, ShuffleMode, ThreadCoordinate
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Effect
-from ..ir.types import TensorType
+from ..ir.types import SharedType, TensorType
 from .constants import constants
-from .shared_uniformity import uniform_shared_reads
 from .structure import LOOPS, Structure, structure
+
+# -------------------------------------------------------------------------------------------------
+# Where the shared arrays of a kernel are in the memory of its block.
+
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLayout:
+    """Byte offsets of the arrays by number, of the dynamic part, and all bytes."""
+
+    offsets: dict[int, int]
+    dynamic: int
+    total: int
+
+
+def shared_layout(func: Func) -> SharedLayout:
+    """Find the layout of a kernel's shared memory."""
+    offsets: dict[int, int] = {}
+    at = 0
+    for op in func.walk():
+        if op.name == "shared" and op.attrs["number"] not in offsets:
+            kind = op.result.type
+            assert isinstance(kind, SharedType)
+            offsets[op.attrs["number"]] = at
+            at += ceil_div(kind.nbytes, ALIGNMENT) * ALIGNMENT
+    return SharedLayout(offsets, at, at + func.signature.shared_bytes)
+
+
+# -------------------------------------------------------------------------------------------------
+# Finds block-uniform loads of shared memory: no thread writes the array in the same phase.
+#
+# Threads of a block are in one phase at a time, from a barrier that all of them reach to the next.
+# Where no thread writes to an array in the phase of a read, all threads that read one element of
+# it
+# get one value, as each of them does from a flag that one thread has set before the barrier.
+
+Position: TypeAlias = tuple[Block, int]
+"""An op, by its place in its block."""
+
+ELSEWHERE = ("store_slice", "store_ptr", "atomic_rmw", "atomic_cas", "sync_threads", "sync_warp")
+"""Ops that count as writes, but do not write to shared memory."""
+
+
+def uniform_shared_reads(func: Func, nesting: Structure) -> set[Op]:
+    """The reads of shared memory in whose phase nobody writes there."""
+    return {
+        op
+        for op in func.walk()
+        if op.name == "load_shared" and _is_first(op, nesting) and _is_last(op, nesting)
+    }
+
+
+def _is_first(read: Op, nesting: Structure) -> bool:
+    """Whether a barrier stands before a read, and no write between them."""
+    block, place = _position(read, nesting)
+    for op in reversed(block.ops[:place]):
+        if op.name == "sync_threads":
+            return True
+        if any(_disturbs(inner, read, nesting) for inner in _all(op)):
+            return False
+    return False
+
+
+def _is_last(read: Op, nesting: Structure) -> bool:
+    """Whether every way on from a read comes to a barrier before it comes to a write."""
+    block, place = _position(read, nesting)
+    todo: list[Position] = [(block, place + 1)]
+    seen: set[tuple[int, int]] = set()
+    while todo:
+        block, place = todo.pop()
+        if (id(block), place) in seen:
+            continue
+        seen.add((id(block), place))
+        op = block.ops[place]
+        if _disturbs(op, read, nesting):
+            return False
+        if op.name != "sync_threads":
+            todo += _next(op, nesting)
+    return True
+
+
+def _next(op: Op, nesting: Structure) -> Iterator[Position]:
+    """What may come after an op."""
+    block, place = _position(op, nesting)
+    target = nesting.target.get(op)
+    if op.defn.terminator:
+        if target is not None:
+            outer, where = _position(target, nesting)
+            yield outer, where + 1
+            if op.name == "continue":
+                yield target.regions[0], 0
+        return
+    yield from ((region, 0) for region in op.regions)
+    if not op.regions or op.name in LOOPS:
+        yield block, place + 1
+
+
+def _disturbs(op: Op, read: Op, nesting: Structure) -> bool:
+    """Whether an op may write to the array of a read."""
+    if not op.defn.effects & Effect.WRITE or op.name in ELSEWHERE:
+        return False
+    if op.name != "store_shared":
+        return True
+    arrays = [nesting.definer(o.one("memory")) for o in (op, read)]
+    apart = all(made is not None and made.name == "shared" for made in arrays)
+    return not apart or arrays[0] is arrays[1]
+
+
+def _all(op: Op) -> Iterator[Op]:
+    yield op
+    for region in op.regions:
+        yield from region.walk()
+
+
+def _position(op: Op, nesting: Structure) -> Position:
+    block = nesting.block[op]
+    return block, next(k for k, other in enumerate(block.ops) if other is op)
+
+
+# -------------------------------------------------------------------------------------------------
+# Which values are the same in all threads of a group, and which ops only some threads reach.
+#
+# A value varies if it comes from the thread's own place, from memory that threads write, or from
+# control flow on which threads differ. An op is divergent if some threads of a group may get there
+# and others not: behind a condition that varies, in a loop that threads leave in different rounds,
+# or
+# after some of them have returned.
+#
+# The group is a block, or those threads of it that run in step: what differs between blocks of
+# threads may be the same in all threads of a row or of a warp.
 
 WARP_OPS = ("shuffle", "vote", "ballot", "match")
 ATOMICS = ("atomic_rmw", "atomic_cas", "atomic_shared", "cas_shared")
@@ -78,7 +201,7 @@ def uniformity(func: Func, over: Over = Over.BLOCK, *, in_step: bool = False) ->
     sources = _Sources(func, over, in_step, nesting)
     while True:
         before = _size(found)
-        _Walk(found, nesting, sources).block(func.body, apart=False)
+        _UniformityWalk(found, nesting, sources).block(func.body, apart=False)
         if _size(found) == before:
             return found
 
@@ -123,10 +246,12 @@ class _Sources:
     def is_own(self, op: Op) -> bool:
         """Whether a place differs between threads."""
         what, axis = op.attrs["what"], op.attrs["axis"]
-        if what is Place.THREAD:
+        if what is ThreadCoordinate.THREAD:
             along_x = axis == 0 or self.over is Over.BLOCK
             return along_x or (self.over is Over.WARP and not self.whole_rows)
-        return what is Place.LANE or (what is Place.WARP and self.over is not Over.WARP)
+        return what is ThreadCoordinate.LANE or (
+            what is ThreadCoordinate.WARP and self.over is not Over.WARP
+        )
 
     def levels(self, op: Op, varying: Iterable[Value]) -> bool:
         """Whether an op gives all threads one value though these operands vary."""
@@ -145,12 +270,12 @@ class _Sources:
         made, size = self.nesting.definer(number), self.numbers.get(by)
         if made is None or size is None or not (self.whole_rows or self.single_row):
             return False
-        own = made.name == "place" and made.attrs["what"] is Place.THREAD
+        own = made.name == "place" and made.attrs["what"] is ThreadCoordinate.THREAD
         size = QUOTIENTS[op.name](int(size))
         return own and made.attrs["axis"] == 0 and size > 0 and size % WARP_SIZE == 0
 
 
-class _Walk:
+class _UniformityWalk:
     """One walk over the function, adding to what is known."""
 
     def __init__(self, found: Uniformity, nesting: Structure, sources: _Sources) -> None:
@@ -282,3 +407,67 @@ def _is_constant_memory(op: Op) -> bool:
     """Whether an op reads memory that no thread of the launch writes."""
     sources = [v.type for v in op.operands if isinstance(v.type, TensorType)]
     return op.name == "load_slice" and all(not t.mutable for t in sources)
+
+
+# -------------------------------------------------------------------------------------------------
+# Where threads are to meet, but some may not come: barriers and warp ops in divergent code.
+#
+# A thread that has returned is not waited for. So only conditions and loops count here, on which
+# threads part and then go on: in those that hold an op, and in the rounds of loops around it.
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """That threads part before they meet at `meeting`."""
+
+    meeting: Op
+    over: Over
+    """Whose threads are to meet: those of a block, or of a warp."""
+    at: Op
+    """The branch, loop or scope around the meeting on which they part."""
+    condition: Value
+    """What differs between them."""
+    source: Op | None
+    """What first made it differ."""
+    made: Op | None
+    """The op that computes the condition."""
+
+
+def partings(func: Func) -> Iterator[Parting]:
+    """All ops at which threads meet that some of them may not reach, in order."""
+    meetings = [op for op in func.walk() if op.defn.effects & Effect.SYNC and not _is_masked(op)]
+    if not meetings:
+        return
+    nesting = structure(func)
+    facts = {over: uniformity(func, over) for over in {met_over(op) for op in meetings}}
+    for op in meetings:
+        over = met_over(op)
+        found = _parting(op, over, facts[over], nesting)
+        if found is not None:
+            yield found
+
+
+def met_over(op: Op) -> Over:
+    """Whose threads meet at an op."""
+    return Over.BLOCK if op.name == "sync_threads" else Over.WARP
+
+
+def _is_masked(op: Op) -> bool:
+    """Whether the author names the lanes that get there."""
+    return "mask" in [spec.name for spec in op.defn.operands] and op.maybe("mask") is not None
+
+
+def _parting(op: Op, over: Over, facts: Uniformity, nesting: Structure) -> Parting | None:
+    for outer in nesting.ancestors(op):
+        condition = _condition(outer, facts)
+        if condition is not None:
+            source, made = facts.source(condition), nesting.definer(condition)
+            return Parting(op, over, outer, condition, source, made)
+    return None
+
+
+def _condition(outer: Op, facts: Uniformity) -> Value | None:
+    """What lets only some threads be inside of an op; None if all of them are."""
+    if outer.name == "if":
+        return outer.one("cond") if facts.varies(outer.one("cond")) else None
+    return facts.uneven.get(outer)

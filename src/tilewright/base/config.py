@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import Error
-from .telling import tell
+from .messages import tell
 
 PREFIX = "TILEWRIGHT_"
 

@@ -29,7 +29,7 @@ MAX_GRID_RANK = 8
 SCRATCH_ALIGNMENT = 64
 
 
-class LaunchWord(IntEnum):
+class CpuLaunchWord(IntEnum):
     """Positions of the 64-bit words of the launch record."""
 
     GRID = 0

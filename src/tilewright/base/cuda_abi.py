@@ -45,7 +45,7 @@ POINTER_ALIGNMENT = 16
 """Bytes; what wide and bulk copies need of an address, of rows and of strides."""
 
 
-class LaunchWord(IntEnum):
+class CudaLaunchWord(IntEnum):
     """Positions of the 64-bit words of the launch record."""
 
     ERROR_TAKEN = 0

@@ -20,7 +20,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from .source import Place, Span
+from .source import HostLocation, Span
 
 
 class Code(StrEnum):
@@ -77,7 +77,7 @@ class Error(Exception):
         expected: str | None = None,
         got: str | None = None,
         hint: str | None = None,
-        places: tuple[tuple[str, Place], ...] = (),
+        places: tuple[tuple[str, HostLocation], ...] = (),
         span: Span | None = None,
         code: Code | None = None,
     ) -> None:

@@ -1,9 +1,14 @@
-"""Shape arithmetic shared by the language, the compiler and the host."""
+"""Shape arithmetic, and the order in which the tiles of a mapped partition are visited."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Generic, TypeVar
+
+# -------------------------------------------------------------------------------------------------
+# Shape arithmetic shared by the language, the compiler and the host.
 
 Shape = tuple[int, ...]
 
@@ -55,3 +60,117 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
 def grid_of(shape: Sequence[int], tile: Sequence[int]) -> Shape:
     """How many tiles cover each axis."""
     return tuple(ceil_div(n, t) for n, t in zip(shape, tile, strict=True))
+
+
+# -------------------------------------------------------------------------------------------------
+# The order in which the tiles of a mapped partition are visited: from a number to an index.
+#
+# Tiles are visited group by group. Groups have a fixed shape and are cut off at the far edges;
+# they
+# follow each other in row-major order, and so do the tiles inside each of them. A group of one
+# tile
+# gives plain row-major order; a few rows by one column, the order in which a product of matrices
+# meets its operands again soon.
+
+OWNED = 0
+"""In a map shape: an axis along which a tile's block has all tiles, so that it is not walked."""
+
+N = TypeVar("N")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers(Generic[N]):
+    """How to calculate: with numbers while interpreting, with instructions while compiling.
+
+    All numbers are at least 0, divisors at least 1.
+    """
+
+    constant: Callable[[int], N]
+    add: Callable[[N, N], N]
+    subtract: Callable[[N, N], N]
+    multiply: Callable[[N, N], N]
+    divide: Callable[[N, N], N]
+    least: Callable[[N, N], N]
+
+    def product(self, *factors: N | None) -> N | None:
+        """The product of some numbers; None stands for 1, so that no factor is wasted."""
+        result: N | None = None
+        for factor in factors:
+            if factor is not None:
+                result = factor if result is None else self.multiply(result, factor)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupAxis(Generic[N]):
+    """Along one axis: where the group begins, and how many tiles it has (None: one)."""
+
+    first: N
+    length: N | None
+
+
+def tile_index(number: N, counts: Sequence[N], groups: Shape, by: Numbers[N]) -> tuple[N, ...]:
+    """The index of tile `number` among `counts` tiles along each axis, in groups of that shape.
+
+    One to one for numbers from 0 up to the product of the counts.
+    """
+    rest: N | None = number
+    places: list[_GroupAxis[N]] = []
+    for axis, group in enumerate(groups):
+        assert rest is not None, "something is left up to the last axis"
+        inner = by.product(*(place.length for place in places))
+        across = by.product(inner, *counts[axis + 1 :])
+        place, rest = _group_along(rest, counts[axis], group, across, by)
+        places.append(place)
+    return _inside_group(rest, places, by)
+
+
+def _group_along(
+    number: N, count: N, group: int, across: N | None, by: Numbers[N]
+) -> tuple[_GroupAxis[N], N | None]:
+    """Which group along an axis; `across` tiles lie side by side at each step along it."""
+    whole = across if group == 1 else by.product(across, by.constant(group))
+    if whole is None:
+        return _GroupAxis(number, None), None
+    which = by.divide(number, whole)
+    rest = by.subtract(number, by.multiply(which, whole))
+    if group == 1:
+        return _GroupAxis(which, None), rest
+    wide = by.constant(group)
+    first = by.multiply(which, wide)
+    return _GroupAxis(first, by.least(wide, by.subtract(count, first))), rest
+
+
+def _inside_group(rest: N | None, places: Sequence[_GroupAxis[N]], by: Numbers[N]) -> tuple[N, ...]:
+    """The index, where `rest` counts the tiles of a group in row-major order."""
+    index: list[N] = []
+    for axis, place in enumerate(places):
+        if place.length is None or rest is None:
+            index.append(place.first)
+            continue
+        row = by.product(*(later.length for later in places[axis + 1 :]))
+        if row is None:
+            index.append(by.add(place.first, rest))
+            rest = None
+        else:
+            at = by.divide(rest, row)
+            rest = by.subtract(rest, by.multiply(at, row))
+            index.append(by.add(place.first, at))
+    return tuple(index)
+
+
+def largest_step(counts: Shape, groups: Shape) -> int:
+    """The largest number that `tile_index` meets on its way."""
+    steps = [size((*groups[: k + 1], *counts[k + 1 :])) for k in range(len(groups))]
+    return max([size(counts), *steps])
+
+
+INTEGERS: Numbers[int] = Numbers(
+    constant=int,
+    add=lambda a, b: a + b,
+    subtract=lambda a, b: a - b,
+    multiply=lambda a, b: a * b,
+    divide=lambda a, b: a // b,
+    least=min,
+)
+"""Python's own numbers."""

@@ -1,16 +1,4 @@
-"""Keeps signals from tearing a step apart: their handlers run before it or behind it.
-
-Python runs the handlers of signals on its main thread, wherever that enters a function or comes
-back from one, and what they raise (Ctrl-C: KeyboardInterrupt) is raised there. Work that was noted
-but not yet put on its stream would be lost, and an error while one error is handled cannot be
-caught by more handling. So such a step is `shielded`: for its length the interpreter believes that
-no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the waiting
-inside of one, which people may want to end. A step behind which a result is returned that nobody
-else has is `concluded`: its caller gets the result before any handler runs.
-
-The word in which the interpreter notes its main thread is looked for once, and is tried out; where
-it is not found, nothing is shielded.
-"""
+"""Shield steps from signals and forks that would tear them apart."""
 
 from __future__ import annotations
 
@@ -19,8 +7,26 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar
+from functools import cache, partial, wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+# -------------------------------------------------------------------------------------------------
+# Keeps signals from tearing a step apart: their handlers run before it or behind it.
+#
+# Python runs the handlers of signals on its main thread, wherever that enters a function or comes
+# back from one, and what they raise (Ctrl-C: KeyboardInterrupt) is raised there. Work that was
+# noted
+# but not yet put on its stream would be lost, and an error while one error is handled cannot be
+# caught by more handling. So such a step is `shielded`: for its length the interpreter believes
+# that
+# no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the
+# waiting
+# inside of one, which people may want to end. A step behind which a result is returned that nobody
+# else has is `concluded`: its caller gets the result before any handler runs.
+#
+# The word in which the interpreter notes its main thread is looked for once, and is tried out;
+# where
+# it is not found, nothing is shielded.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -172,3 +178,45 @@ def listen() -> None:
             _check_signals()
         finally:
             word.value = before
+
+
+# -------------------------------------------------------------------------------------------------
+# Keeps threads and forks from tearing LLVM apart: who works with it holds a lock.
+#
+# Threads do not survive a fork, but the locks they hold inside LLVM do; a child would then wait
+# for
+# them forever. So a fork waits for the lock, too.
+
+_LOCK = threading.RLock()
+
+
+def llvm_lock() -> threading.RLock:
+    """The lock to hold while LLVM compiles, links or is set up; one thread may take it twice."""
+    _hold_at_forks()
+    return _LOCK
+
+
+@cache
+def _hold_at_forks() -> None:
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
+    )
+
+
+def made_once(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function be called once for the same arguments, and give all threads that object.
+
+    `functools.cache` alone lets threads compute at once, and drops what all but one of them were
+    given: native code that refers to it would be left with nothing.
+    """
+    made: dict[tuple[object, ...], R] = {}
+
+    @wraps(function)
+    def make(*args: P.args, **named: P.kwargs) -> R:
+        key = (*args, *named.items())
+        with llvm_lock():
+            if key not in made:
+                made[key] = shielded(function, *args, **named)
+            return made[key]
+
+    return cast("Callable[P, R]", cache(make))

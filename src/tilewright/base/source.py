@@ -44,7 +44,7 @@ def where(span: Span | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostLocation:
     """A line of the user's host program, remembered without keeping its frame alive."""
 
     filename: str

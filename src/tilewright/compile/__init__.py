@@ -4,8 +4,7 @@
 """
 
 from .cache import KernelCache
-from .key import Key
-from .options import CompileOptions
+from .options import CompileOptions, Key
 
 CACHE = KernelCache()
 get = CACHE.get

@@ -12,11 +12,10 @@ from weakref import WeakKeyDictionary
 from ..base.collecting import put_off_collections, take_up_collections
 from ..base.errors import Error
 from ..base.shield import lifted, shielded
-from ..frontend.captured import GONE, Captured
-from ..frontend.sources import KernelSource
+from ..frontend.capture.captured import GONE, Captured
+from ..frontend.capture.sources import KernelSource
 from ..ir.signature import Signature
-from .key import Key, differences
-from .options import CompileOptions
+from .options import CompileOptions, Key, differences
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -11,7 +11,7 @@ from ..analysis.bounds.check_placement import constant_bound, never_holds
 from ..analysis.bounds.placement_report import final_placements, named
 from ..base.errors import Code, CompileError
 from ..base.source import Span
-from ..frontend.sources import KernelSource
+from ..frontend.capture.sources import KernelSource
 from ..ir.core import BoundsCheck, Func, Placement
 from ..ir.launch_expr import LaunchCheck
 

@@ -1,13 +1,19 @@
-"""What a launch may ask of the compiler beyond its arguments."""
+"""Options of a compilation: hints, the key of the cache, and differences between keys."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, NoReturn, TypeAlias, TypeGuard, cast
 
-from ..backend.tileir.target import CodegenHints
+from ..backend.tileir.target import ARCHITECTURES, CodegenHints, is_architecture
 from ..base.config import CHECKS
-from ..base.numbers import number_text
+from ..base.errors import Code, CompileError
+from ..base.messages import number_text
+from ..ir.signature import ParamSpec, Signature, constant_kind
+
+# -------------------------------------------------------------------------------------------------
+# What a launch may ask of the compiler beyond its arguments.
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +73,157 @@ def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:
 
 PLAIN = CompileOptions()
 """No hints."""
+
+
+# -------------------------------------------------------------------------------------------------
+# Hints that a kernel carries from its definition, for each CUDA architecture.
+
+GivenHints: TypeAlias = CompileOptions | Mapping[str, CompileOptions] | None
+"""What `@tw.entry(hints=...)` takes."""
+
+OTHERWISE = "default"
+"""The key of what holds on every architecture that does not say otherwise."""
+
+EXAMPLE = 'write hints=tw.CompileOptions(...), or hints={"sm_90": tw.CompileOptions(...)}'
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Options for all CUDA architectures, and those of single ones, which go before them."""
+
+    otherwise: CompileOptions = PLAIN
+    by_arch: Mapping[str, CompileOptions] = field(default_factory=dict[str, CompileOptions])
+
+    @classmethod
+    def of(cls, kernel: str, given: GivenHints) -> Hints:
+        """The hints of a kernel as its decorator was told them."""
+        if given is None:
+            return NO_HINTS
+        listed = _listed(kernel, given)
+        for arch, options in listed.items():
+            _check_hint(kernel, arch, options)
+        return cls(listed.pop(OTHERWISE, PLAIN), listed)
+
+    def on(self, target: str) -> CompileOptions:
+        """What holds for a target: on the host, nothing."""
+        if not is_architecture(target):
+            return PLAIN
+        return self.by_arch.get(target, PLAIN).over(self.otherwise)
+
+    def origins(self, options: CompileOptions, target: str) -> list[str]:
+        """Which of the options of a compilation are these hints, and which a launch gave."""
+        if not is_architecture(target):
+            return []
+        given, hinted = options.given, self.on(target).given
+        ours = {name: value for name, value in given.items() if hinted.get(name) == value}
+        others = {name: value for name, value in given.items() if name not in ours}
+        sources = (("where the kernel is defined", ours), ("by the launch", others))
+        return [f"requested {source}: {_shown(asked)}" for source, asked in sources if asked]
+
+
+NO_HINTS = Hints()
+
+
+def _shown(asked: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in asked.items())
+
+
+def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
+    """Hints by architecture, not looked at yet."""
+    if isinstance(given, CompileOptions):
+        return {OTHERWISE: given}
+    if isinstance(given, Mapping):
+        return dict(cast("Mapping[str, CompileOptions]", given))
+    _refuse(
+        f"the hints of `{kernel}` are not options",
+        expected="a tw.CompileOptions, or a mapping from architectures to them",
+        got=repr(given),
+        hint=EXAMPLE,
+    )
+
+
+def _check_hint(kernel: str, arch: object, options: object) -> None:
+    if arch != OTHERWISE and arch not in ARCHITECTURES:
+        _refuse(
+            f"`{kernel}` has hints for an unknown architecture",
+            expected=", ".join((*ARCHITECTURES, OTHERWISE)),
+            got=repr(arch),
+            hint=f"{OTHERWISE!r} is for all architectures without an entry",
+        )
+    if not isinstance(options, CompileOptions):
+        _refuse(
+            f"the hints of `{kernel}` for {arch} are not options",
+            expected="a tw.CompileOptions",
+            got=repr(options),
+            hint=EXAMPLE,
+        )
+    if options.checks is not None:
+        # The host would have to follow it too, and these are for CUDA alone.
+        _refuse(
+            f"the hints of `{kernel}` cannot set the placement of its checks",
+            expected="hints for CUDA",
+            got=f"checks={options.checks!r}",
+            hint=f"set it for a launch: {kernel}(...).compile_options(checks={options.checks!r})",
+        )
+
+
+def _refuse(message: str, *, expected: str, got: str, hint: str) -> NoReturn:
+    raise CompileError(message, code=Code.CALL, expected=expected, got=got, hint=hint)
+
+
+# -------------------------------------------------------------------------------------------------
+# What a compilation depends on, as one record, and the difference between two of them in words.
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Everything that can change the code of one kernel, captured names aside."""
+
+    signature: Signature
+    target: str
+    options: CompileOptions
+    kinds: tuple[object, ...] = ()
+    """What the constants are besides their values: True and 1 are equal, but not the same."""
+
+    @classmethod
+    def of(cls, signature: Signature, target: str, options: CompileOptions) -> Key:
+        """The key of a compilation."""
+        kinds = tuple([constant_kind(value) for _, value in signature.constants])
+        return cls(signature, target, options, kinds)
+
+
+def differences(old: Key, new: Key) -> list[str]:
+    """Each fact in which two keys differ, as `what: old -> new`."""
+    found: list[str] = []
+    for a, b in zip(old.signature.params, new.signature.params, strict=True):
+        found += _param(a, b)
+    constants = dict(old.signature.constants)
+    for name, value in new.signature.constants:
+        if repr(constants.get(name)) != repr(value):
+            found.append(f"constant {name}: {constants.get(name)!r} -> {value!r}")
+    facts: tuple[tuple[str, object, object], ...] = (
+        ("const_grid", old.signature.grid, new.signature.grid),
+        ("grid rank", old.signature.grid_rank, new.signature.grid_rank),
+        ("target", old.target, new.target),
+        ("options", old.options, new.options),
+    )
+    return found + [f"{what}: {a} -> {b}" for what, a, b in facts if a != b]
+
+
+def _param(a: ParamSpec, b: ParamSpec) -> list[str]:
+    if type(a) is not type(b):
+        return [f"{a.name}: {type(a).__name__} -> {type(b).__name__}"]
+    names = [f.name for f in fields(a) if f.name != "name"]
+    pairs = [(name, getattr(a, name), getattr(b, name)) for name in names]
+    return [f"{b.name}.{n}: {_text(x)} -> {_text(y)}" for n, x, y in pairs if x != y]
+
+
+def _text(value: object) -> str:
+    if _is_tuple(value):
+        inner = ", ".join("?" if v is None else str(v) for v in value)
+        return f"({inner})"
+    return str(value)
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    return isinstance(value, tuple)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ..base.errors import ContextError
-from ..base.telling import tell
+from ..base.messages import tell
 from .cuda.device import CudaDevice
 from .cuda.finding import ForkedError, NoDriverError, find_driver
 from .host import CPU, NULL, REFERENCE

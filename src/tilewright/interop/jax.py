@@ -33,7 +33,7 @@ from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 from .xla import DTYPES, Buffer, Frame, handler, number_at
 
 if TYPE_CHECKING:
-    from ..frontend.parameters import Parameter
+    from ..frontend.capture.parameters import Parameter
 
 jax: Any = import_module("jax")
 """Any: type checkers need not have it installed."""

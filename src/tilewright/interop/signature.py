@@ -13,7 +13,7 @@ from ..base.dtypes import AnyDType, DType, as_dtype, bool_, u64
 from ..base.errors import LaunchError
 from ..devices.cuda.device import CudaDevice
 from ..devices.protocol import Device
-from ..frontend.parameters import Kind, Parameter
+from ..frontend.capture.parameters import Kind, Parameter
 
 ENTRY = re.compile(r"\.entry\s+([\w$.]+)\s*\(([^)]*)\)")
 EMPTY: Any = inspect.Parameter.empty

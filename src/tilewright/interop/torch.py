@@ -22,7 +22,7 @@ from .torch_dispatch import shorten
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 
 if TYPE_CHECKING:
-    from ..frontend.parameters import Parameter
+    from ..frontend.capture.parameters import Parameter
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""

@@ -17,7 +17,7 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..devices.cuda.device import CudaDevice
 from ..devices.protocol import Function, LaunchConfig
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 from ..launch.foreign import Declaration, ForeignEntry, refuse_unknown_strided
 from ..launch.foreign_calls import Call, Given, MemoryGiven, NumberGiven, Ready, Typed, Word
 from .functions import Grid, grid_of

@@ -20,7 +20,7 @@ from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..frontend.parameters import Parameter
+    from ..frontend.capture.parameters import Parameter
 
 T = TypeVar("T")
 

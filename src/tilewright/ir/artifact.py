@@ -1,16 +1,23 @@
-"""What a backend hands over to be launched, and what a launch can report back."""
+"""What a backend hands over to be launched, and the ops that report from a running kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .core import Func, Op
+from .opdef import Effect
+
 if TYPE_CHECKING:
     from ..base.source import Span
-    from .core import BoundsCheck, Func
+    from .core import BoundsCheck
     from .launch_expr import LaunchCheck
     from .signature import Signature
     from .types import TileType
+
+
+# -------------------------------------------------------------------------------------------------
+# What a backend hands over to be launched, and what a launch can report back.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +84,31 @@ class Artifact:
     def resident(self, processors: int) -> int:
         """How many blocks so many processors run at once."""
         return max(processors * self.occupancy // self.cluster, 1)
+
+
+# -------------------------------------------------------------------------------------------------
+# The ops of a function that may report from a running kernel, numbered.
+
+REPORTING = Effect.CHECK | Effect.PRINT
+
+
+def reporting_ops(func: Func) -> list[Op]:
+    """The ops that may report, in walk order; an op's position is its site number."""
+    return [op for op in func.walk() if op.defn.effects & REPORTING]
+
+
+def sites_of(func: Func) -> tuple[Site, ...]:
+    """The sites of a function, in the order of `reporting_ops`."""
+    return tuple(_site(op) for op in reporting_ops(func))
+
+
+def _site(op: Op) -> Site:
+    if op.name == "check":
+        kind = "element" if op.attrs["elements"] else "check"
+        return Site(kind, op.span, op.attrs["tensor"], op.attrs["axis"])
+    if op.name == "check_index":
+        return Site("index", op.span, op.attrs["slice"])
+    if op.name == "assert":
+        return Site("assert", op.span, message=op.attrs["message"])
+    types = tuple(v.tile for v in op.operands)
+    return Site("print", op.span, template=op.attrs["template"], types=types)

@@ -66,7 +66,7 @@ class AtomicMode(StrEnum):
     XCHG = "xchg"
 
 
-class Place(StrEnum):
+class ThreadCoordinate(StrEnum):
     """What a plain number of a SIMT thread is about."""
 
     THREAD = "thread"

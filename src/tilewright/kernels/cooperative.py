@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..lang.shared import shared, sync_threads
-from ..lang.threads import block_dim
-from ..lang.warps import WARP_SIZE, lane_id, shuffle_up, shuffle_xor, warp_id, whole_warps
+from ..lang.simt import (
+    WARP_SIZE,
+    block_dim,
+    lane_id,
+    shared,
+    shuffle_up,
+    shuffle_xor,
+    sync_threads,
+    warp_id,
+    whole_warps,
+)
 from ..op.ambient import unsafe
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from ..base.dtypes import (
     u64,
 )  # fmt: skip
 from ..base.errors import ShapeError
-from ..base.numbers import number_text
+from ..base.messages import number_text
 from ..op.core import DeviceOp
 from ..tensors.create import DeviceLike, DTypeLike, Plan
 from ..tensors.tensor import Tensor

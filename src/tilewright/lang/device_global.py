@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..base.dtypes import AnyDType
 from ..base.host import Host
 from ..base.shapes import Shape
-from .atomics import AtomicOrdering
+from .memory import AtomicOrdering
 from .pointer import LoadOrdering, ScopeLike, StoreOrdering
 from .tile import E, Number, ShapeLike, Tile
 

@@ -1,30 +1,28 @@
-"""Raw memory, in unsafe code only: pointers, views of memory at a pointer, unchecked promises.
-
-Nothing is checked: an address outside its allocation, or two blocks that write one address, cause
-wrong results or crashes. The memory accesses of a block happen in program order.
-"""
+"""Raw memory, in unsafe code: pointers and views at them; annotations of parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias
+
+from typing_extensions import TypeVar
 
 from ..base.dtypes import bool_, i64
 from .enums import Ordering, Scope
 from .marker import declared, only_in_kernels
-from .tensor import (
-    AnyTensor,
-    AnyTensorMut,
-    IndexLike,
-    Padding,
-    Partition,
-    PartitionMut,
-    Tensor,
-)  # fmt: skip
+from .tensor import AnyTensor, AnyTensorMut, IndexLike, Padding, Partition, PartitionMut, Tensor
 from .tile import E, E_co, Number, ShapeLike, Tile, To
 
 if TYPE_CHECKING:
     from .device_global import Global
+
+
+# -------------------------------------------------------------------------------------------------
+# Raw memory, in unsafe code only: pointers, views of memory at a pointer, unchecked promises.
+#
+# Nothing is checked: an address outside its allocation, or two blocks that write one address,
+# cause
+# wrong results or crashes. The memory accesses of a block happen in program order.
 
 LoadOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "acquire"]
 StoreOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "release"]
@@ -371,3 +369,31 @@ def assume_bounds_upper(value: To, upper: int) -> To:
 def assume_same_elements(value: To, groups: ShapeLike) -> To:
     """Promise that a tile is constant in groups of this shape."""
     ...
+
+
+# -------------------------------------------------------------------------------------------------
+# Annotations of kernel parameters besides tensors and element types.
+
+Kind = TypeVar("Kind")
+
+
+class Dyn:
+    """An extent that each launch may choose: `tl.Tensor[f32, tl.Dyn, tl.Dyn]`."""
+
+
+class _Constant:
+    """Marks a parameter as a constant of the compilation."""
+
+    def __repr__(self) -> str:
+        return "tl.Const"
+
+
+CONST = _Constant()
+"""What `tl.Const[int]` has in its metadata."""
+
+Const = Annotated[Kind, CONST]
+"""A constant of the compilation, keyword-only: `def gemm(z, x, y, *, BK: tl.Const[int])`."""
+
+
+class Ptr(PointerTile[E_co], Generic[E_co]):
+    """A raw pointer to elements of type E, a parameter of unsafe entries only."""

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from ..base.dtypes import DType
 from .marker import OnlyInThreads
 from .pointer import PointerTile
-from .threads import Index
+from .simt import Index
 
 E = TypeVar("E", bound=DType)
 E_co = TypeVar("E_co", bound=DType, covariant=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 from ..tensors.layout import Layout, Tiling
 from ..tensors.ownership import Handle
 from ..tensors.partition import Partition

@@ -12,7 +12,7 @@ from ..base.dtypes import AnyDType
 from ..base.errors import BorrowError, ContextError, LaunchError, ShapeError
 from ..base.shapes import Shape
 from ..devices.host import CPU
-from ..frontend.parameters import Dim, Kind, Parameter
+from ..frontend.capture.parameters import Dim, Kind, Parameter
 from ..op.core import is_op
 from ..op.place import here, place_of
 from ..tensors.arc import Arc

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from .._core import write_addresses
-from ..backend.tileir.abi import Slot, slots
+from ..backend.tileir.abi import ParameterSlot, slots
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
@@ -270,7 +270,9 @@ def _places(args: Sequence[Arg]) -> list[int]:
     return places
 
 
-def _constant(slot: Slot, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape) -> int:
+def _constant(
+    slot: ParameterSlot, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape
+) -> int:
     """What a parameter is in every launch alike; 0 where that differs."""
     if slot.what == "grid":
         return grid[slot.axis]

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from .._core import Entry as NativeEntry
-from ..compile.hints import GivenHints, Hints
-from ..compile.options import CompileOptions
-from ..frontend.preconditions import NOTHING_ASKED, Asked
-from ..frontend.sources import KernelSource
+from ..compile.options import CompileOptions, GivenHints, Hints
+from ..frontend.capture.parameters import NOTHING_ASKED, DeclaredConditions
+from ..frontend.capture.sources import KernelSource
 from ..op.arity import Maker
 from ..op.place import Location, user_frame
 from .kernel import Kernel
@@ -57,10 +56,10 @@ class Entry(NativeEntry, Maker):
         unsafe: bool = False,
         source: str | None = None,
         frame_locals: dict[str, Any] | None = None,
-        asked: Asked = NOTHING_ASKED,
+        asked: DeclaredConditions = NOTHING_ASKED,
         hints: GivenHints = None,
     ) -> None:
-        from ..frontend.capture import capture
+        from ..frontend.capture.annotations import capture
 
         captured = capture(
             function, unsafe=unsafe, source=source, frame_locals=frame_locals, asked=asked
@@ -227,7 +226,7 @@ def make_entry(
     *,
     unsafe: bool = False,
     source: str | None = None,
-    asked: Asked = NOTHING_ASKED,
+    asked: DeclaredConditions = NOTHING_ASKED,
     hints: GivenHints = None,
 ) -> Any:
     """Turn a function into a kernel, as `entry` says."""

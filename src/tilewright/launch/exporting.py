@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..backend.tileir.export import describe, header
-from ..compile.export import Made
+from ..compile.inspect import Made
 
 CUBIN, PTX, BYTECODE, HEADER, DESCRIPTION = ".cubin", ".ptx", ".tileirbc", ".h", ".json"
 

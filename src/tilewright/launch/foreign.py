@@ -20,9 +20,9 @@ from ..compile.options import CompileOptions
 from ..devices.cuda.device import CudaDevice
 from ..devices.cuda.module import CudaFunction
 from ..devices.protocol import Device, Function, LaunchConfig
-from ..frontend.capture import capture
-from ..frontend.parameters import Parameter
-from ..ir.constants import constant_kind
+from ..frontend.capture.annotations import capture
+from ..frontend.capture.parameters import Parameter
+from ..ir.signature import constant_kind
 from ..op.ambient import default_device, unsafe_allowed
 from ..op.core import DeviceOp
 from ..op.place import here, place_of

@@ -9,7 +9,7 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from ..compile.options import CompileOptions
 from ..devices.protocol import Device
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
 from .blocks import Asked
 from .code import AnyPlan, Code

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..base.cpu_abi import MAX_GRID_RANK
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.errors import LaunchError
-from ..base.shapes import Shape, size
-from ..base.tile_order import largest_step
+from ..base.shapes import Shape, largest_step, size
 from ..tensors.shape import ShapeLike, as_shape
 from .arguments import Arg, OutputArg
 

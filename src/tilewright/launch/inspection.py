@@ -11,8 +11,7 @@ from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..compile.checks import lines as check_lines
-from ..compile.export import Made, make
-from ..compile.inspect import stage_texts
+from ..compile.inspect import Made, make, stage_texts
 from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
 from ..ir.signature import OutputSpec, Signature

@@ -17,12 +17,10 @@ from .._core import Kernel as NativeKernel
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
-from ..compile.hints import NO_HINTS, Hints
-from ..compile.options import CompileOptions
+from ..compile.options import NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError
-from ..frontend.sources import KernelSource
-from ..ir.constants import constant_kind
-from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
+from ..frontend.capture.sources import KernelSource
+from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature, constant_kind
 from ..op.ambient import default_device
 from .arguments import Arg, Bound
 from .binding import Binder, Placed

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..base.dtypes import AnyDType
 from ..devices.cpu.layouts import slot_holding
 from ..devices.native_records import IN_SLOT, PLAN_WORDS, PlanWord, Words, new_words
-from ..frontend.captured import Absent, Captured, there_or_absent
+from ..frontend.capture.captured import Absent, Captured, there_or_absent
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]

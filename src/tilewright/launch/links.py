@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ..base.dtypes import AnyDType, as_dtype
 from ..base.errors import LaunchError, ShapeError
 from ..base.shapes import Shape
-from ..frontend.parameters import Dim, Parameter
+from ..frontend.capture.parameters import Dim, Parameter
 from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
 from .kinds import is_shape
 

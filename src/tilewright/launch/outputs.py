@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
     from ..base.dtypes import DType
-    from ..lang.mapped import MappedPartitionMut
+    from ..lang.memory import MappedPartitionMut
     from ..lang.tensor import TensorMut
     from ..op.core import DeviceOp
     from ..tensors.partition import Partition

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BorrowError
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 from ..op.core import is_op
 from ..op.lazy import Lazy, all_parts
 from ..op.place import Location, here, place_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 
 if TYPE_CHECKING:
     from .arguments import Bound

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.messages import tell
 from ..base.shapes import Shape, size
-from ..base.telling import tell
 from ..devices.cpu.run import FailureWords, RawReport
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import Signature

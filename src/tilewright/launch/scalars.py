@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.dtypes import AnyDType, f16, f32, f64, int_range, round_to
 from ..base.errors import ShapeError
-from ..base.numbers import number_text
+from ..base.messages import number_text
 
 MASK = (1 << 64) - 1
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -12,9 +12,9 @@ from ..base.config import current
 from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..devices.protocol import Device, LaunchConfig
-from ..frontend.capture import capture
-from ..frontend.parameters import Parameter
-from ..frontend.sources import KernelSource
+from ..frontend.capture.annotations import capture
+from ..frontend.capture.parameters import Parameter
+from ..frontend.capture.sources import KernelSource
 from ..ir.signature import Signature
 from ..tensors.create import meta
 from ..tensors.shape import ShapeLike

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.dtypes import AnyDType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape, size
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 from ..op.core import is_op
 from ..op.place import here, place_of
 from ..tensors.arc import Arc

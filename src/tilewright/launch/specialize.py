@@ -18,7 +18,6 @@ from ..base.errors import Code as ErrorCode
 from ..base.errors import CompileError, LaunchError
 from ..base.shapes import Shape
 from ..devices.protocol import Device
-from ..ir.constants import constant_kind
 from ..ir.signature import (
     NOTHING_KNOWN,
     MemoryFacts,
@@ -28,6 +27,7 @@ from ..ir.signature import (
     ScalarSpec,
     Signature,
     TensorSpec,
+    constant_kind,
 )
 from ..tensors.layout import MOST_KEPT, Layout
 from ..tensors.region import Region

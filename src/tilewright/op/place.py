@@ -6,18 +6,18 @@ import linecache
 from types import CodeType
 
 from ..base.location import Location, here, user_frame
-from ..base.source import Place
+from ..base.source import HostLocation
 
 __all__ = ["Location", "here", "place_of", "user_frame"]
 
 
-def place_of(location: Location) -> Place:
+def place_of(location: Location) -> HostLocation:
     """The location as file, line and source text; done only when a message needs it."""
     if location is None:
-        return Place("<unknown>", 0)
+        return HostLocation("<unknown>", 0)
     code, instruction = location
     line = _line(code, instruction)
-    return Place(code.co_filename, line, linecache.getline(code.co_filename, line).strip())
+    return HostLocation(code.co_filename, line, linecache.getline(code.co_filename, line).strip())
 
 
 def _line(code: CodeType, instruction: int) -> int:

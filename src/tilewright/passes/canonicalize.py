@@ -42,7 +42,7 @@ from collections.abc import Sequence
 
 from ..ir.core import Func, Op, Value
 from ..ir.rewrite import Rewriter, rewrite
-from .simplify import RULES, Facts, facts_of
+from .simplify import RULES, SimplifyFacts, facts_of
 
 MAX_SWEEPS = 50
 
@@ -61,7 +61,7 @@ def canonicalize(func: Func) -> Func:
 class _Sweep:
     """One walk over the function, with the facts known before it."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: SimplifyFacts) -> None:
         self.facts = facts
         self.changed = False
 

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from ..analysis.bounds.placement_report import CHECKS
-from ..analysis.effects import Memory, memory_of, memory_of_all, place_of
+from ..analysis.effects import MemoryEffects, memory_of, memory_of_all, place_of
 from ..ir.core import Block, Func, Op, Value
 from ..ir.printer import attr_text
 from ..ir.rewrite import Rewriter, rewrite
@@ -43,7 +43,7 @@ def cse(func: Func) -> Func:
 class _Merger:
     """What is known where the walk stands: ops that ran for sure, loads that still hold."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MemoryEffects) -> None:
         self.memory = memory
         self.known: dict[Key, Sequence[Value]] = {}
         self.loads: dict[Key, tuple[str, Sequence[Value]]] = {}

@@ -34,11 +34,11 @@ ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT
 
 def dce(func: Func) -> Func:
     """Keep what is needed, in order."""
-    live = _Marker(func)
+    live = _LivenessMarker(func)
     return rewrite(func, _Sweeper(live).visit)
 
 
-class _Marker:
+class _LivenessMarker:
     """Finds the needed ops and values, following each need once."""
 
     def __init__(self, func: Func) -> None:
@@ -110,7 +110,7 @@ def _rows(op: Op) -> list[tuple[Value, ...]]:
 class _Sweeper:
     """Copies what was marked, with the slots that were."""
 
-    def __init__(self, live: _Marker) -> None:
+    def __init__(self, live: _LivenessMarker) -> None:
         self.live = live
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:

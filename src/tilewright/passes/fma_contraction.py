@@ -22,8 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.structure import structure
-from ..analysis.uses import use_counts
+from ..analysis.structure import structure, use_counts
 from ..base.dtypes import f32, f64
 from ..ir.attrs import Rounding
 from ..ir.core import Func, Op, Value

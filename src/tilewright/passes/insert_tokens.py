@@ -52,7 +52,7 @@ def insert_tokens(func: Func) -> Func:
     body = Block()
     with r.at(body):
         for chain in chains.names:
-            orderer.places[chain] = _Place(r.emit("make_token"))
+            orderer.places[chain] = _ChainState(r.emit("make_token"))
         r.ops(func.body.ops)
     return with_body(func, body)
 
@@ -170,7 +170,7 @@ class _Independence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ChainState:
     """How far a chain has come: what reads wait for, the reads since, and, in a loop of
     independent rounds, the token they all start from and that of the rounds before."""
 
@@ -184,7 +184,7 @@ class _Orderer:
     def __init__(self, chains: _Chains, independence: _Independence) -> None:
         self.chains = chains
         self.independence = independence
-        self.places: dict[str, _Place] = {}
+        self.places: dict[str, _ChainState] = {}
         self.slots: dict[Op, tuple[str, ...]] = {}
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -212,14 +212,14 @@ class _Orderer:
             self.places[chain] = replace(place, reads=(*place.reads, done))
         return results
 
-    def arrived(self, r: Rewriter, place: _Place) -> Value:
+    def arrived(self, r: Rewriter, place: _ChainState) -> Value:
         """A token for all that was done; reads have waited for the write before them."""
         return self.joined(r, place.reads or (place.after,))
 
     def joined(self, r: Rewriter, tokens: Sequence[Value]) -> Value:
         return tokens[0] if len(tokens) == 1 else r.emit("join_tokens", tokens)
 
-    def at_end_of_round(self, r: Rewriter, place: _Place) -> Value:
+    def at_end_of_round(self, r: Rewriter, place: _ChainState) -> Value:
         done = self.arrived(r, place)
         if place.rounds is None:
             return done
@@ -235,7 +235,7 @@ class _Orderer:
         return ()
 
     @contextmanager
-    def inside(self, places: Mapping[str, _Place]) -> Generator[None]:
+    def inside(self, places: Mapping[str, _ChainState]) -> Generator[None]:
         outer = self.places
         self.places = {**outer, **places}
         try:
@@ -266,9 +266,9 @@ class _Orderer:
         new = Block((*(Value(a.type, a.name) for a in old.args), *tokens))
         r.bind(old.args, new.args[: len(old.args)])
         places = {
-            chain: _Place(start, (), start, carried)
+            chain: _ChainState(start, (), start, carried)
             if self.independence.holds(op, chain)
-            else _Place(carried)
+            else _ChainState(carried)
             for chain, start, carried in zip(touched, before, tokens, strict=True)
         }
         with self.inside(places), r.at(new):

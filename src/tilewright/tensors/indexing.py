@@ -7,7 +7,7 @@ from types import EllipsisType
 from typing import SupportsIndex, TypeAlias
 
 from ..base.errors import ShapeError
-from ..base.numbers import number_text
+from ..base.messages import number_text
 from ..base.shapes import Shape
 
 Index: TypeAlias = "SupportsIndex | slice | EllipsisType | None"

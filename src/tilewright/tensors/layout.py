@@ -8,8 +8,7 @@ from functools import lru_cache
 from .._core import Layout as NativeLayout
 from .._core import Tiling as NativeTiling
 from ..base.dtypes import AnyDType
-from ..base.shapes import Shape, grid_of, row_major_strides, size
-from ..base.tile_order import OWNED
+from ..base.shapes import OWNED, Shape, grid_of, row_major_strides, size
 
 WORD = (1 << 64) - 1
 FARTHEST = (1 << 63) - 1

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 from .._core import is_shape
 from ..base.errors import ShapeError
-from ..base.numbers import number_text
+from ..base.messages import number_text
 from ..base.shapes import Shape, size
 
 ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]

@@ -12,7 +12,7 @@ from ..backend.tileir.toolchain import description, find_toolchain
 from ..base.config import cache_directory, current
 from ..base.errors import CompileError, KernelCacheError
 from ..compile.store import Store, disk_store, pack, refusal, unpack
-from ..compile.store.evict import File
+from ..compile.store.disk import File
 from .subcommand import FINE, WRONG, Subcommand, UsageError, aligned, in_bytes, say
 
 SHOWN = 12

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from ..backend.tileir.cubin import is_cubin, resources
 from ..backend.tileir.export import header
+from ..backend.tileir.lowered import is_cubin, resources
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import Error
-from ..compile.export import Made
+from ..compile.inspect import Made
 from ..compile.store import Stats, current_store, stats
 from ..ir.artifact import Artifact
 from ..launch.exporting import code_of, write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from ..backend.tileir.listing import WHEEL
+from ..backend.tileir.toolchain import NVDISASM_WHEEL
 from ..base.errors import Error
 from ..launch.inspection import Inspection
 from . import choosing
@@ -44,7 +44,7 @@ def _stage(call: Chosen, given: Namespace, inspection: Inspection) -> str:
         return f"{call.name}: {', '.join(stages)}"
     if given.stage in stages:
         return stages[given.stage]
-    fix = f"; pip install {WHEEL}" if given.stage == "sass" and given.arch else ""
+    fix = f"; pip install {NVDISASM_WHEEL}" if given.stage == "sass" and given.arch else ""
     raise UsageError(f"there is no stage {given.stage!r}, only {', '.join(stages)}{fix}")
 
 

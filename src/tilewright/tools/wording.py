@@ -21,7 +21,7 @@ from typing import Any
 
 from ..base import dtypes
 from ..base.dtypes import AnyDType, as_dtype
-from ..frontend.parameters import Parameter
+from ..frontend.capture.parameters import Parameter
 from ..launch.definition import Entry
 from ..tensors.create import meta
 from .subcommand import UsageError

@@ -15,10 +15,10 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from tilewright import LaunchError, f32
-from tilewright.backend.llvm import artifact_codec
+from tilewright.backend.cpu import artifact_codec
 from tilewright.backend.llvm import target as target_module
 from tilewright.backend.llvm.target import host_target
-from tilewright.base import fingerprint
+from tilewright.base import files
 from tilewright.base.config import override
 from tilewright.compile.pipeline import compile_kernel
 from tilewright.compile.runner import Runner
@@ -103,7 +103,7 @@ def test_other_features_are_another_entry(store, monkeypatch):
     compiled(fresh(), store)
     assert counts(store) == (0, 2, 2)
     monkeypatch.undo()
-    monkeypatch.setattr(fingerprint, "IMPORTED", float("inf"))
+    monkeypatch.setattr(files, "IMPORTED", float("inf"))
     compiled(fresh(), store)
     assert counts(store) == (1, 2, 2)
 

@@ -11,7 +11,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from fuzz.wild.program import DTYPES, Array, Wild
 from tilewright.base.errors import Error, PaddingWarning
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.sources import execute
 
 NAMES = {**DTYPES, "tl": tl}
 POISON = 0xA5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir_text import kernel, parse
-from tilewright.analysis.effects import NOTHING, POINTERS, Memory, memory_of, memory_of_all
+from tilewright.analysis.effects import NOTHING, POINTERS, MemoryEffects, memory_of, memory_of_all
 
 BODY = """
 %v = make_view %x {tile=(4), dim_map=(0)}
@@ -23,8 +23,8 @@ return
 def test_views_name_their_parameter_and_regions_count():
     func = parse(kernel(BODY))
     load, branch = func.body.ops[2], func.body.ops[3]
-    assert memory_of(load) == Memory(frozenset("x"))
-    assert memory_of(branch) == Memory(frozenset("z"), frozenset("z"))
+    assert memory_of(load) == MemoryEffects(frozenset("x"))
+    assert memory_of(branch) == MemoryEffects(frozenset("z"), frozenset("z"))
     assert memory_of(func.body.ops[0]) == NOTHING
     whole = memory_of_all(func.body.ops)
     assert whole.all == {"x", "z"}
@@ -35,7 +35,7 @@ def test_views_name_their_parameter_and_regions_count():
 def test_pointers_may_be_anything():
     func = parse(kernel("%a = load_ptr %p\nstore_ptr %p, %a\nreturn"))
     load, store = func.body.ops[:2]
-    assert memory_of(load) == Memory(frozenset((POINTERS,)))
+    assert memory_of(load) == MemoryEffects(frozenset((POINTERS,)))
     assert memory_of(store).disturbs("x")
     assert not memory_of(load).disturbs("x")
 
@@ -53,4 +53,4 @@ def test_a_tensor_made_from_a_pointer_is_pointer_memory():
         )
     )
     assert memory_of_all(func.body.ops).writes == {POINTERS}
-    assert Memory(frozenset(), frozenset("z")).disturbs(POINTERS)
+    assert MemoryEffects(frozenset(), frozenset("z")).disturbs(POINTERS)

@@ -11,7 +11,7 @@ import tilewright.lang as tl
 from support.cuda import cuda_ir
 from support.ir import Kernel
 from tilewright.analysis.neutral import identities_of
-from tilewright.frontend.sources import execute
+from tilewright.frontend.capture.sources import execute
 
 TEXT = """
 def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ir_text import kernel, parse
 from support.straight import PROGRAMS, RUNS, program
-from tilewright.analysis.fold import fold, number_of
+from tilewright.analysis.constants import fold, number_of
 from tilewright.analysis.ranges import TRANSFER, Interval, ranges
 from tilewright.base.dtypes import i8, i32, int_range, u8
-from tilewright.ir.attrs import Place, Predicate, Rounding
+from tilewright.ir.attrs import Predicate, Rounding, ThreadCoordinate
 from tilewright.ir.builder import Builder, make_op
 from tilewright.ir.core import Block, Func, Value
 from tilewright.ir.signature import Signature
@@ -248,8 +248,8 @@ def test_places_of_threads_lie_within_what_devices_have(exact):
     builder = Builder(Block())
     made = {
         (what, axis): builder.emit("place", what=what, axis=axis)
-        for what in Place
-        for axis in range(1 if what in (Place.LANE, Place.WARP) else 3)
+        for what in ThreadCoordinate
+        for axis in range(1 if what in (ThreadCoordinate.LANE, ThreadCoordinate.WARP) else 3)
     }
     builder.op("return")
     signature = Signature((), block=(32, 4), exact_block=exact)
@@ -257,13 +257,13 @@ def test_places_of_threads_lie_within_what_devices_have(exact):
     blocks = (MAX, 65535, 65535)
     threads = (32, 4, 1) if exact else (1024, 1024, 64)
     for axis in range(3):
-        assert found.of(made[Place.THREAD, axis]) == (0, threads[axis] - 1)
-        assert found.of(made[Place.BLOCK, axis]) == (0, blocks[axis] - 1)
-        assert found.of(made[Place.GRID_SIZE, axis]) == (1, blocks[axis])
+        assert found.of(made[ThreadCoordinate.THREAD, axis]) == (0, threads[axis] - 1)
+        assert found.of(made[ThreadCoordinate.BLOCK, axis]) == (0, blocks[axis] - 1)
+        assert found.of(made[ThreadCoordinate.GRID_SIZE, axis]) == (1, blocks[axis])
         least = threads[axis] if exact else 1
-        assert found.of(made[Place.BLOCK_SIZE, axis]) == (least, threads[axis])
-    assert found.of(made[Place.LANE, 0]) == (0, 31)
-    assert found.of(made[Place.WARP, 0]) == (0, 31)
+        assert found.of(made[ThreadCoordinate.BLOCK_SIZE, axis]) == (least, threads[axis])
+    assert found.of(made[ThreadCoordinate.LANE, 0]) == (0, 31)
+    assert found.of(made[ThreadCoordinate.WARP, 0]) == (0, 31)
 
 
 @pytest.mark.parametrize(

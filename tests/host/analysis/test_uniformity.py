@@ -5,7 +5,7 @@ from __future__ import annotations
 import tilewright as tw
 from tilewright import f32, i32, simt
 from tilewright.analysis.uniformity import Over, uniformity
-from tilewright.frontend.build import build
+from tilewright.frontend.interp.build import build
 from tilewright.launch.inspection import Inspection
 
 

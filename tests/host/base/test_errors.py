@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base import errors
 from tilewright.base.errors import Code, CompileError, Error, picture
-from tilewright.base.source import Place, SourceFile, Span
+from tilewright.base.source import HostLocation, SourceFile, Span
 
 TEXT = """\
 def scale(x, out):
@@ -33,7 +33,7 @@ def underlined(where):
 def test_the_whole_picture(golden):
     caller = span(42, 5, 9, function="main", caller=span(44, 11, 12, function="entry"))
     where = span(41, 8, 15, function="scale", caller=caller)
-    places = (("built", Place("host.py", 7, "k(z)")), ("used", Place("host.py", 9)))
+    places = (("built", HostLocation("host.py", 7, "k(z)")), ("used", HostLocation("host.py", 9)))
     golden(
         str(
             CompileError(
@@ -97,7 +97,7 @@ ALL_ERRORS = [
 
 @pytest.mark.parametrize("cls", ALL_ERRORS)
 def test_errors_survive_pickling(cls):
-    places = (("built", Place("host.py", 7, "k(z)")),)
+    places = (("built", HostLocation("host.py", 7, "k(z)")),)
     before = cls("message", expected="a", got="b", hint="c", places=places,
                  span=span(41, 8, 15, function="scale"), code=Code.TYPE)  # fmt: skip
     after = pickle.loads(pickle.dumps(before))

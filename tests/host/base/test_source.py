@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.base.source import Place, SourceFile, Span, where
+from tilewright.base.source import HostLocation, SourceFile, Span, where
 
 
 def test_lines_are_counted_as_in_the_file():
@@ -19,8 +19,8 @@ def test_the_text_stays_out_of_the_repr():
 
 
 def test_a_place_shows_its_source_where_known():
-    assert str(Place("host.py", 3)) == "host.py:3"
-    assert str(Place("host.py", 3, "k(z)")) == "host.py:3: k(z)"
+    assert str(HostLocation("host.py", 3)) == "host.py:3"
+    assert str(HostLocation("host.py", 3, "k(z)")) == "host.py:3: k(z)"
 
 
 def test_a_line_ends_with_a_place_where_it_is_known():

@@ -18,8 +18,8 @@ from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
 from tilewright.compile import CompileOptions, KernelCache
 from tilewright.compile.cache import Compilation
-from tilewright.frontend.capture import capture
-from tilewright.frontend.interpret import Captured
+from tilewright.frontend.capture.annotations import capture
+from tilewright.frontend.interp.interpreter import Captured
 from tilewright.ir.artifact import Artifact
 from tilewright.ir.signature import OutputSpec, Signature
 

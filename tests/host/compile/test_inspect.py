@@ -7,7 +7,7 @@ from tilewright.base.config import override
 from tilewright.base.dtypes import f32
 from tilewright.compile.inspect import stage_texts, stage_times
 from tilewright.compile.pipeline import PASSES
-from tilewright.frontend.capture import capture
+from tilewright.frontend.capture.annotations import capture
 from tilewright.ir.signature import OutputSpec, Signature
 
 SIGNATURE = Signature((OutputSpec("z", f32, (None,), (1,), (4,)),))

@@ -15,7 +15,7 @@ from tilewright.base.errors import CompileError
 from tilewright.compile import pipeline
 from tilewright.compile.pipeline import PASSES, compile_kernel, stages
 from tilewright.compile.runner import Runner
-from tilewright.frontend.capture import capture
+from tilewright.frontend.capture.annotations import capture
 from tilewright.ir.artifact import Artifact
 from tilewright.ir.core import Func
 from tilewright.ir.signature import OutputSpec, Signature, TensorSpec

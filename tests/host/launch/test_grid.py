@@ -6,7 +6,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import i32
-from tilewright.frontend.parameters import Parameter
+from tilewright.frontend.capture.parameters import Parameter
 from tilewright.launch.arguments import OutputArg
 from tilewright.launch.grid import launch_grid
 

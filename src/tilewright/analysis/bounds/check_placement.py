@@ -21,11 +21,10 @@ from dataclasses import dataclass, replace
 from ...ir.core import Func, Op, Placement
 from ...ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
 from .linear import PLAIN, Linear, condition
-from .paths import Path
 from .placement_report import checked_place, named
 from .proofs import Prover
-from .symbolic import Checked, walk_checks
-from .symbolic_range import Span, SymbolicRange
+from .symbolic import Checked, Path, walk_checks
+from .symbolic_range import SymbolicRange, SymbolicSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ class _Stages:
 
     # --- stage 3 ---------------------------------------------------------------------------------
 
-    def by_span(self, span: Span | None, count: Linear) -> Decision:
+    def by_span(self, span: SymbolicSpan | None, count: Linear) -> Decision:
         if span is None:
             return self.stays(
                 "its index comes from data, or from a value that a loop carries",
@@ -192,7 +191,7 @@ class _Stages:
                 self.shown[goal] = shown_as
         return self.at_launch([g for g in goals if not self.prover.holds(g)], span)
 
-    def at_launch(self, goals: Sequence[Linear], span: Span | None = None) -> Decision:
+    def at_launch(self, goals: Sequence[Linear], span: SymbolicSpan | None = None) -> Decision:
         path, needs = self.check.path, span.needs if span is not None else frozenset[Linear]()
         fits = f"{self.named}, whose index wraps around"
         checks = [
@@ -232,7 +231,7 @@ class _Stages:
         return self.guarded(count) or f"keep its index below {show(count.expr())} by min(...)"
 
 
-def _sides(span: Span, count: Linear) -> tuple[Expr, Expr]:
+def _sides(span: SymbolicSpan, count: Linear) -> tuple[Expr, Expr]:
     """That an index is not below 0, and that it is below a count."""
     return ("le", ("const", 0), span.low.expr()), ("lt", span.high.expr(), count.expr())
 

@@ -1,13 +1,24 @@
-"""Symbolic ranges: bounds of an integer as linear forms over what the launch knows."""
+"""Symbolic ranges of integers: bounds as linear forms, their sources and transfer functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import TypeAlias
 
 from ...base.dtypes import AnyDType, int_range
-from .linear import Linear, number
-from .proofs import Prover
+from ...ir.attrs import Rounding, ThreadCoordinate
+from ...ir.core import Func, Op, Value
+from ...ir.launch_expr import Expr
+from ...ir.signature import ScalarSpec
+from ...ir.types import TileType
+from .linear import ONE, ZERO, Linear, number
+from .proofs import LARGEST, Prover
+
+# -------------------------------------------------------------------------------------------------
+# Symbolic ranges: bounds of an integer as linear forms over what the launch knows.
 
 MOST = 4
 """Bounds kept of one value on each side."""
@@ -43,7 +54,7 @@ def depend(some: Iterable[Cause], others: Iterable[Cause]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SymbolicSpan:
     """The range of a value over all blocks and rounds, if all `needs` are 0 or more.
 
     `varies` has what it depends on besides the launch. It is `exact` if both ends are values that
@@ -62,22 +73,22 @@ class Span:
         """The value, where the launch alone decides it."""
         return self.low if self.low == self.high and not self.varies else None
 
-    def apart(self, other: Span) -> bool:
+    def apart(self, other: SymbolicSpan) -> bool:
         """Whether two values vary independently of each other."""
         return not depend(self.varies, other.varies)
 
-    def moved(self, move: Callable[[Linear], Linear], *, dense: bool = False) -> Span:
+    def moved(self, move: Callable[[Linear], Linear], *, dense: bool = False) -> SymbolicSpan:
         """The range of a growing function of the value."""
         return replace(self, low=move(self.low), high=move(self.high), dense=self.dense and dense)
 
-    def turned(self) -> Span:
+    def turned(self) -> SymbolicSpan:
         """The range of the negated value."""
         return replace(self, low=self.high.times(-1), high=self.low.times(-1))
 
-    def joined(self, other: Span, low: Linear, high: Linear) -> Span:
+    def joined(self, other: SymbolicSpan, low: Linear, high: Linear) -> SymbolicSpan:
         """The range of a function of two values that is monotone in each."""
         apart = self.apart(other)
-        return Span(
+        return SymbolicSpan(
             low, high, self.needs | other.needs, self.varies | other.varies,
             exact=apart and self.exact and other.exact, dense=apart and self.dense and other.dense,
         )  # fmt: skip
@@ -89,14 +100,14 @@ class SymbolicRange:
 
     lows: tuple[Linear, ...]
     highs: tuple[Linear, ...]
-    span: Span | None = None
+    span: SymbolicSpan | None = None
 
     @property
     def point(self) -> Linear | None:
         """The value, where the launch alone decides it without wrapping."""
         return None if self.span is None or self.span.needs else self.span.point
 
-    def with_span(self, span: Span | None) -> SymbolicRange:
+    def with_span(self, span: SymbolicSpan | None) -> SymbolicRange:
         """The same bounds with another range."""
         return replace(self, span=span)
 
@@ -109,7 +120,7 @@ def unknown(dtype: AnyDType) -> SymbolicRange:
 
 def point_range(form: Linear) -> SymbolicRange:
     """A value that the launch decides."""
-    return SymbolicRange((form,), (form,), Span(form, form))
+    return SymbolicRange((form,), (form,), SymbolicSpan(form, form))
 
 
 def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
@@ -135,3 +146,397 @@ def fitted(prover: Prover, dtype: AnyDType, exact: SymbolicRange) -> SymbolicRan
 def _granted(prover: Prover, forms: Sequence[Linear]) -> bool:
     """Whether one of some forms holds, or may be asked of launches."""
     return any(map(prover.holds, forms)) or any(map(prover.granted, forms))
+
+
+# -------------------------------------------------------------------------------------------------
+# Symbolic ranges of values that come from the launch alone, by op.
+
+
+def _constant(prover: Prover, op: Op) -> SymbolicRange:
+    return point_range(number(int(op.attrs["value"])))
+
+
+def _extent(prover: Prover, op: Op) -> SymbolicRange | None:
+    return _size(prover, op.one("tensor").tensor.shape, op.one("tensor").tensor.param,
+                 op.attrs["axis"], 1)  # fmt: skip
+
+
+def _num_tiles(prover: Prover, op: Op) -> SymbolicRange | None:
+    view, k = op.one("view").view, int(op.attrs["axis"])
+    axis, step = view.dim_map[k], (view.step or view.tile)[k]
+    shape = view.tensor.shape if view.frame is None else view.frame
+    return _size(prover, shape, view.tensor.param, axis, step)
+
+
+def _size(
+    prover: Prover, shape: Sequence[int | None], param: str | None, axis: int, step: int
+) -> SymbolicRange | None:
+    extent = shape[axis]
+    if extent is None and param is None:
+        return None
+    expr: Expr = ("extent", param, axis) if extent is None else ("const", extent)
+    return point_range(prover.algebra.of(("ceildiv", expr, ("const", step))))
+
+
+def _num_blocks(prover: Prover, op: Op) -> SymbolicRange:
+    return point_range(prover.algebra.of(("grid", int(op.attrs["axis"]))))
+
+
+def _length(prover: Prover, op: Op) -> SymbolicRange:
+    return point_range(prover.algebra.of(("length", op.one("slice").tensor.param)))
+
+
+SOURCES: dict[str, Callable[[Prover, Op], SymbolicRange | None]] = {
+    "constant": _constant, "extent": _extent, "num_tiles": _num_tiles, "num_blocks": _num_blocks,
+    "length": _length,
+}  # fmt: skip
+"""Values that come from the launch, by op; an op with bounds of its own is one more row."""
+
+
+# -------------------------------------------------------------------------------------------------
+# Transfer functions of elementwise ops: from symbolic ranges of operands to that of the result.
+#
+# Every rule gives bounds of the exact result; whether it can leave its type is seen to afterwards.
+
+Rule: TypeAlias = Callable[[Prover, Op, Sequence[SymbolicRange]], SymbolicRange | None]
+Combine: TypeAlias = Callable[[Linear, Linear], Linear]
+
+
+def _each(combine: Combine, a: Sequence[Linear], b: Sequence[Linear]) -> tuple[Linear, ...]:
+    return few(combine(x, y) for x, y in product(a, b))
+
+
+def _joined(a: SymbolicRange, b: SymbolicRange, low: Combine, high: Combine) -> SymbolicSpan | None:
+    if a.span is None or b.span is None:
+        return None
+    return a.span.joined(b.span, low(a.span.low, b.span.low), high(a.span.high, b.span.high))
+
+
+def _addi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
+    a, b = x
+    lows, highs = _each(Linear.plus, a.lows, b.lows), _each(Linear.plus, a.highs, b.highs)
+    return SymbolicRange(lows, highs, _joined(a, b, Linear.plus, Linear.plus))
+
+
+def _negi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
+    (a,) = x
+    span = None if a.span is None else a.span.turned()
+    return SymbolicRange(
+        tuple(f.times(-1) for f in a.highs), tuple(f.times(-1) for f in a.lows), span
+    )
+
+
+def _subi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
+    return _addi(prover, op, (x[0], _negi(prover, op, x[1:])))
+
+
+def _muli(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    a, b = x
+    for other, by in ((a, b.point), (b, a.point)):
+        if by is not None and by.number is not None:
+            return _scaled(other, by.number)
+    if not (_not_negative(prover, a) and _not_negative(prover, b)):
+        return None
+    # Bounds of what is not negative: a product of two negative ones would be none.
+    a, b, times = _raised(prover, a), _raised(prover, b), prover.algebra.mul
+    span = _joined(a, b, times, times)
+    return SymbolicRange(
+        _each(times, a.lows, b.lows), _each(times, a.highs, b.highs),
+        None if span is None else replace(span, dense=False),
+    )  # fmt: skip
+
+
+def _scaled(a: SymbolicRange, factor: int) -> SymbolicRange:
+    if factor < 0:
+        flipped = _scaled(a, -factor)
+        return SymbolicRange(
+            tuple(f.times(-1) for f in flipped.highs), tuple(f.times(-1) for f in flipped.lows),
+            None if flipped.span is None else flipped.span.turned(),
+        )  # fmt: skip
+    return _grown(a, lambda f: f.times(factor), dense=factor == 1)
+
+
+def _grown(
+    a: SymbolicRange, move: Callable[[Linear], Linear], *, dense: bool = False
+) -> SymbolicRange:
+    """A function that grows with its operand."""
+    span = None if a.span is None else a.span.moved(move, dense=dense)
+    return SymbolicRange(few(map(move, a.lows)), few(map(move, a.highs)), span)
+
+
+def _not_negative(prover: Prover, a: SymbolicRange) -> bool:
+    return any(prover.holds(form) for form in a.lows)
+
+
+def _divi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    a, by = x[0], x[1].point
+    if by is None or not prover.holds(by):
+        return None
+    rounding: Rounding = op.attrs["rounding"]
+    if rounding is Rounding.POS_INF:
+        return _grown(a, lambda f: prover.algebra.ceildiv(f, by), dense=True)
+    if rounding is not Rounding.NEG_INF and not _not_negative(prover, a):
+        return None
+    # Rounding toward zero is rounding down where nothing is negative.
+    kept = a if rounding is Rounding.NEG_INF else _raised(prover, a)
+    return _grown(kept, lambda f: prover.algebra.floordiv(f, by), dense=True)
+
+
+def _raised(prover: Prover, a: SymbolicRange) -> SymbolicRange:
+    """The same of a value that is not negative, without lower bounds that may be."""
+    span = a.span if a.span is not None and prover.holds(a.span.low) else None
+    return SymbolicRange(few((ZERO, *(f for f in a.lows if prover.holds(f)))), a.highs, span)
+
+
+def _remi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    a, by = x[0], x[1].point
+    if by is None or not prover.holds(by.shifted(-1)):
+        return None
+    plain = _not_negative(prover, a)
+    if op.attrs["rounding"] is not Rounding.NEG_INF and not plain:
+        return None
+    highs = few((by.shifted(-1), *(a.highs if plain else ())))
+    return SymbolicRange((ZERO,), highs, _remainder(prover, a, by))
+
+
+def _remainder(prover: Prover, a: SymbolicRange, by: Linear) -> SymbolicSpan | None:
+    span = a.span
+    if span is None or not prover.holds(span.low):
+        return None
+    whole = span.dense and span.low == ZERO
+    high = prover.algebra.min(span.high, by.shifted(-1))
+    return SymbolicSpan(ZERO, high, span.needs, span.varies, exact=whole, dense=whole)
+
+
+def _mini(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
+    a, b = x
+    least = prover.algebra.min
+    return SymbolicRange(
+        _each(least, a.lows, b.lows), _merged(a.highs, b.highs), _joined(a, b, least, least)
+    )
+
+
+def _maxi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
+    a, b = x
+    most = prover.algebra.max
+    return SymbolicRange(
+        _merged(a.lows, b.lows), _each(most, a.highs, b.highs), _joined(a, b, most, most)
+    )
+
+
+def _merged(a: Sequence[Linear], b: Sequence[Linear]) -> tuple[Linear, ...]:
+    """Bounds of either; those that speak of the launch say more than plain numbers."""
+    return few(sorted((*a, *b), key=lambda f: f.number is not None))
+
+
+def _absi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    return x[0] if _not_negative(prover, x[0]) else None
+
+
+def _shli(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    by = _amount(op, x[1])
+    return None if by is None else _scaled(x[0], 1 << by)
+
+
+def _shri(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    by = _amount(op, x[1])
+    if by is None:
+        return None
+    return _grown(x[0], lambda f: prover.algebra.floordiv(f, number(1 << by)), dense=True)
+
+
+def _amount(op: Op, x: SymbolicRange) -> int | None:
+    n = x.point.number if x.point is not None else None
+    return n if n is not None and 0 <= n < op.result.tile.dtype.bits else None
+
+
+def _unchanged(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
+    return x[0] if x else None
+
+
+def union(prover: Prover, found: Sequence[SymbolicRange]) -> SymbolicRange:
+    """What is known of a value that is one of several."""
+    total = found[0]
+    for other in found[1:]:
+        total = SymbolicRange(
+            _each(prover.algebra.min, total.lows, other.lows),
+            _each(prover.algebra.max, total.highs, other.highs),
+        )
+    return total
+
+
+def _select(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
+    return union(prover, x[-2:])
+
+
+TRANSFER: dict[str, Rule] = {
+    "addi": _addi, "subi": _subi, "muli": _muli, "divi": _divi, "remi": _remi,
+    "negi": _negi, "absi": _absi, "maxi": _maxi, "mini": _mini,
+    "shli": _shli, "shri": _shri, "select": _select,
+    "exti": _unchanged, "trunci": _unchanged, "bitcast": _unchanged, "reshape": _unchanged,
+}  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# What is known of the integers of a function: bounds, and which numbers they take where.
+#
+# Ops are given one by one, in program order. Equal ops give one value, so what a branch says of it
+# holds for all of them; facts are dropped at the end of the scope that they were found in.
+
+
+class Integers:
+    """What is known of the integers of one function, as far as a walk has come."""
+
+    def __init__(self, func: Func, prover: Prover) -> None:
+        self.prover = prover
+        self.known: dict[Value, SymbolicRange] = {}
+        """Of the first of equal values; what is not here is not known, or out of reach."""
+        self.first: dict[Value, Value] = {}
+        self.made: dict[tuple[object, ...], Value] = {}
+        """What equal ops have made first."""
+        self.axes: dict[tuple[ThreadCoordinate, int], frozenset[Cause]] = {}
+        """What makes values differ along each axis of the grid, and of a block of threads."""
+        self.causes: list[Cause] = []
+        """All there are so far."""
+        for spec, value in zip(func.signature.params, func.params, strict=True):
+            if isinstance(spec, ScalarSpec) and spec.dtype.is_int:
+                self.known[value] = point_range(prover.algebra.of(("scalar", spec.name)))
+
+    def of(self, value: Value) -> SymbolicRange:
+        """What is known of an integer."""
+        return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
+
+    def note(self, value: Value, known: SymbolicRange) -> None:
+        """Let this be known of an integer, to the end of the scope."""
+        self.known[self.first.get(value, value)] = known
+
+    def cause(
+        self, varies: frozenset[Cause] = frozenset(), whole: object = None, part: int = 0
+    ) -> frozenset[Cause]:
+        """A new cause, tied to others."""
+        self.causes.append(Cause(tied(varies), whole, part))
+        return frozenset(self.causes[-1:])
+
+    def narrowed(self, varies: frozenset[Cause]) -> frozenset[Cause]:
+        """The cause of a value where it takes fewer values than elsewhere."""
+        first, *others = varies
+        return self.cause(varies) if others else self.cause(varies, first.whole, first.part)
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Facts about values from outside that are found in here are forgotten at the end."""
+        before = dict(self.known), dict(self.made), self.prover.here
+        try:
+            yield
+        finally:
+            self.known, self.made, self.prover.here = before
+
+    def evaluate(self, op: Op) -> None:
+        """Note what an op gives; what an equal one has given already is the same."""
+        if op.defn.pure and not op.regions:
+            equal = [self.first.get(v, v) for v in op.operands]
+            key = op.name, *equal, *sorted(op.attrs.items(), key=str)
+            self.first[op.result] = self.made.setdefault(key, op.result)
+            if self.first[op.result] is not op.result:
+                return
+        self.known[op.result] = self.result(op)
+
+    def result(self, op: Op) -> SymbolicRange:
+        """What is known of the integer that an op gives."""
+        own = _PLACES.get(op.name)
+        if own is not None:
+            return own(self, op)
+        source = SOURCES.get(op.name)
+        found = None if source is None else source(self.prover, op)
+        if found is not None:
+            return found
+        rule = TRANSFER.get(op.name)
+        dtype = op.result.tile.dtype
+        operands = [self.of(v) for v in op.operands if is_index(v)]
+        found = None if rule is None else rule(self.prover, op, operands)
+        return unknown(dtype) if found is None else fitted(self.prover, dtype, found)
+
+    def below(self, count: Linear, varies: frozenset[Cause]) -> SymbolicRange:
+        """Every number below a count, which is at least 1."""
+        last = count.shifted(-1)
+        if last == ZERO:
+            return point_range(ZERO)
+        return SymbolicRange((ZERO,), (last,), SymbolicSpan(ZERO, last, varies=varies))
+
+    def along(self, what: ThreadCoordinate, axis: int) -> frozenset[Cause]:
+        """What makes the blocks of a grid, or the threads of a block, differ along an axis."""
+        if (what, axis) not in self.axes:
+            self.axes[what, axis] = self.cause()
+        return self.axes[what, axis]
+
+    def block_id(self, op: Op) -> SymbolicRange:
+        """The number of a block along an axis of the grid."""
+        axis = int(op.attrs["axis"])
+        return self.below(
+            self.prover.algebra.of(("grid", axis)), self.along(ThreadCoordinate.BLOCK, axis)
+        )
+
+    def place(self, op: Op) -> SymbolicRange:
+        """A place or a size along an axis of threads."""
+        what, axis = ThreadCoordinate(op.attrs["what"]), int(op.attrs["axis"])
+        if what in (ThreadCoordinate.LANE, ThreadCoordinate.WARP):
+            return unknown(op.result.tile.dtype)
+        size = self.sizes(axis)[what in (ThreadCoordinate.BLOCK, ThreadCoordinate.GRID_SIZE)]
+        if what in (ThreadCoordinate.BLOCK_SIZE, ThreadCoordinate.GRID_SIZE):
+            return point_range(size)
+        return self.below(size, self.along(what, axis))
+
+    def sizes(self, axis: int) -> tuple[Linear, Linear]:
+        """The threads of a block along an axis, and the blocks of the grid."""
+        signature = self.prover.signature
+        used = axis < len(signature.block or ())
+        blocks = self.prover.algebra.of(("grid_dim", axis)) if used else ONE
+        return number(signature.block_dims[axis]), blocks
+
+    def index_1d(self, op: Op) -> SymbolicRange:
+        """The thread's number along x; the largest i32 in a launch of more axes."""
+        if len(self.prover.signature.block or ()) > 1:
+            return SymbolicRange((ZERO,), (number(LARGEST),))
+        threads, blocks = self.sizes(0)
+        last = self.prover.algebra.mul(threads, blocks).shifted(-1)
+        high = self.prover.algebra.min(last, number(LARGEST))
+        own = self.along(ThreadCoordinate.THREAD, 0) | self.along(ThreadCoordinate.BLOCK, 0)
+        return SymbolicRange(
+            (ZERO,), (high, number(LARGEST)), SymbolicSpan(ZERO, high, varies=self.cause(own))
+        )
+
+    def index_2d(self, op: Op) -> SymbolicRange:
+        """The number of a thread in rows of any width."""
+        return SymbolicRange((ZERO,), (number(LARGEST),))
+
+    def tile_index(self, op: Op) -> None:
+        """The loop takes every number of a tile, so each index takes all its values.
+
+        Whatever one index is, the others take all of theirs.
+        """
+        starts = [self.of(v) for v in op.all("starts")] or [point_range(ZERO)] * len(op.results)
+        number = self.of(op.one("number")).span
+        for k, (result, start) in enumerate(zip(op.results, starts, strict=True)):
+            tiles = self.of(op.all("counts")[k])
+            highs = few(a.plus(b).shifted(-1) for a in start.highs for b in tiles.highs)
+            self.known[result] = SymbolicRange((*start.lows, ZERO), highs)
+            first, total = start.point, tiles.point
+            if first is not None and total is not None and number is not None:
+                last = first.plus(total).shifted(-1)
+                span = SymbolicSpan(first, last, varies=self.cause(number.varies, op, k))
+                self.known[result] = self.known[result].with_span(span)
+
+
+def is_index(value: Value) -> bool:
+    """Whether a value is one integer."""
+    kind = value.type
+    return (
+        isinstance(kind, TileType) and not kind.rank and not kind.is_pointer and kind.dtype.is_int
+    )
+
+
+_PLACES: dict[str, Callable[[Integers, Op], SymbolicRange]] = {
+    "block_id": Integers.block_id, "place": Integers.place,
+    "index_1d": Integers.index_1d, "index_2d": Integers.index_2d,
+}  # fmt: skip
+"""What tells blocks and threads apart."""

@@ -1,16 +1,42 @@
-"""LLVM text to an object file: parsed and verified first, because LLVM aborts on what is wrong."""
+"""LLVM text to an object file, and passes of LLVM over modules."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 from ...base.errors import InternalError
-from ...base.forking import llvm_lock, made_once
-from ...base.shield import shielded
-from .passes import run_default_passes
+from ...base.shield import llvm_lock, made_once, shielded
 from .target import CpuTarget
+
+# -------------------------------------------------------------------------------------------------
+# Runs passes of LLVM over modules, and frees them.
+#
+# llvmlite does not: `_dispose` of a pass manager is hidden by that of its first base, which does
+# nothing. Each manager would keep its passes, a hundred kilobytes in the default pipeline.
+
+_dispose: Callable[[Any], None] = vars(NewPassManager)["_dispose"]
+
+
+def run_passes(manager: Any, module: Any, builder: Any) -> None:
+    """Run the passes of a manager over a module, once."""
+    try:
+        manager.run(module, builder)
+    finally:
+        _dispose(manager)
+        manager.detach()
+
+
+def run_default_passes(module: Any, builder: Any) -> None:
+    """Run the passes that a builder's options ask for."""
+    run_passes(builder.getModulePassManager(), module, builder)
+
+
+# -------------------------------------------------------------------------------------------------
+# LLVM text to an object file: parsed and verified first, because LLVM aborts on what is wrong.
 
 llvm: Any = llvmlite.binding
 """Ships no types."""

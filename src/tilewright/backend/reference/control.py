@@ -1,11 +1,18 @@
-"""Structured control flow: a region ends in a jump, which the op it is meant for catches."""
+"""Structured control flow, the grid, print and assert."""
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 
+from ...base.shapes import INTEGERS, size, tile_index
+from ...ir.artifact import Printed
 from ...ir.core import Op
-from .machine import Frame, Jump, Rule, Steps, storage_type
+from .machine import Frame, Jump, Results, Rule, Steps, storage_type
+
+# -------------------------------------------------------------------------------------------------
+# Structured control flow: a region ends in a jump, which the op it is meant for catches.
 
 
 def _for(frame: Frame, op: Op) -> Steps:
@@ -53,10 +60,72 @@ def _jump(frame: Frame, op: Op) -> Jump:
     return Jump(op.name, frame.data(op.operands))
 
 
-RULES: dict[str, Rule] = {
+CONTROL_RULES: dict[str, Rule] = {
     "for": _for,
     "loop": _loop,
     "if": _if,
     "scope": _scope,
     **dict.fromkeys(("yield", "continue", "break", "leave", "return"), _jump),
 }
+
+
+# -------------------------------------------------------------------------------------------------
+# Where in the grid this block stands.
+
+
+def _block_id(frame: Frame, op: Op) -> Results:
+    return (np.asarray(frame.block[op.attrs["axis"]], np.int32),)
+
+
+def _num_blocks(frame: Frame, op: Op) -> Results:
+    return (np.asarray(frame.launch.grid[op.attrs["axis"]], np.int32),)
+
+
+def _tile_index(frame: Frame, op: Op) -> Results:
+    number, counts = frame.integer(op.one("number")), [frame.integer(v) for v in op.all("counts")]
+    if not 0 <= number < size(counts):  # what a pass moved out of a loop that does not run
+        return tuple(np.asarray(0, np.int32) for _ in counts)
+    index = tile_index(number, counts, op.attrs["groups"], INTEGERS)
+    starts = [frame.integer(v) for v in op.all("starts")] or [0] * len(index)
+    return tuple(np.asarray(a + b, np.int32) for a, b in zip(index, starts, strict=True))
+
+
+GRID_RULES: dict[str, Rule] = {
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "tile_index": _tile_index,
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# Print and assert: records of the launch; the block goes on. Breakpoints stop in a debugger.
+
+
+def _print(frame: Frame, op: Op) -> Results:
+    if op.attrs["names"]:
+        _stop(frame, op)
+        return ()
+    values = tuple(np.array(a) for a in frame.arrays(op))
+    record = Printed(frame.launch.sites[op], frame.block, values)
+    frame.launch.printed.append((frame.number, record))
+    return ()
+
+
+def _stop(frame: Frame, op: Op) -> None:
+    """Call Python's breakpoint from a frame that stands on the kernel's line, with its names."""
+    span = op.span
+    assert span is not None, "the front end knows where it stands"
+    call = ast.increment_lineno(ast.parse("breakpoint()"), span.line - 1)
+    code = compile(call, span.file.name, "exec").replace(co_name=span.function or "kernel")
+    where = {"block": frame.block, "thread": frame.thread, "np": np, "breakpoint": breakpoint}
+    names = zip(op.attrs["names"], frame.arrays(op), strict=False)
+    exec(code, where, {name: np.array(a)[()] for name, a in names})
+
+
+def _assert(frame: Frame, op: Op) -> Results:
+    if not bool(frame.array(op.one("cond"))):
+        frame.fail(op)
+    return ()
+
+
+DEBUG_RULES: dict[str, Rule] = {"print": _print, "assert": _assert}

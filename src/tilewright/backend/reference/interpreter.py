@@ -1,57 +1,267 @@
-"""The NumPy interpreter that defines the language: runs IR as it is, one small rule per op."""
+"""The NumPy interpreter that defines the language: runs blocks and their threads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from ...base.dtypes import round_tf32, tf32
 from ...base.errors import ShapeError
 from ...base.stage import Stage
 from ...base.tables import merged
-from ...ir.artifact import Artifact, Failure, Printed
-from ...ir.core import Func, Value
-from ...ir.sites import reporting_ops, sites_of
-from . import (
-    arithmetic,
-    atomics,
-    bitwise,
-    comparison,
-    control,
-    conversion,
-    creation,
-    debug,
-    layout,
-    math,
-    matmul,
-    memory,
-    pointer,
-    reduction,
-    shared,
-    slices,
-    threads,
-    token,
-    warps,
-)  # fmt: skip
-from . import grid as grid_family
-from .arguments import bind
-from .exact import Array
-from .machine import Data, Frame, Launch, Rule
-from .storage import Member, Memory
-from .teams import has_teams, run_team
-from .watch import Actor, Watch
+from ...ir.artifact import Artifact, Failure, Printed, reporting_ops, sites_of
+from ...ir.attrs import WARP_SIZE
+from ...ir.core import Func, Op, Value
+from ...ir.opdef import Effect
+from ...ir.types import TensorType, TileType
+from . import control, elementwise, layout, matmul, memory, reduction, simt
+from . import control as grid_family
+from .floating import Array
+from .machine import Data, Frame, Jump, ReferenceLaunch, Results, Rule, TensorData
+from .simt import TOGETHER
+from .storage import LaunchMemory, Member, SharedMemory
+from .watch import Actor, Watch, place_of
+
+# -------------------------------------------------------------------------------------------------
+# Turns the arguments of a launch into the data of parameters and the memory they stand for.
+
+
+def bind(func: Func, arguments: Sequence[Any]) -> tuple[dict[Value, Data], list[Member]]:
+    """The data of each parameter, and the arrays among the arguments."""
+    if len(arguments) != len(func.params):
+        raise ShapeError(
+            f"{func.name}: wrong number of arguments",
+            expected=str(len(func.params)),
+            got=str(len(arguments)),
+        )
+    data: dict[Value, Data] = {}
+    members: list[Member] = []
+    for spec, param, argument in zip(func.signature.params, func.params, arguments, strict=True):
+        data[param] = _datum(spec.name, param, argument)
+        if _is_array(argument) and not _is_scalar(param):
+            members.append(Member(spec.name, argument))
+    return data, members
+
+
+def _is_array(argument: object) -> TypeGuard[Array]:
+    return isinstance(argument, np.ndarray)
+
+
+def _is_scalar(param: Value) -> bool:
+    return isinstance(param.type, TileType) and not param.type.is_pointer
+
+
+def _datum(name: str, param: Value, argument: Any) -> Data:
+    if isinstance(param.type, TensorType):
+        return _tensor(name, param.type, argument)
+    if _is_scalar(param):
+        return _scalar(param.tile, argument)
+    # An array given for a pointer stands for the address of its first element.
+    address = argument.ctypes.data if _is_array(argument) else int(argument)
+    return np.asarray(address, np.int64)
+
+
+def _scalar(kind: TileType, argument: Any) -> Array:
+    scalar = np.asarray(argument, kind.dtype.np).reshape(())
+    return round_tf32(scalar) if kind.dtype is tf32 else scalar
+
+
+def _tensor(name: str, kind: TensorType, argument: Any) -> TensorData:
+    if not _is_array(argument):
+        raise ShapeError(f"{name}: expected an array", got=type(argument).__name__)
+    _need(argument.dtype == kind.dtype.np, name, f"elements {kind.dtype.np}", f"{argument.dtype}")
+    _need(_fits(kind, argument), name, str(kind), _show(argument))
+    _need(argument.flags.writeable or not kind.mutable, name, "a writable array", "a read-only one")
+    return TensorData(argument.ctypes.data, argument.shape, argument.strides)
+
+
+def _fits(kind: TensorType, array: Array) -> bool:
+    """Whether an array has the rank, the static extents and the static strides of a type."""
+    if array.ndim != kind.rank:
+        return False
+    extents = zip(array.shape, kind.shape, strict=True)
+    # NumPy gives any stride to an axis that is never walked along.
+    walked = zip(array.shape, array.strides, kind.strides, strict=True) if array.size else ()
+    return all(known in (None, n) for n, known in extents) and all(
+        n == 1 or known is None or known * array.itemsize == stride for n, stride, known in walked
+    )
+
+
+def _show(array: Array) -> str:
+    return f"shape {array.shape}, strides {array.strides} bytes"
+
+
+def _need(ok: bool, name: str, expected: str, got: str) -> None:
+    if not ok:
+        raise ShapeError(f"argument {name} does not fit its parameter", expected=expected, got=got)
+
+
+# -------------------------------------------------------------------------------------------------
+# Runs the threads of a block from one barrier to the next, in an order drawn anew each time.
+#
+# A thread runs until it gets to an op at which threads meet. Once all are there, or have returned,
+# the lanes of a warp that wait for each other go on, or the whole block does. Where nobody can,
+# the
+# barrier is not reached by all, which is reported, and the block is given up.
+
+
+def has_teams(launch: ReferenceLaunch) -> bool:
+    """Whether the threads of a block have anything to do with each other."""
+    return any(
+        op.defn.effects & Effect.SYNC or op.name in ("shared", "dynamic_shared")
+        for op in launch.func.walk()
+    )
+
+
+@dataclass(eq=False, slots=True)
+class _Thread:
+    """A thread: what it does, the op it waits at, and what it gets there."""
+
+    number: int
+    frame: Frame
+    steps: Generator[Op, Results, Jump]
+    waits: Op | None = None
+    answer: Results | None = None
+    done: bool = False
+
+    @property
+    def lane(self) -> int:
+        return self.number % WARP_SIZE
+
+    def go(self) -> None:
+        """Run to the next op at which threads meet, or to the end."""
+        self.frame.launch.memory.watch.resume(self.frame.actor)
+        try:
+            answer, self.answer, self.waits = self.answer, None, None
+            self.waits = next(self.steps) if answer is None else self.steps.send(answer)
+        except StopIteration:
+            self.done = True
+
+
+def run_team(
+    launch: ReferenceLaunch,
+    number: int,
+    place: tuple[int, ...],
+    values: Mapping[Value, Data],
+    rng: np.random.Generator,
+) -> None:
+    """Run one block; its threads are numbered from `number` on, x fastest."""
+    team = _Team(launch, number, place, values)
+    ready = team.threads
+    while ready and launch.failure is None:
+        order: list[int] = rng.permutation(len(ready)).tolist()
+        for k in order:
+            if launch.failure is None:
+                ready[k].go()
+        ready = team.meet()
+
+
+@dataclass(slots=True)
+class _Team:
+    """The threads of a block."""
+
+    launch: ReferenceLaunch
+    number: int
+    place: tuple[int, ...]
+    values: Mapping[Value, Data]
+    threads: list[_Thread] = field(default_factory=list[_Thread])
+
+    def __post_init__(self) -> None:
+        dims, shared = self.launch.func.signature.block_dims, SharedMemory()
+        for k in range(prod(dims)):
+            thread = (k % dims[0], k // dims[0] % dims[1], k // (dims[0] * dims[1]))
+            actor = Actor(self.place, thread, k // WARP_SIZE)
+            frame = Frame(
+                self.launch, self.number + k, self.place, dict(self.values), thread, shared, actor
+            )
+            steps = frame.steps(self.launch.func.body)
+            self.threads.append(_Thread(k, frame, steps))
+
+    def meet(self) -> list[_Thread]:
+        """The threads that can go on, with what they get; none if all is over."""
+        waiting = [t for t in self.threads if not t.done]
+        going = self.warps(waiting)
+        if going or not waiting:
+            return going
+        if len({t.waits for t in waiting}) > 1 or not _is_barrier(waiting[0]):
+            self.stuck(waiting)
+            return []
+        for thread in waiting:
+            blocks, warps = thread.frame.actor.rounds
+            thread.frame.actor.rounds = blocks + 1, warps
+            thread.answer = ()
+        return waiting
+
+    def warps(self, waiting: Sequence[_Thread]) -> list[_Thread]:
+        """The lanes whose warp is where they wait for it."""
+        groups: dict[tuple[int, Op], list[_Thread]] = defaultdict(list)
+        alive: dict[int, set[int]] = defaultdict(set)
+        for t in waiting:
+            assert t.waits is not None, "a thread that goes on waits for something"
+            groups[t.number // WARP_SIZE, t.waits].append(t)
+            alive[t.number // WARP_SIZE].add(t.lane)
+        going: list[_Thread] = []
+        for (warp, op), group in groups.items():
+            if op.name in TOGETHER and self.is_complete(op, group, alive[warp]):
+                answers = TOGETHER[op.name](op, {t.lane: t.frame for t in group})
+                for t in group:
+                    t.answer = answers[t.lane]
+                going += group
+        return going
+
+    def is_complete(self, op: Op, group: Sequence[_Thread], alive: set[int]) -> bool:
+        """Whether all lanes are here that each of these waits for."""
+        mask, here = op.maybe("mask"), {t.lane for t in group}
+        if mask is None:
+            return alive <= here
+        masks = {t.frame.integer(mask) for t in group}
+        for t in group:
+            if not t.frame.integer(mask) >> t.lane & 1:
+                t.frame.launch.memory.watch.resume(t.frame.actor)
+                text = "a warp operation by a lane that its mask excludes, by"
+                t.frame.launch.memory.watch.complain("mask", op, text)
+        return all(k in here for m in masks for k in alive if m >> k & 1)
+
+    def stuck(self, waiting: Sequence[_Thread]) -> None:
+        """Report that threads wait for each other at different places."""
+        first = waiting[0]
+        assert first.waits is not None, "it waits"
+        other = next((t for t in waiting if t.waits is not first.waits), None)
+        watch = self.launch.memory.watch
+        watch.resume(first.frame.actor)
+        rest = "others are not there"
+        if other is not None and other.waits is not None:
+            rest = f"{other.frame.actor.text} waits at {place_of(other.waits)}"
+        watch.complain(
+            "stuck",
+            first.waits,
+            f"threads that never reach the same barrier: {rest}; waited for by",
+        )
+
+
+def _is_barrier(thread: _Thread) -> bool:
+    return thread.waits is not None and thread.waits.name == "sync_threads"
+
+
+# -------------------------------------------------------------------------------------------------
+# The NumPy interpreter that defines the language: runs IR as it is, one small rule per op.
 
 FAMILIES: dict[str, dict[str, Rule]] = {
-    "control": control.RULES, "grid": grid_family.RULES, "creation": creation.RULES,
-    "arithmetic": arithmetic.RULES, "math": math.RULES, "comparison": comparison.RULES,
-    "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
-    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
-    "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
-    "token": token.RULES, "threads": threads.RULES, "slices": slices.RULES,
-    "shared": shared.RULES, "warps": warps.RULES,
+    "control": control.CONTROL_RULES, "grid": grid_family.GRID_RULES,
+    "creation": layout.CREATION_RULES,
+    "arithmetic": elementwise.ARITHMETIC_RULES, "math": elementwise.MATH_RULES,
+    "comparison": elementwise.COMPARISON_RULES,
+    "bitwise": elementwise.BITWISE_RULES, "conversion": elementwise.CONVERSION_RULES,
+    "layout": layout.LAYOUT_RULES,
+    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.MEMORY_RULES,
+    "pointer": memory.POINTER_RULES, "atomics": memory.ATOMICS_RULES, "debug": control.DEBUG_RULES,
+    "token": memory.TOKEN_RULES, "threads": simt.THREADS_RULES, "slices": simt.SLICES_RULES,
+    "shared": simt.SHARED_RULES, "warps": simt.WARPS_RULES,
 }  # fmt: skip
 
 RULES: dict[str, Rule] = merged(FAMILIES)
@@ -106,10 +316,10 @@ def run(
         raise ShapeError(f"{func.name} has no parameter {', '.join(sorted(unknown))}")
     extra = [Member(f"reachable[{i}]", array) for i, array in enumerate(reachable)]
     watch = Watch()
-    storage = Memory([*members, *extra], watch)
+    storage = LaunchMemory([*members, *extra], watch)
     storage.forget(uninitialized)
     sites = dict(zip(reporting_ops(func), sites_of(func), strict=True))
-    launch = Launch(func, _full_grid(func, grid), storage, RULES, sites)
+    launch = ReferenceLaunch(func, _full_grid(func, grid), storage, RULES, sites)
     seed = _fresh_seed() if seed is None else seed
     # Overflow, division by zero and NaN are ordinary results here.
     with np.errstate(all="ignore"):
@@ -132,7 +342,7 @@ def _fresh_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
-def _run_blocks(launch: Launch, values: dict[Value, Data], seed: int) -> None:
+def _run_blocks(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -> None:
     order: list[int] = np.random.default_rng(seed).permutation(prod(launch.grid)).tolist()
     for number in order:
         if launch.failure is not None:
@@ -142,22 +352,26 @@ def _run_blocks(launch: Launch, values: dict[Value, Data], seed: int) -> None:
         Frame(launch, number, block, dict(values)).run(launch.func.body)
 
 
-def _run_threads(launch: Launch, values: dict[Value, Data], seed: int) -> None:
+def _run_threads(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -> None:
     """The threads of a SIMT kernel: in any order at all, or block by block where they meet."""
     run_all = _run_teams if has_teams(launch) else _run_apart
     run_all(launch, values, np.random.default_rng(seed))
 
 
-def _run_teams(launch: Launch, values: dict[Value, Data], rng: np.random.Generator) -> None:
-    threads = prod(launch.func.signature.block_dims)
+def _run_teams(
+    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator
+) -> None:
+    simt = prod(launch.func.signature.block_dims)
     for number in rng.permutation(prod(launch.grid)).tolist():
         if launch.failure is not None:
             return
         place = tuple(reversed(_logical(number, launch.grid)))
-        run_team(launch, number * threads, place, values, rng)
+        run_team(launch, number * simt, place, values, rng)
 
 
-def _run_apart(launch: Launch, values: dict[Value, Data], rng: np.random.Generator) -> None:
+def _run_apart(
+    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator
+) -> None:
     whole = (*launch.grid, *reversed(launch.func.signature.block_dims))
     for number in rng.permutation(prod(whole)).tolist():
         if launch.failure is not None:

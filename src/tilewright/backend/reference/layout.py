@@ -1,11 +1,29 @@
-"""Shapes of tiles: the elements stay, their arrangement changes."""
+"""Creation of tiles, and rearrangement of their elements."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...ir.core import Op
-from .machine import Frame, Results, Rule
+from .machine import Frame, Results, Rule, filled
+
+# -------------------------------------------------------------------------------------------------
+# Tiles from nothing.
+
+
+def _constant(frame: Frame, op: Op) -> Results:
+    return (filled(op.attrs["dtype"], op.attrs["shape"], op.attrs["value"]),)
+
+
+def _iota(frame: Frame, op: Op) -> Results:
+    return (np.arange(op.attrs["size"], dtype=np.int64).astype(op.attrs["dtype"].np),)
+
+
+CREATION_RULES: dict[str, Rule] = {"constant": _constant, "iota": _iota}
+
+
+# -------------------------------------------------------------------------------------------------
+# Shapes of tiles: the elements stay, their arrangement changes.
 
 
 def _reshape(frame: Frame, op: Op) -> Results:
@@ -33,7 +51,7 @@ def _extract(frame: Frame, op: Op) -> Results:
     return (arg[tuple(where)],)
 
 
-RULES: dict[str, Rule] = {
+LAYOUT_RULES: dict[str, Rule] = {
     "reshape": _reshape,
     "broadcast": _broadcast,
     "permute": _permute,

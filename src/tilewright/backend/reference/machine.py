@@ -12,8 +12,8 @@ from ...base.dtypes import AnyDType, f8e8m0fnu
 from ...ir.artifact import Failure, Printed, Site
 from ...ir.core import Block, Func, Op, Value
 from ...ir.types import PtrType, TileType, Type
-from .exact import Array
-from .storage import Memory, SharedMemory
+from .floating import Array
+from .storage import LaunchMemory, SharedMemory
 from .watch import Actor
 
 
@@ -59,12 +59,12 @@ Rule: TypeAlias = "Callable[[Frame, Op], Results | Jump | Steps]"
 
 
 @dataclass(slots=True)
-class Launch:
+class ReferenceLaunch:
     """What all blocks of one launch share."""
 
     func: Func
     grid: tuple[int, ...]
-    memory: Memory
+    memory: LaunchMemory
     rules: Mapping[str, Rule]
     sites: Mapping[Op, Site]
     failure: Failure | None = None
@@ -79,7 +79,7 @@ class Launch:
 class Frame:
     """One block of the grid as it runs, or one thread: where it stands, and what it has made."""
 
-    launch: Launch
+    launch: ReferenceLaunch
     number: int
     block: tuple[int, ...]
     values: dict[Value, Data]

@@ -7,7 +7,7 @@ import numpy as np
 from ...base.dtypes import AnyDType
 from ...ir.core import Op
 from . import floating
-from .exact import Array
+from .floating import Array
 from .machine import Frame, Results, Rule
 
 

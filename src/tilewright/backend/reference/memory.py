@@ -1,15 +1,143 @@
-"""Tensors, views of them, and tile accesses: what lies outside a view is never touched."""
+"""Memory ops: views and tiles, raw pointers, atomics, tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
+from ...base.dtypes import AnyDType
 from ...base.shapes import ceil_div
+from ...ir.attrs import AtomicMode
 from ...ir.core import Op, Value
-from ...ir.types import ViewType
-from .atomics import COMBINE
-from .exact import Array
-from .machine import Frame, Results, Rule, TensorData, filled
+from ...ir.ops.memory import PLAIN
+from ...ir.types import PtrType, ViewType
+from . import floating
+from .elementwise import greatest, least
+from .floating import Array
+from .machine import Frame, Results, Rule, TensorData, TokenData, elementwise, filled
+from .storage import encode
+
+# -------------------------------------------------------------------------------------------------
+# Raw pointers: addresses as 64-bit integers; only those of arguments are ever touched.
+
+
+def pointee(pointers: Value) -> AnyDType:
+    """The element type that a tile of pointers points to."""
+    elem = pointers.tile.elem
+    assert isinstance(elem, PtrType), f"expected pointers, got {pointers.type}"
+    return elem.to
+
+
+def mask_of(frame: Frame, op: Op, pointers: Array) -> Array:
+    """The mask of a pointer access, all true where it has none."""
+    mask = op.maybe("mask")
+    return np.ones(pointers.shape, np.bool_) if mask is None else frame.array(mask)
+
+
+def _offset(frame: Frame, op: Op) -> Results:
+    pointers, by = frame.arrays(op)
+    return (pointers + by.astype(np.int64) * pointee(op.one("pointer")).itemsize,)
+
+
+def _load_ptr(frame: Frame, op: Op) -> Results:
+    source, padding = op.one("source"), op.maybe("padding")
+    dtype, pointers, memory = pointee(source), frame.array(source), frame.launch.memory
+    mask = mask_of(frame, op, pointers)
+    loaded = memory.read(memory.watch.enter(op), pointers, mask, dtype)
+    rest = filled(dtype, loaded.shape, 0) if padding is None else frame.array(padding)
+    return (np.where(mask, loaded, rest),)
+
+
+def _store_ptr(frame: Frame, op: Op) -> Results:
+    target = op.one("target")
+    pointers, memory = frame.array(target), frame.launch.memory
+    value = frame.array(op.one("value"))
+    mask = mask_of(frame, op, pointers)
+    memory.write(memory.watch.enter(op), pointers, mask, value, pointee(target))
+    return ()
+
+
+def _same(addresses: Array) -> Array:
+    return addresses
+
+
+POINTER_RULES: dict[str, Rule] = {
+    "offset": _offset,
+    "load_ptr": _load_ptr,
+    "store_ptr": _store_ptr,
+    "ptr_to_int": elementwise(_same),
+    "int_to_ptr": elementwise(_same),
+    "ptr_to_ptr": elementwise(_same),
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# Atomic read-modify-write: elements that share an address take their turns in row-major order.
+
+
+def _add(dtype: AnyDType, old: Array, value: Array) -> Array:
+    return floating.in_f32(np.add, dtype, [old, value])
+
+
+def _max(dtype: AnyDType, old: Array, value: Array) -> Array:
+    if dtype.is_float:
+        return floating.in_f32(partial(greatest, nan=True), dtype, [old, value])
+    return np.maximum(old, value)
+
+
+def _min(dtype: AnyDType, old: Array, value: Array) -> Array:
+    if dtype.is_float:
+        return floating.in_f32(partial(least, nan=True), dtype, [old, value])
+    return np.minimum(old, value)
+
+
+Combine = Callable[[AnyDType, Array, Array], Array]
+
+COMBINE: dict[AtomicMode, Combine] = {
+    AtomicMode.ADD: _add,
+    AtomicMode.AND: lambda dtype, old, value: np.bitwise_and(old, value),
+    AtomicMode.OR: lambda dtype, old, value: np.bitwise_or(old, value),
+    AtomicMode.XOR: lambda dtype, old, value: np.bitwise_xor(old, value),
+    AtomicMode.MAX: _max,
+    AtomicMode.MIN: _min,
+    AtomicMode.XCHG: lambda dtype, old, value: value,
+}
+"""What each mode makes of the old element and the given one."""
+
+
+def _atomic_rmw(frame: Frame, op: Op) -> Results:
+    target = op.one("target")
+    dtype, pointers, memory = pointee(target), frame.array(target), frame.launch.memory
+    value = frame.array(op.one("value")).reshape(-1)
+    combine = COMBINE[op.attrs["mode"]]
+    old = memory.update(
+        memory.watch.enter(op), pointers, mask_of(frame, op, pointers), dtype,
+        lambda old, at: combine(dtype, old, value[at]),
+    )  # fmt: skip
+    return (old,)
+
+
+def _atomic_cas(frame: Frame, op: Op) -> Results:
+    target, compare = op.one("target"), frame.array(op.one("compare"))
+    dtype, pointers, memory = pointee(target), frame.array(target), frame.launch.memory
+    value, expected = frame.array(op.one("value")).reshape(-1), compare.reshape(-1)
+    mask = mask_of(frame, op, pointers)
+
+    def swap(old: Array, at: Array) -> Array:
+        same = np.all(encode(old, dtype) == encode(expected[at], dtype), axis=1)
+        return np.where(same, value[at], old)
+
+    old = memory.update(memory.watch.enter(op), pointers, mask, dtype, swap)
+    return (np.where(mask, old, compare),)
+
+
+ATOMICS_RULES: dict[str, Rule] = {"atomic_rmw": _atomic_rmw, "atomic_cas": _atomic_cas}
+
+
+# -------------------------------------------------------------------------------------------------
+# Tensors, views of them, and tile accesses: what lies outside a view is never touched.
 
 
 def _i32(n: int) -> Array:
@@ -119,7 +247,7 @@ def _atomic_red_view(frame: Frame, op: Op) -> Results:
     return ()
 
 
-RULES: dict[str, Rule] = {
+MEMORY_RULES: dict[str, Rule] = {
     "extent": _extent,
     "make_tensor": _make_tensor,
     "make_view": _make_view,
@@ -128,4 +256,32 @@ RULES: dict[str, Rule] = {
     "load_view": _load_view,
     "store_view": _store_view,
     "atomic_red_view": _atomic_red_view,
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# Memory ops with tokens: program order already is what the tokens ask for.
+
+_RULES_OF_PLAIN = MEMORY_RULES | POINTER_RULES | ATOMICS_RULES
+
+
+def _token(frame: Frame, op: Op) -> Results:
+    return (TokenData(),)
+
+
+def _ordered(plain: Rule) -> Rule:
+    """The rule of a twin: what the plain op does, and a token."""
+
+    def rule(frame: Frame, op: Op) -> Results:
+        results = plain(frame, op)
+        assert isinstance(results, tuple), "a memory op neither waits nor ends a region"
+        return (*results, TokenData())
+
+    return rule
+
+
+TOKEN_RULES: dict[str, Rule] = {
+    "make_token": _token,
+    "join_tokens": _token,
+    **{f"{op.name}_tko": _ordered(_RULES_OF_PLAIN[op.name]) for op in PLAIN},
 }

@@ -10,7 +10,7 @@ import numpy as np
 from ...ir.core import Block, Op
 from ...ir.ops import FAMILIES
 from ...ir.types import TileType
-from .exact import Array
+from .floating import Array
 from .machine import Frame, Results, Rule, filled
 
 ELEMENTWISE = frozenset(

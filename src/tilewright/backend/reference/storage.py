@@ -14,7 +14,7 @@ from math import gcd
 import numpy as np
 
 from ...base.dtypes import AnyDType, bool_, f4e2m1fn
-from .exact import Array
+from .floating import Array
 from .watch import Shadow, Watch
 
 
@@ -48,7 +48,7 @@ class Member:
         return tuple(index) if inside and 0 <= rest < self.array.itemsize else None
 
 
-class Region:
+class MemoryRegion:
     """A stretch of bytes that arguments share, in cells of `unit` bytes, each with its shadow."""
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -93,7 +93,7 @@ class Region:
         return f"address {address:#x} in {self.members[0].name}"
 
 
-def regions_of(members: Sequence[Member]) -> list[Region]:
+def regions_of(members: Sequence[Member]) -> list[MemoryRegion]:
     """Regions in order of address; arrays that overlap share one."""
     groups: list[list[Member]] = []
     end = 0
@@ -104,14 +104,14 @@ def regions_of(members: Sequence[Member]) -> list[Region]:
         else:
             groups.append([member])
         end = max(end, high)
-    return [Region(group) for group in groups]
+    return [MemoryRegion(group) for group in groups]
 
 
 Change = Callable[[Array, Array], Array]
 """From the old values and the positions they belong to, to the new values."""
 
 
-class Memory:
+class LaunchMemory:
     """All regions of a launch, and the watch that is kept over them."""
 
     def __init__(self, members: Sequence[Member], watch: Watch) -> None:
@@ -168,7 +168,7 @@ class Memory:
 
     def _parts(
         self, event: int, addresses: Array, mask: Array, dtype: AnyDType, verb: str
-    ) -> Iterator[tuple[Region, Array, Array]]:
+    ) -> Iterator[tuple[MemoryRegion, Array, Array]]:
         """Each region touched, with the positions in the tile and the cells of their elements."""
         at = np.flatnonzero(np.broadcast_to(mask, addresses.shape))
         wanted = addresses.reshape(-1)[at]
@@ -222,13 +222,15 @@ class SharedMemory:
     """The memory of one block of threads: static arrays by number, made when first asked for."""
 
     def __init__(self) -> None:
-        self._regions: dict[int, tuple[Array, Region]] = {}
+        self._regions: dict[int, tuple[Array, MemoryRegion]] = {}
 
-    def region(self, number: int, name: str, shape: tuple[int, ...], dtype: AnyDType) -> Region:
+    def region(
+        self, number: int, name: str, shape: tuple[int, ...], dtype: AnyDType
+    ) -> MemoryRegion:
         """An array; nothing has been written to it when it is new."""
         if number not in self._regions:
             array = np.zeros(shape, dtype.np)
-            region = Region([Member(name, array)])
+            region = MemoryRegion([Member(name, array)])
             region.shadow.unset[:] = True
             # The region reads by address, so the array has to be kept.
             self._regions[number] = array, region

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.attrs import Ordering, Scope
 from ...ir.core import Op
-from .exact import Array
+from .floating import Array
 
 ACQUIRING = (Ordering.ACQUIRE, Ordering.ACQ_REL)
 RELEASING = (Ordering.RELEASE, Ordering.ACQ_REL)

@@ -13,7 +13,7 @@ __all__ = ["Slot", "slots", "symbol"]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ParameterSlot:
     """One parameter of the compiled kernel.
 
     `what` is "address", "extent", "stride", "scalar", "grid" or "record"; `param` is the position
@@ -27,26 +27,26 @@ class Slot:
     axis: int = 0
 
 
-def slots(signature: Signature, *, reports: bool) -> tuple[Slot, ...]:
+def slots(signature: Signature, *, reports: bool) -> tuple[ParameterSlot, ...]:
     """The parameters of a kernel; `reports` says whether it has anything to report."""
-    found: list[Slot] = []
+    found: list[ParameterSlot] = []
     for number, spec in enumerate(signature.params):
         if isinstance(spec, TensorSpec | OutputSpec):
             found += _memory(spec, number)
         else:
             what = "scalar" if isinstance(spec, ScalarSpec) else "address"
-            found.append(Slot(what, spec.dtype, number))
+            found.append(ParameterSlot(what, spec.dtype, number))
     if signature.folded:
-        found += [Slot("grid", i32, axis=axis) for axis in range(signature.grid_rank)]
+        found += [ParameterSlot("grid", i32, axis=axis) for axis in range(signature.grid_rank)]
     if reports:
-        found.append(Slot("record", i64))
+        found.append(ParameterSlot("record", i64))
     return tuple(found)
 
 
-def _memory(spec: TensorSpec | OutputSpec, number: int) -> Iterator[Slot]:
-    yield Slot("address", spec.dtype, number)
+def _memory(spec: TensorSpec | OutputSpec, number: int) -> Iterator[ParameterSlot]:
+    yield ParameterSlot("address", spec.dtype, number)
     width = i32 if spec.facts.narrow else i64
     for what, dims in (("extent", spec.shape), ("stride", spec.strides)):
         for axis, n in enumerate(dims):
             if n is None:
-                yield Slot(what, width, number, axis)
+                yield ParameterSlot(what, width, number, axis)

@@ -1,27 +1,95 @@
-"""Decides how memory is reached: as tiles, in bulk copies or not, under masks, how far ahead.
-
-What is said of an access here, `lower.memory` writes. No choice lets an access leave its tensor.
-"""
+"""Decides how memory is accessed: as tiles, in bulk copies or not, under masks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS
 from ...base.cuda_abi import POINTER_ALIGNMENT
+from ...base.dtypes import AnyDType, f8e8m0fnu
 from ...base.shapes import shape_text
 from ...base.source import where
+from ...ir.artifact import reporting_ops
 from ...ir.core import Op, Value
-from ...ir.sites import reporting_ops
-from ...ir.types import ViewType
-from .encoding.versions import V13_4
+from ...ir.types import TensorType, ViewType
+from .bytecode.enums import V13_3, V13_4, Version
+from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
+from .features import Traits, plain
 from .policy import Policy
-from .program.types import PartitionView, StridedView
 from .target import TileTarget
-from .traits import Traits, plain
-from .views import tile_view, tiles_per_frame
+
+# -------------------------------------------------------------------------------------------------
+# Which views of the IR Tile IR can express: from a ViewType to a type of Tile IR, or None.
+
+
+def tensor_view(tensor: TensorType) -> TensorView | None:
+    """A tensor; None where a static extent or stride is not positive, as Tile IR demands."""
+    if any(n is not None and n <= 0 for n in (*tensor.shape, *tensor.strides)) or not tensor.rank:
+        return None
+    return TensorView(SCALAR_OF[tensor.dtype], tensor.shape, tensor.strides)
+
+
+def tile_view(
+    view: ViewType, version: Version, *, padded: bool
+) -> PartitionView | StridedView | None:
+    """A view whose index counts tiles of the whole tensor; None if Tile IR has none like it.
+
+    With a frame it is the view of the tensor whose tiles are those of the frames; that exists
+    where tiles do not reach from one frame into the next.
+    """
+    tensor = tensor_view(view.tensor)
+    if tensor is None or view.sparse is not None or not _frames_fit(view):
+        return None
+    padding = None
+    if padded and view.padding is not None:
+        padding = padding_of(view.padding, view.tensor.dtype)
+        if padding is None:
+            return None
+    steps = view.step or view.tile
+    if steps == view.tile:
+        return PartitionView(view.tile, tensor, view.dim_map, padding)
+    if version < V13_3:
+        return None
+    return StridedView(view.tile, steps, tensor, view.dim_map, padding)
+
+
+def tiles_per_frame(view: ViewType, axis: int) -> int:
+    """How many tiles lie side by side in one frame, along a tile axis."""
+    assert view.frame is not None, "only views with frames have tiles in them"
+    return view.frame[view.dim_map[axis]] // (view.step or view.tile)[axis]
+
+
+def _frames_fit(view: ViewType) -> bool:
+    if view.frame is None:
+        return True
+    steps = view.step or view.tile
+    return steps == view.tile and all(
+        view.frame[axis] % steps[k] == 0 for k, axis in enumerate(view.dim_map)
+    )
+
+
+def padding_of(value: float | int, dtype: AnyDType) -> PaddingMode | None:
+    """The padding that Tile IR knows by name; None for all others."""
+    if dtype is f8e8m0fnu:
+        return None
+    if not dtype.is_float:
+        return PaddingMode.zero if value == 0 else None
+    if math.isnan(value):
+        return PaddingMode.nan
+    if math.isinf(value):
+        return PaddingMode.pos_inf if value > 0 else PaddingMode.neg_inf
+    if value != 0:
+        return None
+    return PaddingMode.neg_zero if math.copysign(1.0, value) < 0 else PaddingMode.zero
+
+
+# -------------------------------------------------------------------------------------------------
+# Decides how memory is reached: as tiles, in bulk copies or not, under masks, how far ahead.
+#
+# What is said of an access here, `lower.memory` writes. No choice lets an access leave its tensor.
 
 VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
 WHOLE = {"load": ", full tiles without padding", "store": ", full tiles without a mask"}
@@ -44,7 +112,7 @@ CHECKED: dict[str, Callable[[Op, Value], Sequence[Value]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class TileAccess:
     """How a view is read or written: through a view of Tile IR, or element by element."""
 
     view: PartitionView | StridedView | None
@@ -58,10 +126,10 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Accesses:
+class AccessPlan:
     """How all memory of a kernel is reached."""
 
-    by_op: Mapping[Op, Access]
+    by_op: Mapping[Op, TileAccess]
     multiversioned: bool
     """Whether one question decides for all tiles that are read in a way of their own."""
 
@@ -72,7 +140,7 @@ class Accesses:
 
 def choose_accesses(
     traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
-) -> Accesses:
+) -> AccessPlan:
     """Decide about every access; `ahead` is how far loads are begun early, if nobody says so."""
     chooser = _Chooser(traits, target, policy, ahead)
     found = {op: chooser.access(op) for op in traits.accesses}
@@ -81,10 +149,10 @@ def choose_accesses(
     )
     if multiversioned:
         found |= chooser.whole_stores(found)
-    return Accesses(found, multiversioned)
+    return AccessPlan(found, multiversioned)
 
 
-def _line(op: Op, access: Access) -> str:
+def _line(op: Op, access: TileAccess) -> str:
     view: ViewType = op.one("view").view
     verb = VERBS[plain(op)]
     name = view.tensor.param or "memory"
@@ -113,17 +181,17 @@ class _Chooser:
         self.ahead = ahead
         self.ranges: Ranges = ranges(traits.func)
 
-    def access(self, op: Op) -> Access:
+    def access(self, op: Op) -> TileAccess:
         kind = plain(op)
         view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
         if view is None or kind == "atomic_red_view" or not self.inside(op):
-            return Access(None, latency=self.latency(op))
+            return TileAccess(None, latency=self.latency(op))
         if kind == "load_view" and self.is_misread(op):
             is_near = isinstance(view, PartitionView) and self.is_near(op)
-            return Access(view, masked=True) if is_near else Access(None)
+            return TileAccess(view, masked=True) if is_near else TileAccess(None)
         if self.masked(op, view):
-            return Access(view, masked=True)
-        return Access(view, self.tma(op), self.latency(op), self.whole_first(op, view))
+            return TileAccess(view, masked=True)
+        return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
         given: int | None = op.attrs.get("latency")
@@ -280,7 +348,7 @@ class _Chooser:
             and all(op in self.func.body.ops and self.known_early(op) for op in loads)
         )
 
-    def whole_stores(self, accesses: Mapping[Op, Access]) -> dict[Op, Access]:
+    def whole_stores(self, accesses: Mapping[Op, TileAccess]) -> dict[Op, TileAccess]:
         """The stores whose tiles are asked for together with those that are loaded.
 
         A store that asks for its vectors is a branch for each, and no load behind it begins before

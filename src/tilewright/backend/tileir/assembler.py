@@ -12,17 +12,48 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from subprocess import TimeoutExpired
 
 from ...base.config import current
 from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
-from ...base.private_directory import RefusedError
+from ...base.files import RefusedError, opened, remove, write
 from ...base.source import Span
-from .evidence import keep
-from .processes import Ended, Process, run
-from .toolchain import INSTALL, Toolchain, architectures
+from .toolchain import INSTALL, Ended, Process, Toolchain, architectures, run
+
+# -------------------------------------------------------------------------------------------------
+# Bytecode that the assembler failed on, kept as evidence: one file each, the newest of them.
+#
+# They lie in one private folder of the directory for temporary files, for all processes of a user.
+# A kernel that fails again has the same file.
+
+MOST = 64
+"""Files that are kept."""
+
+
+def keep(kernel: str, bytecode: bytes) -> Path:
+    """Keep the bytecode of a kernel; OSError or RefusedError where that cannot be."""
+    folder = Path(tempfile.gettempdir(), f"tilewright-{os.geteuid()}")
+    name = f"{kernel[:40]}-{sha256(bytecode).hexdigest()[:16]}.tileirbc"
+    with opened(folder, create=True) as directory:
+        write(directory, name, bytecode)
+        with suppress(OSError):  # of two processes at it, the other one removes
+            _limit(directory, name)
+    return folder / name
+
+
+def _limit(directory: int, newest: str) -> None:
+    """Remove the oldest files, those included that somebody never finished writing."""
+    with os.scandir(directory) as found:
+        others = [(e.stat().st_mtime_ns, e.name) for e in found if e.name != newest]
+    for _, name in sorted(others, reverse=True)[MOST - 1 :]:
+        remove(directory, name)
+
+
+# -------------------------------------------------------------------------------------------------
+# Runs tileiras: bytecode in, cubin out, and every way it can fail as one kind of error.
 
 PATIENCE_SECONDS = 1.0
 """After this a terminal is told what takes so long."""

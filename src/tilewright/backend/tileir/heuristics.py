@@ -15,21 +15,21 @@ from ...analysis.observed_precision import observed_in_full
 from ...base.dtypes import f32, f64
 from ...base.shapes import Shape, shape_text
 from ...base.source import where
+from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
-from ...ir.sites import reporting_ops
-from .accesses import Access, choose_accesses
+from .accesses import TileAccess, choose_accesses
+from .bytecode.program import Hints
+from .bytecode.types import PartitionView, StridedView
+from .features import Traits
 from .policy import OccupancyConfig, Policy, found, policy_for
-from .program.core import Hints
-from .program.types import PartitionView, StridedView
 from .target import TileTarget
-from .traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """All decisions about one kernel."""
 
-    accesses: Mapping[Op, Access]
+    accesses: Mapping[Op, TileAccess]
     scaled: frozenset[Op]
     """Exponentials that are the GPU's own power of two, of a scaled argument."""
     hints: Hints

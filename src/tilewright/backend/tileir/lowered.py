@@ -1,17 +1,30 @@
-"""A kernel between typed IR and cubin: its function, what was decided, and its Tile IR program."""
+"""A kernel between typed IR and cubin, what a cubin needs, and cubins in the disk cache."""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import TypeGuard
 
+from ...base.config import current
+from ...base.cubin import architecture, sections
+from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
+from ...base.stage import ArtifactCodec, Facts, Saved
+from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func
-from .encoding.tables import TooOldError
-from .encoding.versions import version_text
-from .encoding.writer import write
+from .abi import symbol
+from .bytecode.enums import version_text
+from .bytecode.program import Program
+from .bytecode.writer import TooOldError, write
 from .heuristics import Decisions
-from .program.core import Program
 from .target import TileTarget
+from .toolchain import Toolchain
+
+# -------------------------------------------------------------------------------------------------
+# A kernel between typed IR and cubin: its function, what was decided, and its Tile IR program.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +49,130 @@ class Lowered:
                 span=self.program.kernels[0].span,
                 code=Code.TARGET,
             ) from None
+
+
+# -------------------------------------------------------------------------------------------------
+# Reads what a cubin says its kernels need.
+
+INFO, SHARED = ".nv.info", ".nv.shared."
+SIZED = 4
+"""Attributes whose value has a length before it."""
+FRAME_SIZE, REGISTERS = 0x11, 0x2F
+"""Attributes of one kernel each, in bytes and registers per thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a kernel needs: registers and stack per thread, shared memory per block.
+
+    Values that do not fit into registers spill to the stack.
+    """
+
+    registers: int
+    stack_bytes: int
+    shared_bytes: int
+
+
+def is_cubin(code: object) -> TypeGuard[bytes]:
+    """Whether code is a cubin; that of SIMT kernels is PTX."""
+    return isinstance(code, bytes) and code.startswith(MAGIC)
+
+
+def resources(cubin: bytes) -> Resources:
+    """What the kernels of a cubin need at most."""
+    found: dict[int, int] = {}
+    shared = 0
+    for section in sections(cubin):
+        if section.name == INFO:
+            for attribute, value in _attributes(section.data):
+                found[attribute] = max(found.get(attribute, 0), value)
+        elif section.name.startswith(SHARED):
+            shared = max(shared, section.nbytes)
+    return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared)
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
+    """The attributes that have a kernel and a number."""
+    at = 0
+    while at + 4 <= len(data):
+        form, attribute, length = struct.unpack_from("<BBH", data, at)
+        at += 4
+        if form == SIZED:
+            if length == 8 and at + 8 <= len(data):
+                yield attribute, struct.unpack_from("<II", data, at)[1]
+            at += length
+
+
+# -------------------------------------------------------------------------------------------------
+# Encodes cubins for the disk cache: what they depend on, what is saved, how they are restored.
+#
+# The bytecode says all there is to know of a kernel, so nothing else of this compiler, of Python
+# or
+# of the machine is part of the name: what was compiled elsewhere is found here.
+
+WORTH_SAYING = 64
+"""Bytes of stack per thread from which on a kernel is said to spill."""
+
+CAREFUL = "branches use the alternative lowering: the assembler failed on the default one"
+
+
+def codec_for(tool: Toolchain) -> ArtifactCodec:
+    """How cubins of one assembler are kept."""
+    return ArtifactCodec(facts=lambda made: facts(made, tool), save=save, restore=restore)
+
+
+def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
+    """The artifact of a kernel, from its cubin; `careful` if its assembler needed that."""
+    func = made.func
+    hints = made.decisions.hints.get(made.target.arch, {})
+    return Artifact(
+        name=symbol(func.name),
+        target=made.target.arch,
+        signature=func.signature,
+        code=cubin,
+        launch_checks=func.launch_checks,
+        sites=sites_of(func),
+        occupancy=int(hints.get("occupancy", 1)),
+        cluster=int(hints.get("num_cta_in_cga", 1)),
+        turned=made.decisions.turned,
+        decisions=(*made.decisions.lines, *([CAREFUL] if careful else []), *_spilling(cubin)),
+    )
+
+
+def _spilling(cubin: bytes) -> Iterator[str]:
+    """What to say of a kernel whose values do not fit into registers; a few bytes do no harm."""
+    stack = resources(cubin).stack_bytes
+    if stack >= WORTH_SAYING:
+        yield f"each thread spills {stack} bytes: use smaller tiles, or more warps"
+
+
+def facts(made: Lowered, tool: Toolchain) -> Facts:
+    """Everything that can change the cubin. Places in the source do where it names them."""
+    with_lines = current().line_info
+    return {
+        "made": "cubin",
+        "kernel": made.func.name,
+        "arch": made.target.arch,
+        "version": version_text(made.target.version),
+        "bytecode": sha256(made.bytecode(places=with_lines)).hexdigest(),
+        "lines": int(with_lines),
+        "tileiras": tool.fingerprint,
+    }
+
+
+def save(made: Lowered, kept: Artifact) -> Saved:
+    """The cubin; all else follows from the kernel at hand."""
+    assert isinstance(kept.code, bytes)
+    careful = {"careful": 1} if CAREFUL in kept.decisions else {}
+    return Saved({"symbol": kept.name, "arch": kept.target, **careful}, kept.code)
+
+
+def restore(made: Lowered, saved: Saved) -> Artifact:
+    """The artifact of a kernel, from what was saved of an equal one; ValueError if it is not."""
+    if saved.metadata.get("symbol") != symbol(made.func.name):
+        raise ValueError("not the code of this kernel")
+    if saved.metadata.get("arch") != made.target.arch or (
+        architecture(saved.code) != made.target.arch
+    ):
+        raise ValueError("for another architecture")
+    return artifact(made, saved.code, careful=bool(saved.metadata.get("careful")))

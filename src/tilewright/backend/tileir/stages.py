@@ -12,15 +12,12 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from .artifact_codec import CAREFUL, artifact, codec_for
 from .assembler import Defeat, Job, attempt
+from .bytecode.program import Program, program_text
 from .heuristics import decide
-from .lower.entry import lower
-from .lowered import Lowered
-from .program.core import Program
-from .program.text import program_text
-from .refuse import refuse_unknown
-from .target import CodegenHints, TileTarget
+from .lower.kernel import lower
+from .lowered import CAREFUL, Lowered, artifact, codec_for
+from .target import CodegenHints, TileTarget, refuse_unknown
 from .toolchain import Toolchain, find_toolchain
 
 PRODUCER = "tilewright"

@@ -1,4 +1,4 @@
-"""Finds tileiras, the assembler of Tile IR, and says what it is."""
+"""Finds the programs of the CUDA toolkit, runs them, and shows their listings."""
 
 from __future__ import annotations
 
@@ -6,16 +6,102 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
-from ...base.config import current, toolkit_directory
+from ...base.config import child_environment, current, toolkit_directory
+from ...base.cubin import sections
 from ...base.errors import Code, CompileError
-from ...base.wheels import files_in_wheel
-from .encoding.versions import OLDEST, VERSIONS, Version, version_text
-from .processes import Ended, run
+from ...base.files import files_in_wheel
+from .bytecode.enums import OLDEST, VERSIONS, Version, version_text
+
+# -------------------------------------------------------------------------------------------------
+# Runs programs of the CUDA toolkit: a command and a time in, how it ended out.
+
+MISLEADING = ("CUDA_HOME", "CUDA_PATH")
+"""Variables by which these programs would look for their helpers in another toolkit."""
+KILL_SECONDS = 5.0
+
+Process: TypeAlias = "subprocess.Popen[bytes]"
+Wait: TypeAlias = Callable[[Process, "float | None"], bytes]
+"""Waits for a process so many seconds; gives what it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended: its exit status, negative for a signal; None if it was stopped."""
+
+    status: int | None
+    words: str
+    """What it said; of one that was stopped, what became of it."""
+
+    @property
+    def manner(self) -> str:
+        """How it ended, in words."""
+        if self.status is None:
+            return self.words
+        if self.status < 0:
+            return f"it crashed ({_signal(-self.status)})"
+        return f"exit status {self.status}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _simply(process: Process, limit: float | None) -> bytes:
+    return process.communicate(timeout=limit)[0]
+
+
+def run(
+    command: Sequence[str],
+    limit: float | None,
+    wait: Wait = _simply,
+    more: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run a program to its end, or so many seconds; OSError where it cannot be started.
+
+    `more` is what it finds in its environment besides.
+    """
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**child_environment(MISLEADING), **(more or {})},
+        start_new_session=True,  # it starts processes of its own, which must end with it
+    )
+    try:
+        words = wait(process, limit)
+    except subprocess.TimeoutExpired:
+        _stop(process)
+        return Ended(None, f"stopped after {limit:g} seconds")
+    except BaseException:
+        _stop(process)
+        raise
+    return Ended(process.returncode, words.decode(errors="replace"))
+
+
+def _stop(process: Process) -> None:
+    """End a process and all it has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.kill()
+    process.communicate(timeout=KILL_SECONDS)
+
+
+# -------------------------------------------------------------------------------------------------
+# Finds tileiras, the assembler of Tile IR, and says what it is.
 
 WHEEL = "nvidia-cuda-tileiras"
 NAME = "tileiras"
@@ -182,3 +268,44 @@ def _unusable(path: str, why: str) -> CompileError:
         hint=f"install another: {INSTALL}, or set TILEWRIGHT_TILEIRAS_PATH",
         code=Code.TOOLCHAIN,
     )
+
+
+# -------------------------------------------------------------------------------------------------
+# What a cubin became in text: the PTX it was made from, and its machine instructions.
+#
+# The PTX stands in cubins that name lines of Python; these have the same instructions as others.
+
+PTX = ".nv_debug_ptx_txt"
+APPENDED = ".nv_intermediate_source_section"
+"""What the assembler writes behind the PTX."""
+DISASSEMBLER = "nvdisasm"
+NVDISASM_WHEEL = "nvidia-cuda-nvdisasm"
+SECONDS = 60
+
+
+def listings(cubin: bytes) -> dict[str, str]:
+    """The texts there are, by name; machine code only where NVIDIA's disassembler is installed."""
+    found = {"ptx": ptx(cubin), "sass": sass(cubin)}
+    return {name: text for name, text in found.items() if text}
+
+
+def ptx(cubin: bytes) -> str:
+    """The PTX; empty where the cubin has none."""
+    for section in sections(cubin):
+        if section.name == PTX:
+            text = section.data.decode(errors="replace").replace("\0", "\n")
+            lines = text.partition(APPENDED)[0].splitlines()
+            return "\n".join(line for line in lines if line.strip()) + "\n"
+    return ""
+
+
+def sass(cubin: bytes) -> str:
+    """The machine instructions, each group under its line of Python; empty without nvdisasm."""
+    program = find_program(DISASSEMBLER, NVDISASM_WHEEL)
+    if program is None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        ended = run([str(program), "--print-code", "--print-line-info", str(path)], SECONDS)
+    return ended.words if ended.status == 0 else f"{program}: {ended.manner}: {ended.words}"

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...base.private_directory import RefusedError, opened
+from ...base.files import RefusedError, opened
 from .bundle import pack, unpack
 from .choosing import current_store, disk_store, stats
 from .custom import JitStore
 from .disk import Store, try_to_write
+from .entry import Record
 from .keeper import Keeper, Stats
-from .record import Record
 
 __all__ = [
     "JitStore",

@@ -19,8 +19,8 @@ from typing import BinaryIO, cast
 from ...base.errors import KernelCacheError
 from ...base.stage import Saved
 from .disk import Store
+from .entry import Record, facts_of
 from .keeper import LARGEST
-from .record import Record, facts_of
 
 LENGTHS = struct.Struct("<IIQ")
 MAGIC = b"TWBUNDLE"

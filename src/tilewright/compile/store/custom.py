@@ -9,9 +9,8 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from ...base.stage import Saved
-from .entry import InvalidEntryError, decode, encode
+from .entry import InvalidEntryError, Record, decode, encode
 from .keeper import LARGEST, Keeper
-from .record import Record
 
 T = TypeVar("T")
 

@@ -1,22 +1,216 @@
-"""The disk cache itself: a keeper of compiled code in one directory."""
+"""The disk cache: a keeper of compiled code in one directory, bounded in size."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import stat
-from collections.abc import Callable, Generator
+import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ...base.private_directory import WRITE, RefusedError, opened, remove, write
+from ...base.files import WRITE, RefusedError, opened, remove, write
 from ...base.stage import Saved
-from .entry import InvalidEntryError, check, decode, encode, parts
-from .evict import LOW, File, evict, files, path_of
+from .entry import (
+    InvalidEntryError,
+    Record,
+    check,
+    decode,
+    differences,
+    encode,
+    facts_of,
+    is_name,
+    parts,
+)
 from .keeper import LARGEST, Keeper
-from .lock import Lock, acquire
-from .record import Record, differences, facts_of
+
+# -------------------------------------------------------------------------------------------------
+# A lock file: one process at a time, released when its holder dies, awaited for a limited time.
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
+FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock that is held until `release`, or until this process ends."""
+
+    directory: int
+    name: str
+    file: int
+
+    def release(self) -> None:
+        """Remove the file and let the next one in."""
+        try:
+            with suppress(FileNotFoundError):
+                if _is_at(self.file, self.directory, self.name):
+                    os.unlink(self.name, dir_fd=self.directory)
+        finally:
+            # Said aloud: a child forked meanwhile has the file open too, and would keep the lock.
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+            os.close(self.file)
+            os.close(self.directory)
+
+
+def acquire(directory: int, name: str, patience: float) -> Lock | None:
+    """Lock the file `name` in an open directory; None where that took more than `patience` seconds.
+
+    Raises OSError where files cannot be made or locked.
+    """
+    deadline = time.monotonic() + patience
+    pause = FIRST_PAUSE
+    while (lock := _try(directory, name)) is None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(pause, left))
+        pause = min(2 * pause, LONGEST_PAUSE)
+    return lock
+
+
+def _try(directory: int, name: str) -> Lock | None:
+    file = os.open(name, FLAGS, 0o600, dir_fd=directory)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The holder before removed its file: a lock on a removed file keeps nobody out.
+        if _is_at(file, directory, name):
+            return Lock(os.dup(directory), name, file)
+    except BlockingIOError:
+        pass  # somebody holds it
+    except BaseException:
+        os.close(file)
+        raise
+    os.close(file)
+    return None
+
+
+def _is_at(file: int, directory: int, name: str) -> bool:
+    try:
+        there = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(there, os.fstat(file))
+
+
+# -------------------------------------------------------------------------------------------------
+# Keeps the disk cache within its size: looks at all files, removes the longest unused.
+
+SUFFIX = ".tw"
+LOW = 0.8
+"""How full the cache is left; removing a little at a time would look at all files too often."""
+ABANDONED_SECONDS = 3600.0
+"""A temporary or lock file this old belongs to nobody."""
+LOCK = "tilewright-evict.lock"
+OURS = [
+    re.compile(form)
+    for form in (
+        r"[0-9a-f]{64}\.lock",
+        r"[0-9a-f]{16}\.tmp",
+        r"([0-9a-f]{2})/\1[0-9a-f]{62}\.tw\.[0-9a-f]{16}\.tmp",
+    )
+]
+"""What writers may leave behind: locks of entries, a file to try the disk, unfinished entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the cache; `path` is relative to its directory."""
+
+    path: str
+    size: int
+    used: float
+    """When it was last written or read, as seconds of the clock."""
+
+    @property
+    def name(self) -> str:
+        """The name of the entry."""
+        return self.path.rpartition("/")[2].removesuffix(SUFFIX)
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether this is an entry, where entries belong."""
+        return is_name(self.name) and self.path == path_of(self.name)
+
+
+def path_of(name: str) -> str:
+    """Where the entry of this name stands; ValueError for what cannot be a name."""
+    if not is_name(name):
+        raise ValueError(f"not the name of an entry: {name!r}")
+    return f"{name[:2]}/{name}{SUFFIX}"
+
+
+def files(directory: int) -> Iterator[File]:
+    """All files of the cache: entries, and what writers left behind."""
+    yield from _files_in(directory, "")
+    for folder in _folders(directory):
+        with suppress(FileNotFoundError):
+            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+            try:
+                yield from _files_in(inner, f"{folder}/")
+            finally:
+                os.close(inner)
+
+
+def _folders(directory: int) -> list[str]:
+    with os.scandir(directory) as found:
+        return sorted(e.name for e in found if len(e.name) == 2 and e.is_dir(follow_symlinks=False))
+
+
+def _files_in(directory: int, prefix: str) -> Iterator[File]:
+    with os.scandir(directory) as found:
+        for entry in found:
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False):
+                    about = entry.stat(follow_symlinks=False)
+                    yield File(prefix + entry.name, about.st_size, about.st_mtime)
+
+
+def evict(directory: int, capacity: int) -> int:
+    """Remove what is too much, the longest unused first, and what was abandoned; count entries."""
+    lock = acquire(directory, LOCK, 0.0)
+    if lock is None:
+        return 0  # another process is at it
+    try:
+        every = list(files(directory))
+        _remove_abandoned(directory, every)
+        return _remove_oldest(directory, [f for f in every if f.is_entry], capacity)
+    finally:
+        lock.release()
+
+
+def _remove_abandoned(directory: int, every: list[File]) -> None:
+    long_ago = time.time() - ABANDONED_SECONDS
+    for file in every:
+        if _may_be_abandoned(file.path) and file.used < long_ago:
+            remove(directory, file.path)
+
+
+def _may_be_abandoned(path: str) -> bool:
+    """Whether that is a name of a temporary or lock file of ours: a cache may share a directory."""
+    return any(form.fullmatch(path) for form in OURS)
+
+
+def _remove_oldest(directory: int, entries: list[File], capacity: int) -> int:
+    total = sum(file.size for file in entries)
+    if total <= capacity:
+        return 0
+    removed = 0
+    for file in sorted(entries, key=lambda f: (f.used, f.path)):
+        if total <= capacity * LOW:
+            break
+        remove(directory, file.path)
+        total -= file.size
+        removed += 1
+    return removed
+
+
+# -------------------------------------------------------------------------------------------------
+# The disk cache itself: a keeper of compiled code in one directory.
 
 T = TypeVar("T")
 

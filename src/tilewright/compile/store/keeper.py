@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ...base.messages import tell
 from ...base.stage import Saved
-from ...base.telling import tell
-from .record import Record
+from .entry import Record
 
 T = TypeVar("T")
 

@@ -11,8 +11,7 @@ import platform
 import sys
 from typing import Any
 
-from ...base.forking import llvm_lock, made_once
-from ...base.shield import shielded
+from ...base.shield import llvm_lock, made_once, shielded
 from ..protocol import RefusedCodeError
 
 

@@ -19,8 +19,7 @@ from weakref import WeakSet
 from ..._core import KEPT_SCRATCH, CpuPool, set_listener
 from ...base import config
 from ...base.errors import ContextError
-from ...base.forking import llvm_lock
-from ...base.shield import LISTENER, shielded
+from ...base.shield import LISTENER, llvm_lock, shielded
 from ..timeline import Timelines
 from .memory import Bytes, address_of, allocate
 

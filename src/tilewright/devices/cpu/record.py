@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 
 from ..._core import JOB_LAYOUT, JOB_WORDS
-from ...base.cpu_abi import LAUNCH_WORDS, MAX_GRID_RANK, LaunchWord
+from ...base.cpu_abi import LAUNCH_WORDS, MAX_GRID_RANK, CpuLaunchWord
 from .memory import Bytes, address_of, allocate
 
 THREADS, LONG = JOB_LAYOUT["threads"], JOB_LAYOUT["was_long"]
@@ -15,10 +15,15 @@ LASTED = JOB_LAYOUT["lasted"]
 
 LAUNCH = JOB_WORDS
 """Where the launch words of base.cpu_abi begin."""
-CANCEL, TAKEN = LAUNCH + int(LaunchWord.CANCEL), LAUNCH + int(LaunchWord.ERROR_TAKEN)
-BUFFER, CAPACITY = LAUNCH + int(LaunchWord.PRINT_BUFFER), LAUNCH + int(LaunchWord.PRINT_CAPACITY)
-USED, STREAM = LAUNCH + int(LaunchWord.PRINT_USED), LAUNCH + int(LaunchWord.STREAM)
-FAILURE = slice(LAUNCH + int(LaunchWord.ERROR_SITE), LAUNCH + int(LaunchWord.ERROR_EXTENT) + 1)
+CANCEL, TAKEN = LAUNCH + int(CpuLaunchWord.CANCEL), LAUNCH + int(CpuLaunchWord.ERROR_TAKEN)
+BUFFER, CAPACITY = (
+    LAUNCH + int(CpuLaunchWord.PRINT_BUFFER),
+    LAUNCH + int(CpuLaunchWord.PRINT_CAPACITY),
+)
+USED, STREAM = LAUNCH + int(CpuLaunchWord.PRINT_USED), LAUNCH + int(CpuLaunchWord.STREAM)
+FAILURE = slice(
+    LAUNCH + int(CpuLaunchWord.ERROR_SITE), LAUNCH + int(CpuLaunchWord.ERROR_EXTENT) + 1
+)
 
 OWN_SCRATCH = 16 << 10
 """The most scratch that a record has of its own."""

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from enum import IntEnum
 
-from ...base.cuda_abi import LAUNCH_WORDS, LaunchWord
+from ...base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from ...base.shapes import Shape
 from ..cpu.caching import HostMemory
 from ..cpu.run import FailureWords, RawReport
@@ -31,9 +31,9 @@ class Head(IntEnum):
 HEAD_WORDS = 10
 
 # Plain ints: looking up the members of an enum would take a part of a small launch.
-TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)
-CAPACITY = int(LaunchWord.PRINT_CAPACITY)
-FAILURE = slice(int(LaunchWord.ERROR_SITE), int(LaunchWord.ERROR_EXTENT) + 1)
+TAKEN, USED = int(CudaLaunchWord.ERROR_TAKEN), int(CudaLaunchWord.PRINT_USED)
+CAPACITY = int(CudaLaunchWord.PRINT_CAPACITY)
+FAILURE = slice(int(CudaLaunchWord.ERROR_SITE), int(CudaLaunchWord.ERROR_EXTENT) + 1)
 REPORT_BYTES = 8 * LAUNCH_WORDS
 
 

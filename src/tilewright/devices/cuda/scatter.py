@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...base.forking import llvm_lock, made_once
+from ...base.shield import llvm_lock, made_once
 from ..cpu.native import llvm
 from ..protocol import Block
 

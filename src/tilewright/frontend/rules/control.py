@@ -1,15 +1,26 @@
-"""Rules of the control family: only the unrolled range; the rest of control flow is syntax."""
+"""Rules of unrolled ranges, print, and assertions that become launch checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import Code
-from ..emit import Emitter
+from ...ir.core import Value
+from ...ir.launch_expr import Expr, LaunchCheck, show
+from ...ir.types import TileType
+from ..semantics.builder import SemanticBuilder
+from ..semantics.launch_exprs import expression
+from ..semantics.operands import parts
+from ..semantics.values import FormatString, Memory, describe
+from .reduction import reduce_all
+
+# -------------------------------------------------------------------------------------------------
+# Rules of the control family: only the unrolled range; the rest of control flow is syntax.
 
 
-def static_range(em: Emitter, start: Any, stop: Any = None, step: Any = 1, /) -> range:
+def static_range(em: SemanticBuilder, start: Any, stop: Any = None, step: Any = 1, /) -> range:
     """A range known while compiling; a loop over it is unrolled."""
     first, last = (0, start) if stop is None else (start, stop)
     bounds = [
@@ -21,5 +32,224 @@ def static_range(em: Emitter, start: Any, stop: Any = None, step: Any = 1, /) ->
     return range(*bounds)
 
 
-RULES: dict[str, Callable[..., Any]] = {"static_range": static_range}
+CONTROL_RULES: dict[str, Callable[..., Any]] = {"static_range": static_range}
 PROPERTIES: frozenset[str] = frozenset()
+
+
+# -------------------------------------------------------------------------------------------------
+# Rules of the debug family: print, and assertions that become launch checks where they can.
+
+# --- print -------------------------------------------------------------------------------------
+
+
+def print_values(em: SemanticBuilder, *args: Any, sep: Any = " ", end: Any = "\n") -> None:
+    """Python's print: values as `str` shows them, constants written into the text."""
+    between, last = _text(em, sep, "sep", " "), _text(em, end, "end", "\n")
+    parts: list[Any] = []
+    for k, arg in enumerate(args):
+        parts += [between] if k else []
+        parts += _parts(em, arg)
+    _record(em, [*parts, last])
+
+
+def cuda_tile_print(em: SemanticBuilder, template: Any, *args: Any) -> None:
+    """Print by a format string, nothing added."""
+    text = template if isinstance(template, str) else None
+    if text is None:
+        em.fail(
+            Code.NOT_STATIC,
+            "the template must be a constant text",
+            expected='a text such as "x = {}\\n"',
+            got=describe(template),
+        )
+    parts, used = _parse(em, text, args)
+    if used < len(args):
+        em.fail(
+            Code.CALL,
+            f"the template shows {used} of {len(args)} values",
+            expected=f"{used} values",
+            got=f"{len(args)} values",
+        )
+    _record(em, parts)
+
+
+def _parse(em: SemanticBuilder, template: str, args: Sequence[Any]) -> tuple[list[Any], int]:
+    """The parts of a template, and how many of the values it shows."""
+    parts: list[Any] = []
+    shown: set[int] = set()
+    counted = 0
+    try:
+        fields = list(string.Formatter().parse(template))
+    except ValueError as error:
+        em.fail(Code.CALL, f"bad template: {error}", got=repr(template))
+    for literal, field, spec, conversion in fields:
+        parts.append(literal)
+        if field is None:
+            continue
+        number = int(field) if field.isdecimal() else counted
+        if (field and not field.isdecimal()) or conversion or number >= len(args):
+            em.fail(
+                Code.CALL,
+                f"the template has a field {{{field}}} that no value fills",
+                expected=f"{{}} or {{n}} for {len(args)} values",
+                got=repr(template),
+            )
+        counted += not field
+        shown.add(number)
+        parts.append(_part(em, args[number], spec or ""))
+    return parts, len(shown)
+
+
+def _parts(em: SemanticBuilder, arg: Any) -> Sequence[Any]:
+    """What print shows of one argument; a tuple with its items as `repr` shows them."""
+    if isinstance(arg, FormatString):
+        return [p if isinstance(p, str) else _part(em, *p) for p in arg.parts]
+    if not isinstance(arg, tuple | list):
+        return [_part(em, arg, "")]
+    items: list[Any] = []
+    given = parts(arg)
+    for item in given:
+        items += [", "] if items else []
+        items += [repr(item)] if isinstance(item, str) else _parts(em, item)
+    if isinstance(arg, list):
+        return ["[", *items, "]"]
+    return ["(", *items, ",)" if len(given) == 1 else ")"]
+
+
+def _part(em: SemanticBuilder, arg: Any, spec: str) -> Any:
+    """A text, or a value with its format specification."""
+    if isinstance(arg, Memory):
+        em.fail(
+            Code.TYPE,
+            f"{describe(arg)} cannot be printed",
+            expected="a tile, a scalar or a constant",
+            got=describe(arg),
+            hint="load a tile of it and print that",
+        )
+    if not isinstance(arg, Value):
+        return format(arg, spec)
+    if not isinstance(arg.type, TileType) or arg.type.is_pointer:
+        em.fail(
+            Code.TYPE,
+            "a pointer cannot be printed",
+            expected="a tile, a scalar or a constant",
+            got=describe(arg),
+            hint="print its address: tl.ptr_to_int(p)",
+        )
+    return arg, spec
+
+
+def _check_spec(em: SemanticBuilder, value: Value, spec: str) -> None:
+    """Refuse a format that Python would refuse; that of a tile holds for each element."""
+    dtype = value.tile.dtype
+    sample = 1.0 if dtype.is_float else True if dtype.is_bool else 1
+    try:
+        format(sample, spec)
+    except ValueError as error:
+        em.fail(
+            Code.CALL,
+            f"bad format {spec!r}: {error}",
+            expected=f"a format of {dtype.name}",
+            got=describe(value),
+        )
+
+
+def _record(em: SemanticBuilder, parts: Iterable[Any]) -> None:
+    """One print op: neighbouring texts joined, values numbered in order."""
+    template: list[Any] = []
+    operands: list[Value] = []
+    for part in parts:
+        if isinstance(part, str):
+            if template and isinstance(template[-1], str):
+                template[-1] += part
+            elif part:
+                template.append(part)
+            continue
+        value, spec = part
+        _check_spec(em, value, spec)
+        template.append((len(operands), spec))
+        operands.append(value)
+    em.op("print", operands, template=tuple(template))
+
+
+def _text(em: SemanticBuilder, x: Any, what: str, default: str) -> str:
+    if x is None:
+        return default
+    if not isinstance(x, str):
+        em.fail(
+            Code.NOT_STATIC, f"{what} must be a constant text", expected="a text", got=describe(x)
+        )
+    return x
+
+
+# --- assert ------------------------------------------------------------------------------------
+
+
+def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
+    """Refuse what is surely false, let the host check what it can, the kernel the rest."""
+    if not isinstance(condition, Value):
+        if isinstance(condition, Memory):
+            em.fail(Code.TRUTH, f"{describe(condition)} has no truth value",
+                    expected="a condition", got=describe(condition))  # fmt: skip
+        _static(em, bool(condition), message)
+        return
+    value = _condition(em, condition)
+    if ask_at_launch(em, value, message) is None:
+        em.op("assert", value, message=message)
+
+
+def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
+    """Let the host check a condition; gives what it checks, or None where it cannot."""
+    known = expression(em, condition) if em.surely_runs else None
+    if known is None:
+        return None
+    asked: list[LaunchCheck] = []
+    for part in _conjuncts(known):
+        if part[0] == "const":
+            _static(em, bool(part[1]), message)
+        else:
+            text = message if message else f"assertion failed: {show(part)}"
+            asked.append(LaunchCheck(part, text, em.span))
+            em.require_at_launch(asked[-1])
+    return asked
+
+
+def _conjuncts(expr: Expr) -> Iterator[Expr]:
+    """The parts of a condition, so that an error can name the one that fails."""
+    if expr[0] != "and":
+        yield expr
+        return
+    for part in expr[1:]:
+        yield from _conjuncts(part)
+
+
+def _static(em: SemanticBuilder, holds: bool, message: str) -> None:
+    if not holds:
+        em.fail(Code.ASSERTION, f"this assertion is false: {message}")
+
+
+def _condition(em: SemanticBuilder, condition: Value) -> Value:
+    value = em.numbers(condition, "condition")
+    if not value.tile.dtype.is_bool:
+        em.fail(
+            Code.TYPE,
+            "an assertion needs a condition",
+            expected="a bool, or a tile of them",
+            got=describe(value),
+            hint="compare: x != 0",
+        )
+    return reduce_all(em, value) if value.tile.rank else value
+
+
+def cuda_tile_assert(
+    em: SemanticBuilder, condition: Any, message: Any = "assertion failed"
+) -> None:
+    """An assertion as a function."""
+    assert_condition(em, condition, _text(em, message, "message", "assertion failed"))
+
+
+DEBUG_RULES: dict[str, Callable[..., Any]] = {
+    "builtins.print": print_values,
+    "cuda_tile_print": cuda_tile_print,
+    "cuda_tile_assert": cuda_tile_assert,
+}

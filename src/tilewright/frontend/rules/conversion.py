@@ -9,37 +9,37 @@ from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, f32, i32
 from ...base.errors import Code
 from ...ir.attrs import Overflow, Rounding
 from ...ir.core import Value
-from .. import promote
-from ..describe import describe
-from ..emit import Emitter
-from ..operands import word
+from ..semantics import promotion
+from ..semantics.builder import SemanticBuilder
+from ..semantics.operands import word
+from ..semantics.values import describe
 
 Rule = Callable[..., Any]
 
 
-def astype(em: Emitter, x: Any, dtype: Any) -> Value:
+def astype(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
     """Convert the elements, whatever the two types are."""
     to = em.static_dtype(dtype)
-    if promote.is_weak(x):
+    if promotion.is_weak(x):
         return em.number(bool(x) if to.is_bool else x, to)
     return em.cast(em.numbers(x), to)
 
 
-def _method_astype(em: Emitter, self: Any, dtype: Any) -> Value:
+def _method_astype(em: SemanticBuilder, self: Any, dtype: Any) -> Value:
     return em.cast(em.numbers(self), em.static_dtype(dtype))
 
 
-def convert_tile(em: Emitter, tile: Any, dtype: Any) -> Value:
+def convert_tile(em: SemanticBuilder, tile: Any, dtype: Any) -> Value:
     """Convert the elements of a tile."""
     return astype(em, tile, dtype)
 
 
-def convert_scalar(em: Emitter, value: Any, dtype: Any) -> Value:
+def convert_scalar(em: SemanticBuilder, value: Any, dtype: Any) -> Value:
     """Convert a scalar."""
     return _scalar(em, astype(em, value, dtype), "convert_scalar")
 
 
-def _scalar(em: Emitter, value: Value, name: str) -> Value:
+def _scalar(em: SemanticBuilder, value: Value, name: str) -> Value:
     if value.tile.rank:
         code = Code.TRUTH if name == "bool" else Code.TYPE
         em.fail(
@@ -57,7 +57,7 @@ def _scalar(em: Emitter, value: Value, name: str) -> Value:
 def _cast_to(name: str, dtype: AnyDType) -> Rule:
     """`float(x)`, `int(x)` and `bool(x)` of a scalar."""
 
-    def rule(em: Emitter, x: Any) -> Value:
+    def rule(em: SemanticBuilder, x: Any) -> Value:
         value = _scalar(em, em.numbers(x), name)
         return em.cast(value, dtype)
 
@@ -73,7 +73,9 @@ KINDS: dict[str, tuple[Callable[[AnyDType], bool], str]] = {
 }
 
 
-def _checked(em: Emitter, name: str, x: Any, dtype: Any, source: str, target: str) -> AnyDType:
+def _checked(
+    em: SemanticBuilder, name: str, x: Any, dtype: Any, source: str, target: str
+) -> AnyDType:
     """Refuse element types that this conversion does not go from, or to."""
     value, to = em.numbers(x), em.static_dtype(dtype)
     for kind, which, label in ((source, value.tile.dtype, "from"), (target, to, "to")):
@@ -83,33 +85,37 @@ def _checked(em: Emitter, name: str, x: Any, dtype: Any, source: str, target: st
     return to
 
 
-def _refuse(em: Emitter, message: str, expected: str, dtype: AnyDType) -> None:
+def _refuse(em: SemanticBuilder, message: str, expected: str, dtype: AnyDType) -> None:
     hint = "x.astype(dtype) converts between any two types"
     em.fail(Code.DTYPE, message, expected=expected, got=dtype.name, hint=hint)
 
 
-def ftof(em: Emitter, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN) -> Value:
+def ftof(
+    em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN
+) -> Value:
     """Float to float."""
     to = _checked(em, "ftof", x, dtype, "float", "float")
     word(em, rounding, Rounding, "rounding of `ftof`", (Rounding.NEAREST_EVEN,))
     return em.cast(em.numbers(x), to)
 
 
-def ftoi(em: Emitter, x: Any, dtype: Any, *, rounding: Any = Rounding.ZERO) -> Value:
+def ftoi(em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.ZERO) -> Value:
     """Float to integer."""
     to = _checked(em, "ftoi", x, dtype, "float", "int")
     word(em, rounding, Rounding, "rounding of `ftoi`", (Rounding.ZERO,))
     return em.emit("ftoi", em.numbers(x), to=to)
 
 
-def itof(em: Emitter, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN) -> Value:
+def itof(
+    em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN
+) -> Value:
     """Integer or bool to float."""
     to = _checked(em, "itof", x, dtype, "bits", "float")
     word(em, rounding, Rounding, "rounding of `itof`", (Rounding.NEAREST_EVEN,))
     return em.emit("itof", em.numbers(x), to=to)
 
 
-def exti(em: Emitter, x: Any, dtype: Any) -> Value:
+def exti(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
     """To a wider integer."""
     to = _checked(em, "exti", x, dtype, "bits", "int")
     value = em.numbers(x)
@@ -118,7 +124,7 @@ def exti(em: Emitter, x: Any, dtype: Any) -> Value:
     return em.emit("exti", value, to=to)
 
 
-def trunci(em: Emitter, x: Any, dtype: Any, *, overflow: Any = Overflow.NONE) -> Value:
+def trunci(em: SemanticBuilder, x: Any, dtype: Any, *, overflow: Any = Overflow.NONE) -> Value:
     """To a narrower integer."""
     to = _checked(em, "trunci", x, dtype, "int", "int")
     value = em.numbers(x)
@@ -127,7 +133,7 @@ def trunci(em: Emitter, x: Any, dtype: Any, *, overflow: Any = Overflow.NONE) ->
     return em.emit("trunci", value, to=to, overflow=word(em, overflow, Overflow, "overflow"))
 
 
-def bitcast(em: Emitter, x: Any, dtype: Any) -> Value:
+def bitcast(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
     """The same bits as another type of the same width."""
     value, to = em.numbers(x), em.static_dtype(dtype)
     source = value.tile.dtype
@@ -145,7 +151,7 @@ def bitcast(em: Emitter, x: Any, dtype: Any) -> Value:
 # --- packed f4 -------------------------------------------------------------------------------
 
 
-def pack(em: Emitter, x: Any) -> Value:
+def pack(em: SemanticBuilder, x: Any) -> Value:
     """Two f4 into each byte."""
     value = em.numbers(x)
     if value.tile.dtype is not f4e2m1fn:
@@ -166,7 +172,7 @@ def pack(em: Emitter, x: Any) -> Value:
     return em.emit("pack", value)
 
 
-def unpack(em: Emitter, x: Any) -> Value:
+def unpack(em: SemanticBuilder, x: Any) -> Value:
     """Each byte into two f4."""
     value = em.numbers(x)
     if value.tile.dtype is not f4e2m1fnx2 or not value.tile.rank:
@@ -180,11 +186,11 @@ def unpack(em: Emitter, x: Any) -> Value:
     return em.emit("unpack", value)
 
 
-def _method_pack(em: Emitter, self: Any) -> Value:
+def _method_pack(em: SemanticBuilder, self: Any) -> Value:
     return pack(em, self)
 
 
-def _method_unpack(em: Emitter, self: Any) -> Value:
+def _method_unpack(em: SemanticBuilder, self: Any) -> Value:
     return unpack(em, self)
 
 

@@ -1,28 +1,185 @@
-"""Rules for the arrangement of tiles: shapes, axes, parts."""
+"""Rules for the creation of tiles, and the rearrangement of their elements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ...base.dtypes import AnyDType, f32, i32
 from ...base.errors import Code
-from ...base.shapes import Shape, size
+from ...base.shapes import Shape, is_power_of_two, size
 from ...ir.core import Value
-from .. import promote
-from ..describe import describe
-from ..elements import runs_in
-from ..emit import Emitter
-from ..matrix import tiles_in
-from ..operands import parts
-from ..shared import length_of
-from ..values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef, TilesRef
+from ..semantics import promotion
+from ..semantics.builder import SemanticBuilder
+from ..semantics.operands import parts, runs_in
+from ..semantics.simt import length_of, tiles_in
+from ..semantics.values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef, TilesRef, describe
+
+# -------------------------------------------------------------------------------------------------
+# Rules for tiles from nothing, and for the way between scalars and tiles.
+
+
+def zeros(em: SemanticBuilder, shape: Any, dtype: Any = f32) -> Value:
+    """0 everywhere; False for booleans."""
+    return _filled(em, shape, 0, em.static_dtype(dtype))
+
+
+def ones(em: SemanticBuilder, shape: Any, dtype: Any = f32) -> Value:
+    """1 everywhere; True for booleans."""
+    return _filled(em, shape, 1, em.static_dtype(dtype))
+
+
+def full(em: SemanticBuilder, shape: Any, value: Any, dtype: Any = None) -> Value:
+    """One value everywhere; a scalar that is no constant is converted."""
+    to = None if dtype is None else em.static_dtype(dtype)
+    if not isinstance(value, Value):
+        return _filled(em, shape, value, to)
+    scalar = _one_element(em, value, "value")
+    return em.broadcast_to(em.cast(scalar, to) if to else scalar, em.static_shape(shape))
+
+
+def constant(em: SemanticBuilder, value: Any, shape: Any, dtype: Any = None) -> Value:
+    """One constant everywhere."""
+    if isinstance(value, Value):
+        em.fail(
+            Code.NOT_STATIC,
+            "the value of a constant must be a compile-time constant",
+            expected="a number",
+            got=describe(value),
+            hint="use tl.full(shape, value)",
+        )
+    return _filled(em, shape, value, None if dtype is None else em.static_dtype(dtype))
+
+
+def _filled(em: SemanticBuilder, shape: Any, value: Any, dtype: AnyDType | None) -> Value:
+    dims = em.static_shape(shape)
+    if not isinstance(value, int | float):
+        em.fail(Code.TYPE, "not a number", expected="a number or a scalar", got=describe(value))
+    to = dtype or promotion.natural_dtype(value)
+    if to.is_bool and value in (0, 1):
+        value = bool(value)
+    return em.constant(promotion.fit(em, value, to), to, dims)
+
+
+def arange(em: SemanticBuilder, start: Any, stop: Any = None, *, dtype: Any = i32) -> Value:
+    """Numbers in order; floats are made from integers."""
+    to = em.static_dtype(dtype)
+    first, last = (0, start) if stop is None else (start, stop)
+    low, high = _bound(em, first, "start"), _bound(em, last, "stop")
+    if not is_power_of_two(high - low):
+        em.fail(
+            Code.POWER_OF_TWO,
+            f"a tile has a power of two elements, but this range has {max(high - low, 0)}",
+            expected="stop - start = 1, 2, 4, 8, ...",
+            got=f"{low} to {high}",
+        )
+    for end in (low, high - 1):
+        promotion.fit(em, end, i32 if to.is_float else to)
+        promotion.fit(em, end, to)
+    return _count(em, low, high - low, to)
+
+
+def _bound(em: SemanticBuilder, x: Any, what: str) -> int:
+    if isinstance(x, Value):
+        em.fail(
+            Code.NOT_STATIC,
+            f"{what} of arange must be a compile-time constant",
+            expected="a constant int",
+            got=describe(x),
+            hint="count from 0 and add: tl.arange(n) + start",
+        )
+    return em.static_int(x, what)
+
+
+def _count(em: SemanticBuilder, low: int, size: int, to: AnyDType) -> Value:
+    count = em.static_shape(size)[0]
+    value = em.emit("iota", size=count, dtype=to if to.is_int else i32)
+    if low:
+        start = em.constant(low, value.tile.dtype, value.tile.shape)
+        value = em.emit("addi", value, start)
+    return em.cast(value, to)
+
+
+def iota(em: SemanticBuilder, shape: Any, dtype: Any = i32) -> Value:
+    """0, 1, ... in a tile of rank 1."""
+    dims, to = em.static_shape(shape), em.static_dtype(dtype)
+    if len(dims) != 1:
+        em.fail(
+            Code.RANK,
+            "iota makes tiles of rank 1",
+            expected="one extent",
+            got=str(dims),
+            hint="place it along an axis: tl.iota(n)[:, None]",
+        )
+    if not to.is_int:
+        em.fail(
+            Code.DTYPE,
+            "iota makes integers",
+            expected="an integer type",
+            got=to.name,
+            hint=f"use tl.arange({dims[0]}, dtype=tilewright.{to.__name__})",
+        )
+    promotion.fit(em, dims[0] - 1, to)
+    return em.emit("iota", size=dims[0], dtype=to)
+
+
+def broadcast_scalar(em: SemanticBuilder, value: Any, shape: Any) -> Value:
+    """A scalar everywhere."""
+    return full(em, shape, value)
+
+
+def scalar_to_tile(em: SemanticBuilder, value: Any) -> Value:
+    """A scalar as a tile of rank 0, which it already is."""
+    return _one_element(em, em.tile(value, what="value"), "value")
+
+
+def tile_to_scalar(em: SemanticBuilder, tile: Any) -> Value:
+    """The only element."""
+    return _one_element(em, em.tile(tile, what="tile"), "tile")
+
+
+def item(em: SemanticBuilder, self: Any) -> Value:
+    """The only element."""
+    return _one_element(em, self, "the tile")
+
+
+def _one_element(em: SemanticBuilder, value: Value, what: str) -> Value:
+    if value.tile.size != 1:
+        em.fail(
+            Code.SHAPE,
+            f"{what} has {value.tile.size} elements, a scalar is one",
+            expected="a scalar, or a tile with one element",
+            got=describe(value),
+            hint="reduce it first, or take a part with tl.extract",
+        )
+    return em.emit("reshape", value, shape=()) if value.tile.rank else value
+
+
+CREATION_RULES: dict[str, Callable[..., Any]] = {
+    "zeros": zeros,
+    "ones": ones,
+    "full": full,
+    "constant": constant,
+    "arange": arange,
+    "iota": iota,
+    "broadcast_scalar": broadcast_scalar,
+    "scalar_to_tile": scalar_to_tile,
+    "tile_to_scalar": tile_to_scalar,
+    "Tile.item": item,
+}
+
+CREATION_PROPERTIES: frozenset[str] = frozenset()
+
+
+# -------------------------------------------------------------------------------------------------
+# Rules for the arrangement of tiles: shapes, axes, parts.
 
 Rule = Callable[..., Any]
 
 # --- shapes ----------------------------------------------------------------------------------
 
 
-def reshape(em: Emitter, x: Any, shape: Any) -> Value:
+def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
     """The same elements in another shape."""
     value = em.tile(x, what="x")
     dims = em.static_shape(_completed(em, value, shape))
@@ -37,7 +194,7 @@ def reshape(em: Emitter, x: Any, shape: Any) -> Value:
     return _reshaped(em, value, dims)
 
 
-def _completed(em: Emitter, value: Value, shape: Any) -> Shape:
+def _completed(em: SemanticBuilder, value: Value, shape: Any) -> Shape:
     """The shape with a -1 replaced by what remains."""
     dims = [em.static_int(n, f"shape[{k}]") for k, n in enumerate(parts(shape))]
     if -1 in dims:
@@ -54,16 +211,16 @@ def _completed(em: Emitter, value: Value, shape: Any) -> Shape:
     return tuple(dims)
 
 
-def _reshaped(em: Emitter, value: Value, shape: Shape) -> Value:
+def _reshaped(em: SemanticBuilder, value: Value, shape: Shape) -> Value:
     return value if value.tile.shape == shape else em.emit("reshape", value, shape=shape)
 
 
-def broadcast(em: Emitter, x: Any, shape: Any) -> Value:
+def broadcast(em: SemanticBuilder, x: Any, shape: Any) -> Value:
     """Repeat along axes of extent 1 and new ones in front."""
     return em.broadcast_to(em.tile(x, what="x"), em.static_shape(shape))
 
 
-def expand_dims(em: Emitter, x: Any, axis: Any) -> Value:
+def expand_dims(em: SemanticBuilder, x: Any, axis: Any) -> Value:
     """A new axis of extent 1."""
     value = em.tile(x, what="x")
     dims = value.tile.shape
@@ -71,7 +228,7 @@ def expand_dims(em: Emitter, x: Any, axis: Any) -> Value:
     return _reshaped(em, value, (*dims[:k], 1, *dims[k:]))
 
 
-def getitem(em: Emitter, self: Any, index: Any) -> Value:
+def getitem(em: SemanticBuilder, self: Any, index: Any) -> Value:
     """New axes: None is one, `:` keeps one, `...` keeps those in between."""
     value = em.tile(self)
     items = parts(index)
@@ -93,7 +250,7 @@ def _is_whole(item: Any) -> bool:
     return isinstance(item, slice) and item == slice(None)
 
 
-def _refuse_index(em: Emitter, item: Any) -> None:
+def _refuse_index(em: SemanticBuilder, item: Any) -> None:
     shown = "a slice with bounds" if isinstance(item, slice) else describe(item)
     em.fail(
         Code.TYPE,
@@ -121,13 +278,13 @@ def _indexed(shape: Shape, items: tuple[Any, ...], kept: int) -> Shape:
 # --- order of axes ---------------------------------------------------------------------------
 
 
-def permute(em: Emitter, x: Any, order: Any) -> Value:
+def permute(em: SemanticBuilder, x: Any, order: Any) -> Value:
     """Axes in another order."""
     value = em.tile(x, what="x")
     return _permuted(em, value, _order(em, order, value.tile.rank))
 
 
-def _order(em: Emitter, order: Any, rank: int) -> Shape:
+def _order(em: SemanticBuilder, order: Any, rank: int) -> Shape:
     axes = tuple(em.static_axis(k, rank, f"order[{i}]") for i, k in enumerate(parts(order)))
     if sorted(axes) != list(range(rank)):
         em.fail(
@@ -139,13 +296,13 @@ def _order(em: Emitter, order: Any, rank: int) -> Shape:
     return axes
 
 
-def _permuted(em: Emitter, value: Value, order: Shape) -> Value:
+def _permuted(em: SemanticBuilder, value: Value, order: Shape) -> Value:
     if order == tuple(range(len(order))):
         return value
     return em.emit("permute", value, order=order)
 
 
-def transpose(em: Emitter, x: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
+def transpose(em: SemanticBuilder, x: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
     """Two axes swapped."""
     value = em.tile(x, what="x")
     rank = value.tile.rank
@@ -163,7 +320,7 @@ def transpose(em: Emitter, x: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
     return _permuted(em, value, tuple(order))
 
 
-def _property_t(em: Emitter, self: Any) -> Value:
+def _property_t(em: SemanticBuilder, self: Any) -> Value:
     value = em.tile(self)
     if value.tile.rank != 2:
         em.fail(
@@ -179,9 +336,9 @@ def _property_t(em: Emitter, self: Any) -> Value:
 # --- parts -----------------------------------------------------------------------------------
 
 
-def cat(em: Emitter, a: Any, b: Any, axis: Any = 0) -> Value:
+def cat(em: SemanticBuilder, a: Any, b: Any, axis: Any = 0) -> Value:
     """Two tiles, one after the other."""
-    left, right = promote.unify(em, a, b, "join")
+    left, right = promotion.unify(em, a, b, "join")
     x, y = left.tile.shape, right.tile.shape
     if len(x) != len(y):
         em.fail(
@@ -208,7 +365,7 @@ def cat(em: Emitter, a: Any, b: Any, axis: Any = 0) -> Value:
     return em.emit("cat", left, right, axis=k)
 
 
-def extract(em: Emitter, x: Any, index: Any, shape: Any) -> Value:
+def extract(em: SemanticBuilder, x: Any, index: Any, shape: Any) -> Value:
     """The part of a shape at an index that counts parts."""
     value = em.tile(x, what="x")
     whole, part = value.tile.shape, em.static_shape(shape)
@@ -232,7 +389,7 @@ def extract(em: Emitter, x: Any, index: Any, shape: Any) -> Value:
     return em.emit("extract", value, found, shape=part)
 
 
-def _part_index(em: Emitter, index: Any, count: int, axis: int) -> Value:
+def _part_index(em: SemanticBuilder, index: Any, count: int, axis: int) -> Value:
     if isinstance(index, int) and not 0 <= index < count:
         em.fail(
             Code.INDEX,
@@ -244,13 +401,13 @@ def _part_index(em: Emitter, index: Any, count: int, axis: int) -> Value:
     return em.index(index, f"index[{axis}]")
 
 
-def get_shape_dim(em: Emitter, x: Any, axis: Any) -> Any:
+def get_shape_dim(em: SemanticBuilder, x: Any, axis: Any) -> Any:
     """One extent."""
     shape = x.tile.shape if isinstance(x, Value) else parts(x)
     return shape[em.static_axis(axis, len(shape))]
 
 
-def permute_array(em: Emitter, array: Any, order: Any) -> tuple[Any, ...]:
+def permute_array(em: SemanticBuilder, array: Any, order: Any) -> tuple[Any, ...]:
     """A tuple in another order."""
     items = parts(array)
     return tuple(items[k] for k in _order(em, order, len(items)))
@@ -264,39 +421,39 @@ def _joined(arguments: tuple[Any, ...]) -> Any:
     return arguments[0] if len(arguments) == 1 else arguments
 
 
-def _method_reshape(em: Emitter, self: Any, *shape: Any) -> Value:
+def _method_reshape(em: SemanticBuilder, self: Any, *shape: Any) -> Value:
     return reshape(em, self, _joined(shape))
 
 
-def _method_broadcast(em: Emitter, self: Any, *shape: Any) -> Value:
+def _method_broadcast(em: SemanticBuilder, self: Any, *shape: Any) -> Value:
     return broadcast(em, self, _joined(shape))
 
 
-def _method_permute(em: Emitter, self: Any, *order: Any) -> Value:
+def _method_permute(em: SemanticBuilder, self: Any, *order: Any) -> Value:
     return permute(em, self, _joined(order))
 
 
-def _method_transpose(em: Emitter, self: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
+def _method_transpose(em: SemanticBuilder, self: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
     return transpose(em, self, axis0, axis1)
 
 
-def _shape(em: Emitter, self: Any) -> Shape:
+def _shape(em: SemanticBuilder, self: Any) -> Shape:
     return em.tile(self).tile.shape
 
 
-def _dtype(em: Emitter, self: Any) -> Any:
+def _dtype(em: SemanticBuilder, self: Any) -> Any:
     return em.numbers(self).tile.dtype
 
 
-def _rank(em: Emitter, self: Any) -> int:
+def _rank(em: SemanticBuilder, self: Any) -> int:
     return em.tile(self).tile.rank
 
 
-def _size(em: Emitter, self: Any) -> int:
+def _size(em: SemanticBuilder, self: Any) -> int:
     return em.tile(self).tile.size
 
 
-def _len(em: Emitter, x: Any) -> int | Value:
+def _len(em: SemanticBuilder, x: Any) -> int | Value:
     if isinstance(x, tuple | list):  # x.shape, whose extents only the launch knows
         return len(parts(x))
     if isinstance(x, SliceRef | ElementsRef):
@@ -315,7 +472,7 @@ def _len(em: Emitter, x: Any) -> int | Value:
     return value.tile.shape[0]
 
 
-RULES: dict[str, Rule] = {
+LAYOUT_RULES: dict[str, Rule] = {
     "reshape": reshape,
     "broadcast": broadcast,
     "expand_dims": expand_dims,
@@ -339,6 +496,6 @@ RULES: dict[str, Rule] = {
     "Tile.size": _size,
 }
 
-PROPERTIES: frozenset[str] = frozenset(
+LAYOUT_PROPERTIES: frozenset[str] = frozenset(
     f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
 )

@@ -11,8 +11,8 @@ from ...base.shapes import Shape
 from ...ir.core import Value
 from ...ir.ops.matmul import FLOAT_ACCUMULATORS
 from ...ir.types import TileType
-from ..describe import describe
-from ..emit import Emitter
+from ..semantics.builder import SemanticBuilder
+from ..semantics.values import describe
 
 _BYTES: tuple[AnyDType, ...] = (i8, u8)
 
@@ -24,13 +24,13 @@ _RUNS: dict[AnyDType, dict[AnyDType, Shape]] = {
 """How many elements along K may share a scale, by element type and type of the scale."""
 
 
-def mma(em: Emitter, a: Any, b: Any, acc: Any) -> Value:
+def mma(em: SemanticBuilder, a: Any, b: Any, acc: Any) -> Value:
     """acc + a @ b, by the kind of the elements."""
     left = _operand(em, a, "a")
     return mmai(em, a, b, acc) if left.tile.dtype in _BYTES else mmaf(em, a, b, acc)
 
 
-def mmaf(em: Emitter, a: Any, b: Any, acc: Any, *, fast_acc: Any = False) -> Value:
+def mmaf(em: SemanticBuilder, a: Any, b: Any, acc: Any, *, fast_acc: Any = False) -> Value:
     """Float product."""
     left, right, sums = _operands(em, a, b, acc)
     x, y = left.tile.dtype, right.tile.dtype
@@ -49,7 +49,7 @@ def mmaf(em: Emitter, a: Any, b: Any, acc: Any, *, fast_acc: Any = False) -> Val
     return em.emit("mmaf", left, right, sums, fast_acc=fast)
 
 
-def mmai(em: Emitter, a: Any, b: Any, acc: Any) -> Value:
+def mmai(em: SemanticBuilder, a: Any, b: Any, acc: Any) -> Value:
     """Product of 8-bit integers."""
     left, right, sums = _operands(em, a, b, acc)
     for side in (left, right):
@@ -59,7 +59,7 @@ def mmai(em: Emitter, a: Any, b: Any, acc: Any) -> Value:
     return em.emit("mmai", left, right, sums)
 
 
-def mmaf_scaled(em: Emitter, a: Any, b: Any, acc: Any, a_scale: Any, b_scale: Any) -> Value:
+def mmaf_scaled(em: SemanticBuilder, a: Any, b: Any, acc: Any, a_scale: Any, b_scale: Any) -> Value:
     """Product of block-scaled small floats."""
     left, right, sums = _operands(em, a, b, acc)
     x, y = left.tile.dtype, right.tile.dtype
@@ -80,7 +80,7 @@ def mmaf_scaled(em: Emitter, a: Any, b: Any, acc: Any, a_scale: Any, b_scale: An
 
 
 def _scale_shapes(
-    em: Emitter, a: TileType, b: TileType, scales: tuple[TileType, TileType], runs: Shape
+    em: SemanticBuilder, a: TileType, b: TileType, scales: tuple[TileType, TileType], runs: Shape
 ) -> None:
     k = a.shape[-1]
     fitting = [
@@ -99,7 +99,7 @@ def _scale_shapes(
         )
 
 
-def matmul(em: Emitter, a: Any, b: Any) -> Value:
+def matmul(em: SemanticBuilder, a: Any, b: Any) -> Value:
     """`a @ b`: the product added to zeros of the accumulator's type."""
     left, right = _operand(em, a, "the left operand"), _operand(em, b, "the right operand")
     _check_shapes(em, left.tile.shape, right.tile.shape)
@@ -111,7 +111,7 @@ def matmul(em: Emitter, a: Any, b: Any) -> Value:
     return mma(em, left, right, em.constant(0 if to.is_int else 0.0, to, shape))
 
 
-def _operand(em: Emitter, x: Any, what: str, hint: str = "use * to scale") -> Value:
+def _operand(em: SemanticBuilder, x: Any, what: str, hint: str = "use * to scale") -> Value:
     if isinstance(x, int | float):
         em.fail(
             Code.TYPE,
@@ -123,7 +123,7 @@ def _operand(em: Emitter, x: Any, what: str, hint: str = "use * to scale") -> Va
     return em.numbers(x, what)
 
 
-def _operands(em: Emitter, a: Any, b: Any, acc: Any) -> tuple[Value, Value, Value]:
+def _operands(em: SemanticBuilder, a: Any, b: Any, acc: Any) -> tuple[Value, Value, Value]:
     left, right = _operand(em, a, "a"), _operand(em, b, "b")
     _check_shapes(em, left.tile.shape, right.tile.shape)
     expected = (*left.tile.shape[:-1], right.tile.shape[-1])
@@ -139,7 +139,7 @@ def _operands(em: Emitter, a: Any, b: Any, acc: Any) -> tuple[Value, Value, Valu
     return left, right, sums
 
 
-def _check_shapes(em: Emitter, a: Shape, b: Shape) -> None:
+def _check_shapes(em: SemanticBuilder, a: Shape, b: Shape) -> None:
     if len(a) != len(b) or len(a) not in (2, 3):
         em.fail(
             Code.RANK,
@@ -174,7 +174,9 @@ def _rank_hint(a: Shape, b: Shape) -> str:
     return "give both a batch axis: x[None, :, :], then tl.broadcast"
 
 
-def _accumulator(em: Emitter, x: AnyDType, to: AnyDType, accepted: tuple[AnyDType, ...]) -> None:
+def _accumulator(
+    em: SemanticBuilder, x: AnyDType, to: AnyDType, accepted: tuple[AnyDType, ...]
+) -> None:
     if to not in accepted:
         em.fail(
             Code.DTYPE,
@@ -185,7 +187,7 @@ def _accumulator(em: Emitter, x: AnyDType, to: AnyDType, accepted: tuple[AnyDTyp
         )
 
 
-def _refuse_elements(em: Emitter, x: AnyDType, expected: str | None = None) -> NoReturn:
+def _refuse_elements(em: SemanticBuilder, x: AnyDType, expected: str | None = None) -> NoReturn:
     floats = ", ".join(t.name for t in FLOAT_ACCUMULATORS)
     em.fail(
         Code.DTYPE,

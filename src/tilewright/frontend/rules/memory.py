@@ -1,42 +1,55 @@
-"""Rules of the memory family: tensors, outputs and partitions, loads and stores of tiles."""
+"""Rules of memory: tensors, outputs, partitions, mapped outputs, promises, the grid."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...base.shapes import Shape, ceil_div
 from ...ir.core import Value
-from ..access import (
+from ...ir.launch_expr import LaunchCheck
+from ..semantics.access import (
     access_hints,
     block_index,
     checked_index,
+    checked_part,
+    checked_rows,
     load,
     make_view,
     store,
     tile_count,
     unchecked_index,
-)  # fmt: skip
-from ..describe import describe
-from ..emit import Emitter
-from ..extents import require_same_extents
-from ..masks import mask_of
-from ..rows import checked_rows
-from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
+)
+from ..semantics.builder import SemanticBuilder
+from ..semantics.extents import require_same_extents
+from ..semantics.mapped import Indices, whole, within
+from ..semantics.padding import mask_of
+from ..semantics.values import (
+    MappedRef,
+    Origin,
+    OutputRef,
+    OwnedIndex,
+    PartitionRef,
+    TensorRef,
+    describe,
+)
+
+# -------------------------------------------------------------------------------------------------
+# Rules of the memory family: tensors, outputs and partitions, loads and stores of tiles.
 
 # --- what a name is ----------------------------------------------------------------------------
 
 
-def tensor(em: Emitter, x: Any, what: str) -> TensorRef | OutputRef:
+def tensor(em: SemanticBuilder, x: Any, what: str) -> TensorRef | OutputRef:
     """A tensor or an output, refused otherwise."""
     if not isinstance(x, TensorRef | OutputRef):
         em.fail(Code.TYPE, f"{what} must be a tensor", expected="a tensor", got=describe(x))
     return x
 
 
-def output(em: Emitter, x: Any, what: str) -> OutputRef:
+def output(em: SemanticBuilder, x: Any, what: str) -> OutputRef:
     """An output, refused otherwise."""
     if isinstance(x, TensorRef):
         read_only(em, x.name)
@@ -52,7 +65,7 @@ def output(em: Emitter, x: Any, what: str) -> OutputRef:
     return x
 
 
-def partition(em: Emitter, x: Any, what: str = "view") -> PartitionRef:
+def partition(em: SemanticBuilder, x: Any, what: str = "view") -> PartitionRef:
     """A partition, refused otherwise."""
     if not isinstance(x, PartitionRef):
         em.fail(
@@ -64,7 +77,7 @@ def partition(em: Emitter, x: Any, what: str = "view") -> PartitionRef:
     return x
 
 
-def read_only(em: Emitter, name: str) -> NoReturn:
+def read_only(em: SemanticBuilder, name: str) -> NoReturn:
     """Refuse to write to a read-only tensor."""
     em.fail(
         Code.READ_ONLY,
@@ -78,27 +91,27 @@ def read_only(em: Emitter, name: str) -> NoReturn:
 # --- the block's own region --------------------------------------------------------------------
 
 
-def _load_output(em: Emitter, self: Any, *, padding: Any = 0) -> Value:
+def _load_output(em: SemanticBuilder, self: Any, *, padding: Any = 0) -> Value:
     out = output(em, self, "out")
     view = make_view(em, out, out.tile, padding=padding, what=f"{out.name}.shape")
     return load(em, view, block_index(em, len(out.tile)))
 
 
-def _store_output(em: Emitter, self: Any, tile: Any) -> None:
+def _store_output(em: SemanticBuilder, self: Any, tile: Any) -> None:
     out = output(em, self, "out")
     view = make_view(em, out, out.tile, what=f"{out.name}.shape")
     store(em, tile, view, out.name, block_index(em, len(out.tile)))
 
 
-def _load_tile_mut(em: Emitter, out: Any, *, padding: Any = 0) -> Value:
+def _load_tile_mut(em: SemanticBuilder, out: Any, *, padding: Any = 0) -> Value:
     return _load_output(em, out, padding=padding)
 
 
-def _store_tile(em: Emitter, out: Any, tile: Any) -> None:
+def _store_tile(em: SemanticBuilder, out: Any, tile: Any) -> None:
     _store_output(em, out, tile)
 
 
-def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = ...) -> Value:
+def _load_tile_like(em: SemanticBuilder, src: Any, dst: Any, *, padding: Any = ...) -> Value:
     source, out = tensor(em, src, "src"), output(em, dst, "dst")
     if source.type.rank != out.type.rank:
         em.fail(
@@ -126,7 +139,7 @@ def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = ...) -> V
     return load(em, view, *checked_index(em, view, source.name, index))
 
 
-def _refuse_fewer(em: Emitter, src: TensorRef | OutputRef, dst: OutputRef) -> None:
+def _refuse_fewer(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef) -> None:
     """Refuse a source that surely has no tile where dst has one."""
     if dst.partial:
         return
@@ -146,14 +159,16 @@ def _refuse_fewer(em: Emitter, src: TensorRef | OutputRef, dst: OutputRef) -> No
 # --- tensors -----------------------------------------------------------------------------------
 
 
-def _load_tile(em: Emitter, self: Any, shape: Any, index: Any, *, padding: Any = 0) -> Value:
+def _load_tile(
+    em: SemanticBuilder, self: Any, shape: Any, index: Any, *, padding: Any = 0
+) -> Value:
     source = tensor(em, self, "tensor")
     view = make_view(em, source, shape, padding=padding)
     values, guard = checked_index(em, view, source.name, index)
     return load(em, view, values, guard)
 
 
-def shape_of(em: Emitter, ref: TensorRef | OutputRef) -> tuple[int | Value, ...]:
+def shape_of(em: SemanticBuilder, ref: TensorRef | OutputRef) -> tuple[int | Value, ...]:
     """The extents of a whole tensor: ints where known, else values."""
     return tuple(
         em.emit("extent", ref.value, axis=k) if n is None else n
@@ -161,34 +176,34 @@ def shape_of(em: Emitter, ref: TensorRef | OutputRef) -> tuple[int | Value, ...]
     )
 
 
-def _tensor_shape(em: Emitter, self: Any) -> tuple[int | Value, ...]:
+def _tensor_shape(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
     return shape_of(em, tensor(em, self, "tensor"))
 
 
-def _get_tensor_shape(em: Emitter, tensor: Any) -> tuple[int | Value, ...]:
+def _get_tensor_shape(em: SemanticBuilder, tensor: Any) -> tuple[int | Value, ...]:
     return _tensor_shape(em, tensor)
 
 
-def _dtype(em: Emitter, self: Any) -> AnyDType:
+def _dtype(em: SemanticBuilder, self: Any) -> AnyDType:
     if isinstance(self, PartitionRef):
         return self.view.view.tensor.dtype
     return tensor(em, self, "tensor").type.dtype
 
 
-def _rank(em: Emitter, self: Any) -> int:
+def _rank(em: SemanticBuilder, self: Any) -> int:
     return self.view.view.rank if isinstance(self, PartitionRef) else int(self.type.rank)
 
 
-def _output_shape(em: Emitter, self: Any) -> Shape:
+def _output_shape(em: SemanticBuilder, self: Any) -> Shape:
     return output(em, self, "out").tile
 
 
-def _output_extent(em: Emitter, self: Any) -> tuple[int | Value, ...]:
+def _output_extent(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
     out = output(em, self, "out")
     return tuple(_valid_extent(em, out, k, n) for k, n in enumerate(out.tile))
 
 
-def _valid_extent(em: Emitter, out: OutputRef, axis: int, size: int) -> int | Value:
+def _valid_extent(em: SemanticBuilder, out: OutputRef, axis: int, size: int) -> int | Value:
     """The tile's size, less what the last block's tile has beyond the tensor."""
     known = out.type.shape[axis]
     if size == 1 or (known is not None and known % size == 0):
@@ -203,7 +218,7 @@ def _valid_extent(em: Emitter, out: OutputRef, axis: int, size: int) -> int | Va
 
 
 def _partition(
-    em: Emitter, self: Any, shape: Any, *, padding: Any = 0, dim_map: Any = None
+    em: SemanticBuilder, self: Any, shape: Any, *, padding: Any = 0, dim_map: Any = None
 ) -> PartitionRef:
     source = tensor(em, self, "tensor")
     view = make_view(em, source, shape, dim_map=dim_map, padding=padding)
@@ -211,19 +226,23 @@ def _partition(
 
 
 def _partition_permuted(
-    em: Emitter, self: Any, shape: Any, dim_map: Any, *, padding: Any = 0
+    em: SemanticBuilder, self: Any, shape: Any, dim_map: Any, *, padding: Any = 0
 ) -> PartitionRef:
     return _partition(em, self, shape, padding=padding, dim_map=dim_map)
 
 
-def _partition_output(em: Emitter, self: Any, shape: Any, *, padding: Any = 0) -> PartitionRef:
+def _partition_output(
+    em: SemanticBuilder, self: Any, shape: Any, *, padding: Any = 0
+) -> PartitionRef:
     """Cut a block's own region further: indices count from the start of the region."""
     out = output(em, self, "out")
     view = make_view(em, out, shape, padding=padding, frame=out.tile)
     return PartitionRef(view, out.name, mutable=True)
 
 
-def _place(em: Emitter, ref: PartitionRef, index: Any) -> tuple[tuple[Value, ...], Value | None]:
+def _place(
+    em: SemanticBuilder, ref: PartitionRef, index: Any
+) -> tuple[tuple[Value, ...], Value | None]:
     """An index as values, checked; and a guard that is false where that failed."""
     if ref.view.view.sparse is not None:
         return checked_rows(em, ref, index)
@@ -231,19 +250,25 @@ def _place(em: Emitter, ref: PartitionRef, index: Any) -> tuple[tuple[Value, ...
 
 
 def _load_partition(
-    em: Emitter, self: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
+    em: SemanticBuilder, self: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> Value:
     ref = partition(em, self)
     values, guard = _place(em, ref, index)
     return load(em, ref.view, values, guard, **access_hints(em, latency, allow_tma))
 
 
-def _load_pipelined(em: Emitter, self: Any, index: Any, latency: Any) -> Value:
+def _load_pipelined(em: SemanticBuilder, self: Any, index: Any, latency: Any) -> Value:
     return _load_partition(em, self, index, latency=latency)
 
 
 def _store_partition(
-    em: Emitter, self: Any, tile: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
+    em: SemanticBuilder,
+    self: Any,
+    tile: Any,
+    index: Any,
+    *,
+    latency: Any = None,
+    allow_tma: Any = None,
 ) -> None:
     ref = writable(em, self)
     values, guard = _place(em, ref, index)
@@ -251,14 +276,14 @@ def _store_partition(
 
 
 def _load_unchecked(
-    em: Emitter, self: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
+    em: SemanticBuilder, self: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> Value:
     em.require_unsafe("`load_unchecked`")
     ref = partition(em, self)
     return unchecked_load(em, ref, index, **access_hints(em, latency, allow_tma))
 
 
-def unchecked_load(em: Emitter, ref: PartitionRef, index: Any, **hints: Any) -> Value:
+def unchecked_load(em: SemanticBuilder, ref: PartitionRef, index: Any, **hints: Any) -> Value:
     """Load without a check: what lies outside of the tensor is padding, whatever the index."""
     tile = load(em, ref.view, unchecked_index(em, ref.view, ref.name, index), **hints)
     em.unchecked.add(tile)
@@ -266,7 +291,13 @@ def unchecked_load(em: Emitter, ref: PartitionRef, index: Any, **hints: Any) -> 
 
 
 def _store_unchecked(
-    em: Emitter, self: Any, tile: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
+    em: SemanticBuilder,
+    self: Any,
+    tile: Any,
+    index: Any,
+    *,
+    latency: Any = None,
+    allow_tma: Any = None,
 ) -> None:
     em.require_unsafe("`store_unchecked`")
     ref = writable(em, self)
@@ -274,7 +305,7 @@ def _store_unchecked(
     store(em, tile, ref.view, ref.name, values, **access_hints(em, latency, allow_tma))
 
 
-def writable(em: Emitter, x: Any) -> PartitionRef:
+def writable(em: SemanticBuilder, x: Any) -> PartitionRef:
     """A partition that may be stored to, refused otherwise."""
     ref = partition(em, x)
     if not ref.mutable:
@@ -282,54 +313,54 @@ def writable(em: Emitter, x: Any) -> PartitionRef:
     return ref
 
 
-def _num_tiles(em: Emitter, partition: Any, axis: Any = 0) -> int | Value:
+def _num_tiles(em: SemanticBuilder, partition: Any, axis: Any = 0) -> int | Value:
     return _count(em, partition, axis)
 
 
-def _partition_num_tiles(em: Emitter, self: Any, axis: Any = 0) -> int | Value:
+def _partition_num_tiles(em: SemanticBuilder, self: Any, axis: Any = 0) -> int | Value:
     return _count(em, self, axis)
 
 
-def _count(em: Emitter, x: Any, axis: Any) -> int | Value:
+def _count(em: SemanticBuilder, x: Any, axis: Any) -> int | Value:
     view = _tiles(em, x)
     return tile_count(em, view, em.static_axis(axis, view.view.rank))
 
 
-def _partition_grid(em: Emitter, self: Any) -> tuple[int | Value, ...]:
+def _partition_grid(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
     view = _tiles(em, self)
     return tuple(tile_count(em, view, k) for k in range(view.view.rank))
 
 
-def _tiles(em: Emitter, x: Any) -> Value:
+def _tiles(em: SemanticBuilder, x: Any) -> Value:
     """The view of what is cut into tiles: a partition, or a mapped output."""
     if isinstance(x, MappedRef):
         return make_view(em, x, x.tile)
     return partition(em, x, "partition").view
 
 
-def _get_index_space_shape(em: Emitter, partition: Any) -> tuple[int | Value, ...]:
+def _get_index_space_shape(em: SemanticBuilder, partition: Any) -> tuple[int | Value, ...]:
     return _partition_grid(em, partition)
 
 
-def _partition_shape(em: Emitter, self: Any) -> Shape:
+def _partition_shape(em: SemanticBuilder, self: Any) -> Shape:
     return partition(em, self, "partition").view.view.tile
 
 
 # --- what read-only tensors refuse -------------------------------------------------------------
 
 
-def _refuse_store(em: Emitter, self: Any, *args: Any, **keywords: Any) -> NoReturn:
+def _refuse_store(em: SemanticBuilder, self: Any, *args: Any, **keywords: Any) -> NoReturn:
     read_only(em, self.name)
 
 
 # --- masks -------------------------------------------------------------------------------------
 
 
-def _mask(em: Emitter, self: Any) -> Value:
+def _mask(em: SemanticBuilder, self: Any) -> Value:
     return mask_of(em, em.numbers(self, "tile"))
 
 
-RULES: dict[str, Callable[..., Any]] = {
+MEMORY_RULES: dict[str, Callable[..., Any]] = {
     "load_tile_like": _load_tile_like,
     "load_tile_mut": _load_tile_mut,
     "store_tile": _store_tile,
@@ -378,8 +409,336 @@ RULES: dict[str, Callable[..., Any]] = {
     "PartitionMut.ndim": _rank,
     "Tile.mask": _mask,
 }
-PROPERTIES: frozenset[str] = frozenset(
+MEMORY_PROPERTIES: frozenset[str] = frozenset(
     key
-    for key in RULES
+    for key in MEMORY_RULES
     if key.split(".")[-1] in ("shape", "extent", "dtype", "rank", "ndim", "grid")
 )
+
+
+# -------------------------------------------------------------------------------------------------
+# Rules of mapped outputs: loops over the tiles of a block, and accesses at the indices they make.
+#
+# They belong to the grid family: which block has which tile is the order of the grid.
+
+# --- which tiles -------------------------------------------------------------------------------
+
+
+def _iter_indices(em: SemanticBuilder, self: Any) -> Indices:
+    return whole(em, [self])
+
+
+def _iter_indices_with(em: SemanticBuilder, self: Any, *others: Any) -> Indices:
+    return whole(em, _partners(em, self, others))
+
+
+def _iter_indices_within(em: SemanticBuilder, self: Any, spans: Any) -> Indices:
+    return within(em, [self], spans)
+
+
+def _iter_indices_within_with(em: SemanticBuilder, self: Any, spans: Any, *others: Any) -> Indices:
+    return within(em, _partners(em, self, others), spans)
+
+
+def _partners(em: SemanticBuilder, output: MappedRef, others: Sequence[Any]) -> list[MappedRef]:
+    """Outputs whose tiles can be visited together: as many of them, in the same order."""
+    for other in others:
+        if not isinstance(other, MappedRef):
+            em.fail(
+                Code.TYPE,
+                "only mapped outputs are visited together",
+                expected="a tl.MappedPartitionMut parameter",
+                got=describe(other),
+            )
+        if other.groups != output.groups:
+            em.fail(
+                Code.SHAPE,
+                f"`{output.name}` and `{other.name}` are mapped differently",
+                expected=f"map shape {output.groups}, as `{output.name}`",
+                got=str(other.groups),
+            )
+        for axis in output.walked:
+            _require_as_many(em, output, other, axis)
+    return [output, *others]
+
+
+def _require_as_many(em: SemanticBuilder, one: MappedRef, other: MappedRef, axis: int) -> None:
+    message = f"`{one.name}` and `{other.name}` must have equally many tiles on axis {axis}"
+    counts = [_tiles_at_launch(output, axis) for output in (one, other)]
+    if counts[0] != counts[1]:
+        em.require_at_launch(LaunchCheck(("eq", *counts), message, em.span))
+
+
+def _tiles_at_launch(output: MappedRef, axis: int) -> tuple[Any, ...]:
+    known, tile = output.type.shape[axis], output.tile[axis]
+    if known is not None:
+        return ("const", ceil_div(known, tile))
+    return ("ceildiv", ("extent", output.type.param, axis), ("const", tile))
+
+
+# --- accesses ----------------------------------------------------------------------------------
+
+
+def _store(
+    em: SemanticBuilder,
+    self: Any,
+    tile: Any,
+    index: Any,
+    *,
+    latency: Any = None,
+    allow_tma: Any = None,
+) -> None:
+    view = make_view(em, self, self.tile)
+    values, guard = _mapped_place(em, self, view, index)
+    store(em, tile, view, self.name, values, guard, **access_hints(em, latency, allow_tma))
+
+
+def _load(em: SemanticBuilder, self: Any, index: Any, *, padding: Any = 0) -> Value:
+    view = make_view(em, self, self.tile, padding=padding)
+    values, guard = _mapped_place(em, self, view, index)
+    return load(em, view, values, guard)
+
+
+def _mapped_place(
+    em: SemanticBuilder, output: MappedRef, view: Value, index: Any
+) -> tuple[tuple[Value, ...], Value | None]:
+    """The numbers of an index that belongs to this block, and a guard for those it owns."""
+    found = _own_index(em, output, index)
+    if not found.whole:
+        owned = [k for k in range(len(output.groups)) if k not in output.walked]
+        em.fail(
+            Code.MINTED,
+            f"`{output.name}` has owned axes, for which the index has no coordinate",
+            expected=f"a tile number for axis {', '.join(map(str, owned))}",
+            got=describe(index),
+            hint=f"add one: {output.name}.store(tile, index.at(i)), with i from"
+            f" range({output.name}.num_tiles({owned[0]}))",
+        )
+    guard: Value | None = None
+    for axis, part in enumerate(found):
+        if axis not in output.walked:
+            guard = checked_part(em, view, output.name, axis, part, guard)
+    return tuple(em.index(part) for part in found), guard
+
+
+def _own_index(em: SemanticBuilder, output: MappedRef, index: Any) -> OwnedIndex:
+    if not isinstance(index, OwnedIndex):
+        rebuilt = isinstance(index, tuple | list) and any(
+            isinstance(part, Value) and part in em.owned for part in index
+        )
+        em.fail(
+            Code.MINTED,
+            f"mapped output `{output.name}` is accessed only at an index that its iter_indices()"
+            " yields",
+            expected=f"an index of `{output.name}`",
+            got=describe(index),
+            hint="use the index itself, not its coordinates: for index in"
+            f" {output.name}.iter_indices(): m, n = index"
+            if rebuilt
+            else f"visit its tiles: for index in {output.name}.iter_indices()",
+        )
+    if all(made_for is not output for made_for in index.origin.outputs):
+        other = index.origin.outputs[0].name
+        em.fail(
+            Code.MINTED,
+            f"this index belongs to another mapped output than `{output.name}`",
+            expected=f"an index of `{output.name}`",
+            got=describe(index),
+            hint=f"visit both together: for index in {other}.iter_indices_with({output.name})",
+        )
+    return index
+
+
+def _at(em: SemanticBuilder, self: Any, *numbers: Any) -> OwnedIndex:
+    output = self.origin.outputs[0]
+    owned = len(output.groups) - len(output.walked)
+    if self.whole or len(numbers) != owned:
+        em.fail(
+            Code.CALL,
+            f"`at` takes a tile number for each owned axis of `{output.name}`",
+            expected=f"{0 if self.whole else owned} numbers",
+            got=describe(tuple(numbers)),
+        )
+    given, visits = iter(numbers), iter(self)
+    parts = [next(visits) if k in output.walked else next(given) for k in range(len(output.groups))]
+    return OwnedIndex.made(parts, self.origin, whole=True)
+
+
+def _index(em: SemanticBuilder, self: Any, *numbers: Any) -> OwnedIndex:
+    em.require_unsafe("`index`")
+    if len(numbers) != len(self.groups):
+        em.fail(
+            Code.RANK,
+            f"an index of `{self.name}` has a number for each axis",
+            expected=f"{len(self.groups)} tile numbers",
+            got=describe(tuple(numbers)),
+        )
+    return OwnedIndex.made([em.index(n) for n in numbers], Origin((self,), None), whole=True)
+
+
+# --- what a mapped output is -------------------------------------------------------------------
+
+
+def _shape(em: SemanticBuilder, self: Any) -> Shape:
+    return tuple(self.tile)
+
+
+def _mapped_dtype(em: SemanticBuilder, self: Any) -> AnyDType:
+    dtype: AnyDType = self.type.dtype
+    return dtype
+
+
+def _mapped_rank(em: SemanticBuilder, self: Any) -> int:
+    return len(self.tile)
+
+
+MAPPED_RULES: dict[str, Callable[..., Any]] = {
+    "MappedPartitionMut.iter_indices": _iter_indices,
+    "MappedPartitionMut.iter_indices_with": _iter_indices_with,
+    "MappedPartitionMut.iter_indices_within": _iter_indices_within,
+    "MappedPartitionMut.iter_indices_within_with": _iter_indices_within_with,
+    "MappedPartitionMut.store": _store,
+    "MappedPartitionMut.load": _load,
+    "MappedPartitionMut.index": _index,
+    "MappedPartitionMut.shape": _shape,
+    "MappedPartitionMut.dtype": _mapped_dtype,
+    "MappedPartitionMut.rank": _mapped_rank,
+    "MappedPartitionMut.ndim": _mapped_rank,
+    "PartitionIndex.at": _at,
+}
+MAPPED_PROPERTIES: frozenset[str] = frozenset(
+    f"MappedPartitionMut.{name}" for name in ("shape", "dtype", "rank", "ndim")
+)
+
+
+# -------------------------------------------------------------------------------------------------
+# Rules of promises: hints for backends that use them; none changes a result.
+#
+# They belong to the pointer family: a promise that is broken is as bad as a wrong address.
+
+
+def _promised(em: SemanticBuilder, value: Any, what: str) -> Any:
+    em.require_unsafe(f"`{what}`")
+    if not isinstance(value, Value | TensorRef | OutputRef | int):
+        em.fail(
+            Code.TYPE,
+            f"`{what}` takes an integer, a tile, pointers or a tensor",
+            got=describe(value),
+        )
+    return value
+
+
+def _positive(em: SemanticBuilder, x: Any, what: str) -> int:
+    number = em.static_int(x, what)
+    if number < 1:
+        em.fail(Code.CALL, f"{what} must be positive", expected="1 or more", got=str(number))
+    return number
+
+
+def _broken(em: SemanticBuilder, value: int, promise: str) -> None:
+    em.fail(Code.ASSERTION, f"{value} is not {promise}, as promised")
+
+
+def assume_div_by(em: SemanticBuilder, value: Any, divisor: Any) -> Any:
+    """The value; it is promised to be a multiple."""
+    promised, by = _promised(em, value, "assume_div_by"), _positive(em, divisor, "divisor")
+    if isinstance(promised, int) and promised % by:
+        _broken(em, promised, f"a multiple of {by}")
+    return promised
+
+
+def assume_div_by_every_along(
+    em: SemanticBuilder, value: Any, divisor: Any, every: Any, axis: Any
+) -> Any:
+    """The value; some of its elements are promised to be multiples."""
+    promised = _promised(em, value, "assume_div_by_every_along")
+    _positive(em, divisor, "divisor")
+    _positive(em, every, "every")
+    em.static_axis(axis, promised.tile.rank if isinstance(promised, Value) else 0)
+    return promised
+
+
+def assume_bounds(em: SemanticBuilder, value: Any, lower: Any, upper: Any) -> Any:
+    """The value; it is promised to lie between bounds."""
+    return assume_bounds_upper(em, assume_bounds_lower(em, value, lower), upper)
+
+
+def assume_bounds_lower(em: SemanticBuilder, value: Any, lower: Any) -> Any:
+    """The value; it is promised not to lie below."""
+    promised, bound = _promised(em, value, "assume_bounds"), em.static_int(lower, "lower")
+    if isinstance(promised, int) and promised < bound:
+        _broken(em, promised, f"at least {bound}")
+    return promised
+
+
+def assume_bounds_upper(em: SemanticBuilder, value: Any, upper: Any) -> Any:
+    """The value; it is promised not to lie above."""
+    promised, bound = _promised(em, value, "assume_bounds"), em.static_int(upper, "upper")
+    if isinstance(promised, int) and promised > bound:
+        _broken(em, promised, f"at most {bound}")
+    return promised
+
+
+def assume_same_elements(em: SemanticBuilder, value: Any, groups: Any) -> Any:
+    """The value; it is promised to be constant in groups."""
+    promised = _promised(em, value, "assume_same_elements")
+    shape = em.static_shape(groups, "groups")
+    rank = promised.tile.rank if isinstance(promised, Value) else 0
+    if len(shape) != rank:
+        em.fail(Code.RANK, "one group extent per axis", expected=str(rank), got=str(shape))
+    return promised
+
+
+PROMISES_RULES: dict[str, Callable[..., Any]] = {
+    "assume_div_by": assume_div_by,
+    "assume_div_by_every_along": assume_div_by_every_along,
+    "assume_bounds": assume_bounds,
+    "assume_bounds_lower": assume_bounds_lower,
+    "assume_bounds_upper": assume_bounds_upper,
+    "assume_same_elements": assume_same_elements,
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# Rules of the grid family: where this block stands.
+
+
+def _block_id(em: SemanticBuilder, axis: Any) -> Value:
+    return em.emit("block_id", axis=_grid_axis(em, axis))
+
+
+def _num_blocks(em: SemanticBuilder, axis: Any) -> int | Value:
+    number = _grid_axis(em, axis)
+    if em.signature.grid is not None:
+        return em.signature.grid[number] if number < len(em.signature.grid) else 1
+    return em.emit("num_blocks", axis=number)
+
+
+def _grid_axis(em: SemanticBuilder, axis: Any) -> int:
+    number, rank = em.static_int(axis, "grid axis"), em.signature.grid_rank
+    if not 0 <= number < rank:
+        em.fail(
+            Code.RANK,
+            f"the grid has no axis {number}",
+            expected=f"0 to {rank - 1}",
+            got=str(number),
+        )
+    return number
+
+
+def _get_tile_block_id(em: SemanticBuilder) -> tuple[Value, ...]:
+    return tuple(_block_id(em, k) for k in range(3))
+
+
+def _get_num_tile_blocks(em: SemanticBuilder) -> tuple[int | Value, ...]:
+    return tuple(_num_blocks(em, k) for k in range(3))
+
+
+GRID_RULES: dict[str, Callable[..., Any]] = {
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "get_tile_block_id": _get_tile_block_id,
+    "get_num_tile_blocks": _get_num_tile_blocks,
+    **MAPPED_RULES,
+}
+GRID_PROPERTIES: frozenset[str] = MAPPED_PROPERTIES

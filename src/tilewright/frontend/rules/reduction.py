@@ -13,17 +13,16 @@ from ...base.errors import Code
 from ...base.shapes import size
 from ...ir.attrs import Predicate
 from ...ir.core import Block, Value
-from .. import promote
-from ..access import Number
-from ..combiners import Body, op_body, user_body
-from ..describe import describe
-from ..emit import Emitter
-from ..operands import parts
-from ..padding import shown, warn_if_not_neutral
+from ..semantics import promotion
+from ..semantics.access import Number
+from ..semantics.builder import SemanticBuilder
+from ..semantics.operands import CombinerBody, op_body, parts, user_body
+from ..semantics.padding import shown, warn_if_not_neutral
+from ..semantics.values import describe
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ReductionKind:
     """A built-in reduction: the op for each kind of number, and the neutral value of a dtype."""
 
     name: str
@@ -58,19 +57,19 @@ def _nothing(dtype: AnyDType) -> Number:
     return -0.0 if dtype.is_float else 0
 
 
-SUM = Kind("reduce_sum", _ops("addf", "addi"), _nothing, wide=True)
-PROD = Kind("reduce_prod", _ops("mulf", "muli"), _number(1), wide=True)
-MAX = Kind("reduce_max", _ops("maxf", "maxi", "ori"), _least)
-MIN = Kind("reduce_min", _ops("minf", "mini", "andi"), _greatest)
-ANY = Kind("any", {"b": "ori"}, lambda dtype: False)
-ALL = Kind("all", {"b": "andi"}, lambda dtype: True)
+SUM = ReductionKind("reduce_sum", _ops("addf", "addi"), _nothing, wide=True)
+PROD = ReductionKind("reduce_prod", _ops("mulf", "muli"), _number(1), wide=True)
+MAX = ReductionKind("reduce_max", _ops("maxf", "maxi", "ori"), _least)
+MIN = ReductionKind("reduce_min", _ops("minf", "mini", "andi"), _greatest)
+ANY = ReductionKind("any", {"b": "ori"}, lambda dtype: False)
+ALL = ReductionKind("all", {"b": "andi"}, lambda dtype: True)
 
 
 # --- reductions by a built-in kind -------------------------------------------------------------
 
 
 def _reduce_kind(
-    em: Emitter, kind: Kind, tile: Any, axis: Any = None, keepdims: Any = False
+    em: SemanticBuilder, kind: ReductionKind, tile: Any, axis: Any = None, keepdims: Any = False
 ) -> Value:
     value = em.numbers(tile, "tile")
     keep = em.static_bool(keepdims, "keepdims")
@@ -84,7 +83,7 @@ def _reduce_kind(
     return em.emit("reshape", result, shape=kept) if keep and axes else result
 
 
-def _widen(em: Emitter, kind: Kind, value: Value) -> tuple[Value, AnyDType]:
+def _widen(em: SemanticBuilder, kind: ReductionKind, value: Value) -> tuple[Value, AnyDType]:
     """The tile in the type it accumulates in, and the type the result has."""
     dtype = value.tile.dtype
     if kind in (ANY, ALL):
@@ -103,7 +102,7 @@ def _widen(em: Emitter, kind: Kind, value: Value) -> tuple[Value, AnyDType]:
     return (em.cast(value, f32) if kind.wide and dtype in (f16, bf16) else value), dtype
 
 
-def reduce_axis(em: Emitter, kind: Kind, value: Value, axis: int) -> Value:
+def reduce_axis(em: SemanticBuilder, kind: ReductionKind, value: Value, axis: int) -> Value:
     """Reduce along one axis, warning where padding would change the result."""
     dtype = value.tile.dtype
     neutral = kind.neutral(dtype)
@@ -112,7 +111,7 @@ def reduce_axis(em: Emitter, kind: Kind, value: Value, axis: int) -> Value:
     return em.op("reduce", [value], regions=[body], axis=axis, identities=(neutral,)).result
 
 
-def _axes(em: Emitter, axis: Any, rank: int) -> tuple[int, ...]:
+def _axes(em: SemanticBuilder, axis: Any, rank: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     axes = tuple(em.static_axis(k, rank) for k in parts(axis))
@@ -125,7 +124,12 @@ def _axes(em: Emitter, axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def _arg_kind(
-    em: Emitter, kind: Kind, better: Predicate, tile: Any, axis: Any = None, keepdims: Any = False
+    em: SemanticBuilder,
+    kind: ReductionKind,
+    better: Predicate,
+    tile: Any,
+    axis: Any = None,
+    keepdims: Any = False,
 ) -> Value:
     value, _ = _widen(em, kind, em.numbers(tile, "tile"))
     keep = em.static_bool(keepdims, "keepdims")
@@ -145,7 +149,7 @@ def _arg_kind(
     return em.emit("reshape", op.results[1], shape=kept) if keep else op.results[1]
 
 
-def _places(em: Emitter, value: Value, axis: int) -> Value:
+def _places(em: SemanticBuilder, value: Value, axis: int) -> Value:
     """The position along `axis` of each element."""
     shape = value.tile.shape
     line = em.emit("iota", size=shape[axis], dtype=i32)
@@ -153,9 +157,9 @@ def _places(em: Emitter, value: Value, axis: int) -> Value:
     return em.broadcast_to(em.emit("reshape", line, shape=ones), shape)
 
 
-def _arg_body(em: Emitter, dtype: AnyDType, better: Predicate) -> Block:
+def _arg_body(em: SemanticBuilder, dtype: AnyDType, better: Predicate) -> Block:
     """Keeps the better of two (value, place) pairs; of equals the one that stands first."""
-    body = Body((dtype, i32))
+    body = CombinerBody((dtype, i32))
     with em.at(body.block):
         (x, i), (y, j) = body.elements, body.accumulators
         wins = _beats(em, x, y, better)
@@ -167,7 +171,7 @@ def _arg_body(em: Emitter, dtype: AnyDType, better: Predicate) -> Block:
     return body.block
 
 
-def _beats(em: Emitter, x: Value, y: Value, better: Predicate) -> Value:
+def _beats(em: SemanticBuilder, x: Value, y: Value, better: Predicate) -> Value:
     """Whether x is strictly better than y; a NaN is better than any number."""
     if not x.tile.dtype.is_float:
         return em.emit("cmpi", x, y, predicate=better)
@@ -181,7 +185,7 @@ def _beats(em: Emitter, x: Value, y: Value, better: Predicate) -> Value:
 
 
 def reduce(
-    em: Emitter, tile: Any, axis: Any, identity: Any, combiner: Any, keepdims: Any = False
+    em: SemanticBuilder, tile: Any, axis: Any, identity: Any, combiner: Any, keepdims: Any = False
 ) -> Any:
     """Reduce one tile, or several together, with a function of the user's."""
     inputs, identities = _inputs(em, tile, identity)
@@ -198,7 +202,7 @@ def reduce(
 
 
 def scan(
-    em: Emitter, tile: Any, axis: Any, identity: Any, combiner: Any, reverse: Any = False
+    em: SemanticBuilder, tile: Any, axis: Any, identity: Any, combiner: Any, reverse: Any = False
 ) -> Any:
     """Scan one tile, or several together, with a function of the user's."""
     inputs, identities = _inputs(em, tile, identity)
@@ -216,7 +220,7 @@ def _same_number(a: Number, b: Number) -> bool:
 
 
 def _warn_scan(
-    em: Emitter, value: Value, axis: int, what: str, neutral: Number, reverse: bool
+    em: SemanticBuilder, value: Value, axis: int, what: str, neutral: Number, reverse: bool
 ) -> None:
     """Padding stands at the end: a scan from the start is past it before it matters."""
     if reverse:
@@ -224,7 +228,9 @@ def _warn_scan(
         warn_if_not_neutral(em, value, axis, what, same, shown(neutral))
 
 
-def _inputs(em: Emitter, tile: Any, identity: Any) -> tuple[list[Value], tuple[Number, ...]]:
+def _inputs(
+    em: SemanticBuilder, tile: Any, identity: Any
+) -> tuple[list[Value], tuple[Number, ...]]:
     given, neutral = parts(tile), parts(identity)
     if not given or len(given) != len(neutral):
         em.fail(
@@ -247,7 +253,7 @@ def _inputs(em: Emitter, tile: Any, identity: Any) -> tuple[list[Value], tuple[N
     )
 
 
-def _identity(em: Emitter, x: Any, dtype: AnyDType) -> Number:
+def _identity(em: SemanticBuilder, x: Any, dtype: AnyDType) -> Number:
     if isinstance(x, Value) or not isinstance(x, int | float):
         em.fail(
             Code.NOT_STATIC,
@@ -255,13 +261,13 @@ def _identity(em: Emitter, x: Any, dtype: AnyDType) -> Number:
             expected="a number",
             got=describe(x),
         )
-    return promote.fit(em, x, dtype)
+    return promotion.fit(em, x, dtype)
 
 
 # --- sums kept on the way ----------------------------------------------------------------------
 
 
-def scan_sum(em: Emitter, tile: Any, axis: Any = 0, reverse: Any = False) -> Value:
+def scan_sum(em: SemanticBuilder, tile: Any, axis: Any = 0, reverse: Any = False) -> Value:
     """Partial sums; short floats accumulate in f32 and round once."""
     value = em.numbers(tile, "tile")
     back = em.static_bool(reverse, "reverse")
@@ -277,27 +283,27 @@ def scan_sum(em: Emitter, tile: Any, axis: Any = 0, reverse: Any = False) -> Val
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """The method form: the receiver, then the axis, then keepdims by keyword."""
 
-    def rule(em: Emitter, self: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    def rule(em: SemanticBuilder, self: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         return function(em, self, axis, keepdims)
 
     return rule
 
 
-def _function(kind: Kind) -> Callable[..., Any]:
-    def rule(em: Emitter, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
+def _function(kind: ReductionKind) -> Callable[..., Any]:
+    def rule(em: SemanticBuilder, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
         return _reduce_kind(em, kind, tile, axis, keepdims)
 
     return rule
 
 
-def _arg_function(kind: Kind, better: Predicate) -> Callable[..., Any]:
-    def rule(em: Emitter, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
+def _arg_function(kind: ReductionKind, better: Predicate) -> Callable[..., Any]:
+    def rule(em: SemanticBuilder, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
         return _arg_kind(em, kind, better, tile, axis, keepdims)
 
     return rule
 
 
-def reduce_all(em: Emitter, condition: Value) -> Value:
+def reduce_all(em: SemanticBuilder, condition: Value) -> Value:
     """Whether a bool tile is true everywhere."""
     return _reduce_kind(em, ALL, condition)
 

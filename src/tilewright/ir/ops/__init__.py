@@ -4,38 +4,20 @@ from __future__ import annotations
 
 from ...base.tables import merged
 from ..opdef import OpDef
-from . import (
-    arithmetic,
-    assembly,
-    atomics,
-    bitwise,
-    comparison,
-    control,
-    conversion,
-    creation,
-    debug,
-    grid,
-    layout,
-    math,
-    matmul,
-    memory,
-    pointer,
-    reduction,
-    shared,
-    slices,
-    threads,
-    token,
-    warps,
-)  # fmt: skip
+from . import control, elementwise, layout, matmul, memory, reduction, simt  # fmt: skip
 
 FAMILIES: dict[str, tuple[OpDef, ...]] = {
-    "control": control.OPS, "grid": grid.OPS, "creation": creation.OPS,
-    "arithmetic": arithmetic.OPS, "math": math.OPS, "comparison": comparison.OPS,
-    "bitwise": bitwise.OPS, "conversion": conversion.OPS, "layout": layout.OPS,
-    "reduction": reduction.OPS, "matmul": matmul.OPS, "memory": memory.OPS,
-    "pointer": pointer.OPS, "atomics": atomics.OPS, "debug": debug.OPS, "token": token.OPS,
-    "threads": threads.OPS, "slices": slices.OPS, "shared": shared.OPS, "warps": warps.OPS,
-    "assembly": assembly.OPS,
+    "control": control.CONTROL_OPS, "grid": control.GRID_OPS, "creation": layout.CREATION_OPS,
+    "arithmetic": elementwise.ARITHMETIC_OPS, "math": elementwise.MATH_OPS,
+    "comparison": elementwise.COMPARISON_OPS,
+    "bitwise": elementwise.BITWISE_OPS, "conversion": elementwise.CONVERSION_OPS,
+    "layout": layout.LAYOUT_OPS,
+    "reduction": reduction.OPS, "matmul": matmul.OPS, "memory": memory.MEMORY_OPS,
+    "pointer": memory.POINTER_OPS, "atomics": memory.ATOMICS_OPS, "debug": control.DEBUG_OPS,
+    "token": memory.TOKEN_OPS,
+    "threads": simt.THREADS_OPS, "slices": simt.SLICES_OPS, "shared": simt.SHARED_OPS,
+    "warps": simt.WARPS_OPS,
+    "assembly": simt.ASSEMBLY_OPS,
 }  # fmt: skip
 
 OPS: dict[str, OpDef] = merged(

@@ -1,13 +1,16 @@
-"""Structured control flow. Regions have one block each; values pass through terminators."""
+"""Structured control flow, the grid, print and assert."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.dtypes import bool_
+from ...base.dtypes import bool_, i32
 from ..opdef import Effect, declare
-from ..types import TensorType, Type, ViewType
+from ..types import I32, TensorType, Type, ViewType
 from .rules import Attrs, need, none, number, scalar
+
+# -------------------------------------------------------------------------------------------------
+# Structured control flow. Regions have one block each; values pass through terminators.
 
 
 def _carried(types: Sequence[Type]) -> tuple[Type, ...]:
@@ -38,7 +41,7 @@ def _scope(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 FLOW = Effect.CONTROL
 
-OPS = (
+CONTROL_OPS = (
     declare("for", "core", "lower upper step init*", _for,
             "Runs its region for iv = lower, lower + step, ... < upper (step > 0; signed for signed"
             " types); block args (iv, carried...); results are the carried values at the end.",
@@ -63,4 +66,57 @@ OPS = (
             "Leaves the innermost scope with these results.", effects=FLOW, terminator=True),
     declare("return", "core", "", none, "Ends this block of the grid.",
             effects=FLOW, terminator=True),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Where in the grid this block stands. Axes are logical: hardware order is the launch's affair.
+
+
+def _index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    return (I32,)
+
+
+def _tile_index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    for t in types:
+        scalar(t, i32)
+    groups = attrs["groups"]
+    rank = len(groups)
+    need(rank > 0 and min(groups) >= 1, f"groups {groups} have no tiles")
+    need(len(types) - 1 in (rank, 2 * rank), f"groups {groups} for {len(types) - 1} numbers")
+    return (I32,) * rank
+
+
+GRID_OPS = (
+    declare("block_id", "tile", "", _index, "This block's logical index along `axis`.",
+            attrs={"axis": 0}),
+    declare("num_blocks", "tile", "", _index, "The logical grid's size along `axis`.",
+            attrs={"axis": 0}),
+    declare("tile_index", "tile", "number counts* starts*", _tile_index,
+            "The index of tile `number` among `counts` tiles along each axis, from `starts` (or 0)"
+            " on, visited in groups of shape `groups` (see base.tile_order). Different numbers from"
+            " 0 up to the product of the counts have different indices, and result k lies from"
+            " starts[k] >= 0 up to starts[k] + counts[k], which fits in i32; other numbers give"
+            " anything.", attrs={"groups": ()}),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Device print and assert: records in launch buffers, never a trap.
+
+
+def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[0], bool_)
+    return ()
+
+
+DEBUG_OPS = (
+    declare("print", "core", "args*", none,
+            "Writes a record; `template` is a tuple of str, and (n, spec) for operand n."
+            " Where it has `names`, those of its operands, a debugger stops instead.",
+            attrs={"template": (), "names": ()}, effects=Effect.PRINT),
+    declare("assert", "core", "cond", _assert,
+            "Records a failed assertion with `message` if cond is false. One that checks a span of"
+            " tiles names the output, `tensor`, and the `axis`.",
+            attrs={"message": "", "tensor": "", "axis": 0}, effects=Effect.CHECK),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Shapes of tiles: the elements stay, their arrangement changes."""
+"""Creation of tiles, and rearrangement of their elements."""
 
 from __future__ import annotations
 
@@ -8,6 +8,31 @@ from ...base.shapes import Shape
 from ..opdef import declare
 from ..types import I32, TileType, Type
 from .rules import Attrs, need, tile
+
+# -------------------------------------------------------------------------------------------------
+# Tiles from nothing.
+
+
+def _constant(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    return (TileType(attrs["dtype"], attrs["shape"]),)
+
+
+def _iota(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    need(attrs["dtype"].is_int, "iota makes integers")
+    return (TileType(attrs["dtype"], (attrs["size"],)),)
+
+
+CREATION_OPS = (
+    declare("constant", "core", "", _constant,
+            "A tile whose elements all are `value`, already exact in `dtype`.",
+            attrs={"value": 0, "dtype": None, "shape": ()}),
+    declare("iota", "tile", "", _iota, "0, 1, ..., size - 1, wrapping in `dtype`.",
+            attrs={"size": 1, "dtype": None}),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Shapes of tiles: the elements stay, their arrangement changes.
 
 
 def _reshape(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -49,7 +74,7 @@ def _extract(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (arg.with_shape(shape),)
 
 
-OPS = (
+LAYOUT_OPS = (
     declare("reshape", "tile", "arg", _reshape, "The same elements in row-major order.",
             attrs={"shape": ()}),
     declare("broadcast", "tile", "arg", _broadcast, "Repeats along axes of length 1.",

@@ -1,14 +1,17 @@
-"""Tensors, views of them, and tile accesses with their checks."""
+"""Memory: tensors, views and tiles of them, raw pointers, atomics, tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.dtypes import bool_, i32
+from ...base.dtypes import bool_, i32, i64
 from ..attrs import AtomicMode, Ordering, Scope
-from ..opdef import Effect, declare
-from ..types import I1, I32, TensorType, TileType, Type, ViewType
+from ..opdef import Effect, OpDef, Operand, declare
+from ..types import I1, I32, TOKEN, PtrType, TensorType, TileType, Type, ViewType
 from .rules import Attrs, combines, need, number, pointer, scalar, tensor, tile, view
+
+# -------------------------------------------------------------------------------------------------
+# Tensors, views of them, and tile accesses with their checks.
 
 
 def _extent(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -75,7 +78,7 @@ def _red(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 ACCESS = {"latency": None, "allow_tma": None}
 
-OPS = (
+MEMORY_OPS = (
     declare("extent", "tile", "tensor", _extent, "The tensor's size along `axis`.",
             attrs={"axis": 0}),
     declare("make_tensor", "tile", "base dims*", _make_tensor,
@@ -103,3 +106,141 @@ OPS = (
             attrs={"mode": AtomicMode.ADD, "ordering": Ordering.RELAXED, "scope": Scope.DEVICE},
             effects=Effect.READ | Effect.WRITE),
 )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Raw pointers: gather, scatter and address arithmetic, in unsafe entries only.
+
+MEMORY = {"ordering": Ordering.WEAK, "scope": Scope.DEVICE, "latency": None}
+
+
+def fits(pointers: Type, value: Type) -> TileType:
+    """Refuse a value that is not what the pointers point to; give its type."""
+    expected = tile(pointers).with_elem(pointer(pointers).to)
+    need(value == expected, f"expected {expected}, got {value}")
+    return expected
+
+
+def mask(pointers: Type, t: Type) -> None:
+    """Refuse a mask that does not fit."""
+    need(t == tile(pointers).with_elem(bool_), f"mask {t} does not fit {pointers}")
+
+
+def _offset(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    pointer(types[0])
+    by = number(types[1])
+    need(by.dtype.is_int and by.shape == tile(types[0]).shape, f"offset {by} of {types[0]}")
+    return (types[0],)
+
+
+def _load_pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    result = tile(types[0]).with_elem(pointer(types[0]).to)
+    for t in types[1:]:
+        need(t in (result, result.with_elem(bool_)), f"{t} does not fit {types[0]}")
+    return (result,)
+
+
+def _store_pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    fits(types[0], types[1])
+    for t in types[2:]:
+        mask(types[0], t)
+    return ()
+
+
+def _to_int(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    pointer(types[0])
+    return (tile(types[0]).with_elem(i64),)
+
+
+def _to_ptr(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    need(number(types[0]).dtype is i64, f"expected i64, got {types[0]}")
+    return (tile(types[0]).with_elem(PtrType(attrs["to"])),)
+
+
+def _recast(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    pointer(types[0])
+    return (tile(types[0]).with_elem(PtrType(attrs["to"])),)
+
+
+POINTER_OPS = (
+    declare("offset", "core", "pointer by", _offset, "Moves each pointer by `by` elements."),
+    declare("load_ptr", "core", "source mask? padding?", _load_pointer,
+            "Reads where mask; elsewhere padding, or zero.", attrs=MEMORY, effects=Effect.READ),
+    declare("store_ptr", "core", "target value mask?", _store_pointer, "Writes where mask.",
+            attrs=MEMORY, effects=Effect.WRITE),
+    declare("ptr_to_int", "core", "arg", _to_int, "Addresses as i64."),
+    declare("int_to_ptr", "core", "arg", _to_ptr, "i64 addresses as pointers.",
+            attrs={"to": None}),
+    declare("ptr_to_ptr", "core", "arg", _recast, "Pointers to another element type.",
+            attrs={"to": None}),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Atomic read-modify-write through pointers; each element on its own, in no order.
+
+ATOMIC = {"ordering": Ordering.ACQ_REL, "scope": Scope.DEVICE}
+
+
+def _rmw(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    result = fits(types[0], types[1])
+    combines(attrs["mode"], result.dtype)
+    for t in types[2:]:
+        mask(types[0], t)
+    return (result,)
+
+
+def _cas(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    result = fits(types[0], types[1])
+    fits(types[0], types[2])
+    for t in types[3:]:
+        mask(types[0], t)
+    return (result,)
+
+
+BOTH = Effect.READ | Effect.WRITE
+
+ATOMICS_OPS = (
+    declare("atomic_rmw", "core", "target value mask?", _rmw,
+            "Combines `value` into memory where mask; gives the old values (zero elsewhere).",
+            attrs={"mode": AtomicMode.ADD} | ATOMIC, effects=BOTH),
+    declare("atomic_cas", "core", "target compare value mask?", _cas,
+            "Stores `value` where memory equals `compare` bit for bit; gives the old values"
+            " (`compare` where not mask).", attrs=ATOMIC, effects=BOTH),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Memory order made explicit: ops that take and give tokens, made by insert_tokens only.
+
+
+def _tokens(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    need(all(t == TOKEN for t in types), "expected tokens")
+    return (TOKEN,)
+
+
+def ordered(defn: OpDef) -> OpDef:
+    """The twin of a memory op with a token operand at the end and a token result at the end."""
+
+    def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        plain = tuple(t for t in types if t != TOKEN)
+        need(len(types) - len(plain) <= 1, "at most one token")
+        return (*defn.rule(plain, attrs), TOKEN)
+
+    return OpDef(
+        f"{defn.name}_tko", defn.dialect, (*defn.operands, Operand("token", "?")), defn.attrs,
+        rule, f"{defn.doc} After `token`.", defn.effects,
+    )  # fmt: skip
+
+
+PLAIN = tuple(
+    op
+    for op in (*MEMORY_OPS, *POINTER_OPS, *ATOMICS_OPS)
+    if op.effects & (Effect.READ | Effect.WRITE)
+)
+
+TOKEN_OPS = (
+    declare("make_token", "tile", "", _tokens, "A token that waits for nothing."),
+    declare("join_tokens", "tile", "tokens*", _tokens, "A token that waits for all of these."),
+    *(ordered(op) for op in PLAIN),
+)

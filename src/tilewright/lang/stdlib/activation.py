@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ...base.dtypes import bool_
-from ..arithmetic import abs, maximum
-from ..comparison import eq_tile, ne_tile, where
+from ..elementwise import abs, eq_tile, erf, exp, maximum, ne_tile, tanh, where
 from ..enums import pos_inf
 from ..marker import composed
-from ..math import erf, exp, tanh
 from ..tile import N, Number, Tile
 from .rounding import is_float, rounded, widened
 

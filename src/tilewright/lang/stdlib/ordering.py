@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import i8, i16, i32, i64
-from ..comparison import where
 from ..control import static_range
-from ..conversion import bitcast
-from ..creation import arange
+from ..elementwise import bitcast, where
 from ..enums import nan
-from ..layout import get_shape_dim, reshape
+from ..layout import arange, get_shape_dim, reshape
 from ..marker import composed
 from ..reduction import reduce_max, reduce_min
 from ..tile import E, Tile

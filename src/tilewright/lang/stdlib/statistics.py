@@ -6,9 +6,8 @@ f32 and rounded once. Elements that a load has padded count as any others.
 
 from __future__ import annotations
 
-from ..comparison import where
+from ..elementwise import exp, log, where
 from ..marker import composed
-from ..math import exp, log
 from ..reduction import reduce_max, reduce_sum
 from ..tile import Axis, E, Tile
 from .activation import isinf

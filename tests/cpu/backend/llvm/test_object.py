@@ -12,8 +12,8 @@ from support.native import Dense, Native
 from support.numbers import fresh_rng
 from support.plans import add, gemm, others, several, softmax
 from support.tiles import tile_arguments, tile_program
+from tilewright.backend.cpu.stages import compile_func
 from tilewright.backend.llvm.object import assembly, compile_module
-from tilewright.backend.llvm.stages import compile_func
 from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import FLOATS, INTS, bool_, f8e4m3fn, f32

@@ -8,7 +8,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from tilewright.base.cpu_abi import LaunchWord
+from tilewright.base.cpu_abi import CpuLaunchWord
 from tilewright.devices.cpu.native import NativeFunction, load
 
 Array = np.ndarray[Any, Any]
@@ -123,33 +123,33 @@ FAIL_AT_17 = f"""
   %bad = icmp sge i64 %block, 17
   br i1 %bad, label %fail, label %fine
 fail:
-  %taken_at = getelementptr i64, ptr %launch, i64 {LaunchWord.ERROR_TAKEN.value}
+  %taken_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.ERROR_TAKEN.value}
   %won = cmpxchg ptr %taken_at, i64 0, i64 1 monotonic monotonic
   %first = extractvalue {{ i64, i1 }} %won, 1
   br i1 %first, label %record, label %fine
 record:
-  %site_at = getelementptr i64, ptr %launch, i64 {LaunchWord.ERROR_SITE.value}
+  %site_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.ERROR_SITE.value}
   store i64 3, ptr %site_at
-  %block_at = getelementptr i64, ptr %launch, i64 {LaunchWord.ERROR_BLOCK.value}
+  %block_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.ERROR_BLOCK.value}
   store i64 %block, ptr %block_at
-  %index_at = getelementptr i64, ptr %launch, i64 {LaunchWord.ERROR_INDEX.value}
+  %index_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.ERROR_INDEX.value}
   store i64 -5, ptr %index_at
-  %extent_at = getelementptr i64, ptr %launch, i64 {LaunchWord.ERROR_EXTENT.value}
+  %extent_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.ERROR_EXTENT.value}
   store i64 4, ptr %extent_at
   store atomic i64 1, ptr %cancel_at monotonic, align 8
   br label %fine
 fine:{WRITE_BLOCK}"""
 
 PRINT = f"""
-  %used_at = getelementptr i64, ptr %launch, i64 {LaunchWord.PRINT_USED.value}
+  %used_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.PRINT_USED.value}
   %offset = atomicrmw add ptr %used_at, i64 32 monotonic
   %after = add i64 %offset, 32
-  %capacity_at = getelementptr i64, ptr %launch, i64 {LaunchWord.PRINT_CAPACITY.value}
+  %capacity_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.PRINT_CAPACITY.value}
   %capacity = load i64, ptr %capacity_at
   %fits = icmp sle i64 %after, %capacity
   br i1 %fits, label %print, label %quiet
 print:
-  %buffer_at = getelementptr i64, ptr %launch, i64 {LaunchWord.PRINT_BUFFER.value}
+  %buffer_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.PRINT_BUFFER.value}
   %buffer = load ptr, ptr %buffer_at
   %record = getelementptr i8, ptr %buffer, i64 %offset
   store i64 32, ptr %record
@@ -167,7 +167,7 @@ GRID = """
   call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %launch, i64 64, i1 false)"""
 
 STREAM = f"""
-  %word_at = getelementptr i64, ptr %launch, i64 {LaunchWord.STREAM.value}
+  %word_at = getelementptr i64, ptr %launch, i64 {CpuLaunchWord.STREAM.value}
   %word = load i64, ptr %word_at
   store i64 %word, ptr %out"""
 
@@ -193,7 +193,7 @@ def object_code(body: str, rest: str = "") -> bytes:
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")
-    text = LOOP.format(cancel=LaunchWord.CANCEL.value, body=body, rest=rest)
+    text = LOOP.format(cancel=CpuLaunchWord.CANCEL.value, body=body, rest=rest)
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.verify()

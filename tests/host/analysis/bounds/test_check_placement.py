@@ -23,14 +23,14 @@ from support.thread_recipes import draw_threads
 from tilewright.analysis.bounds.check_placement import decide
 from tilewright.base.dtypes import f32
 from tilewright.compile.pipeline import PASSES
-from tilewright.ir.attrs import Place, Predicate
+from tilewright.ir.attrs import Predicate, ThreadCoordinate
 from tilewright.ir.core import Func, Placement
 from tilewright.ir.launch_expr import leaves
 from tilewright.ir.printer import print_func
 from tilewright.ir.signature import TensorSpec
 from tilewright.ir.types import TensorType
 from tilewright.ir.verify import verify
-from tilewright.passes.prove_checks import prove_checks
+from tilewright.passes.bounds_checks import prove_checks
 
 KERNELS = 120
 LAUNCHES = 5
@@ -99,7 +99,8 @@ def by_thread(*, guarded: bool):
     k.specs.append(TensorSpec("x", f32, (None,), (1,)))
     x = k._param("x", TensorType(f32, (None,), (1,), False, "x"))
     block, size, thread = (
-        k.emit("place", what=what, axis=0) for what in (Place.BLOCK, Place.BLOCK_SIZE, Place.THREAD)
+        k.emit("place", what=what, axis=0)
+        for what in (ThreadCoordinate.BLOCK, ThreadCoordinate.BLOCK_SIZE, ThreadCoordinate.THREAD)
     )
     index = k.emit("addi", k.emit("muli", block, size), thread)
     length = k.emit("length", x)

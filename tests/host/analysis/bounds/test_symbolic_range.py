@@ -10,8 +10,8 @@ from tilewright.analysis.bounds.proofs import Prover
 from tilewright.analysis.bounds.symbolic_range import (
     MOST,
     Cause,
-    Span,
     SymbolicRange,
+    SymbolicSpan,
     depend,
     few,
     fitted,
@@ -27,8 +27,8 @@ AB = Cause(frozenset((A, B)))
 C, D = number(10), number(20)
 
 
-def varying(*causes: Cause, low: Linear = ZERO, high: Linear = C) -> Span:
-    return Span(low, high, varies=frozenset(causes))
+def varying(*causes: Cause, low: Linear = ZERO, high: Linear = C) -> SymbolicSpan:
+    return SymbolicSpan(low, high, varies=frozenset(causes))
 
 
 # --- causes --------------------------------------------------------------------------------------
@@ -63,12 +63,12 @@ def test_ties_come_along():
 
 
 def test_only_what_the_launch_decides_has_a_point():
-    assert Span(C, C).point == C
-    assert Span(ZERO, C).point is None
+    assert SymbolicSpan(C, C).point == C
+    assert SymbolicSpan(ZERO, C).point is None
     assert varying(A, low=C).point is None
     assert point_range(C).point == C
     assert SymbolicRange((C,), (C,)).point is None
-    assert point_range(C).with_span(Span(C, C, needs=frozenset((D,)))).point is None
+    assert point_range(C).with_span(SymbolicSpan(C, C, needs=frozenset((D,)))).point is None
 
 
 @pytest.mark.parametrize("other", [A, AB])
@@ -83,7 +83,7 @@ def test_ends_of_what_varies_apart_occur():
     assert (joined.low, joined.high) == (ZERO, D)
     assert joined.exact and joined.dense
     for exact, dense in ((False, True), (True, False)):
-        less = Span(ZERO, C, varies=frozenset((B,)), exact=exact, dense=dense)
+        less = SymbolicSpan(ZERO, C, varies=frozenset((B,)), exact=exact, dense=dense)
         assert varying(A).joined(less, ZERO, D).exact is exact
         assert varying(A).joined(less, ZERO, D).dense is dense
         assert less.joined(varying(A), ZERO, D).exact is exact
@@ -91,7 +91,7 @@ def test_ends_of_what_varies_apart_occur():
 
 
 def test_joined_ranges_need_what_each_needs():
-    a, b = (Span(ZERO, C, needs=frozenset((form,))) for form in (ONE, D))
+    a, b = (SymbolicSpan(ZERO, C, needs=frozenset((form,))) for form in (ONE, D))
     assert a.joined(b, ZERO, C).needs == {ONE, D}
 
 
@@ -99,7 +99,7 @@ def test_a_range_that_is_moved_has_gaps_unless_told():
     assert not varying(A).moved(lambda f: f.times(2)).dense
     assert varying(A).moved(lambda f: f.shifted(2), dense=True).dense
     assert varying(A).moved(lambda f: f.times(2)).high == D
-    gaps = Span(ZERO, C, dense=False)
+    gaps = SymbolicSpan(ZERO, C, dense=False)
     assert not gaps.moved(lambda f: f, dense=True).dense
 
 

@@ -84,13 +84,13 @@ def test_a_rule_that_gives_the_wrong_type_is_caught():
     k.constant(1.0, f32, (2,))
     func = k.finish()
     rules = {**reference.RULES, "constant": lambda frame, op: (np.zeros(2, np.float64),)}
-    launch = machine.Launch(func, (1, 1, 1), None, rules, {})
+    launch = machine.ReferenceLaunch(func, (1, 1, 1), None, rules, {})
     with pytest.raises(AssertionError, match="expected elements of float32, got float64"):
         machine.Frame(launch, 0, (0, 0, 0), {}).run(func.body)
 
 
 def test_a_block_without_terminator_is_caught():
-    launch = machine.Launch(Kernel().finish(), (1, 1, 1), None, reference.RULES, {})
+    launch = machine.ReferenceLaunch(Kernel().finish(), (1, 1, 1), None, reference.RULES, {})
     with pytest.raises(AssertionError, match="terminator"):
         machine.Frame(launch, 0, (0, 0, 0), {}).run(Block())
 

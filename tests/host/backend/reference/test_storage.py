@@ -7,7 +7,7 @@ import pytest
 
 from support.ir import Kernel, checked
 from support.numbers import fresh_rng
-from tilewright.backend.reference.storage import Member, Region, decode, encode, regions_of
+from tilewright.backend.reference.storage import Member, MemoryRegion, decode, encode, regions_of
 from tilewright.base.dtypes import ALL, bool_, f4e2m1fn, i32, u8
 
 
@@ -21,17 +21,17 @@ def test_arrays_that_overlap_share_a_region():
 
 def test_cells_are_as_large_as_the_elements_allow():
     raw = np.zeros(64, np.uint8)
-    assert Region([Member("x", raw.view(np.float64))]).unit == 8
-    assert Region([Member("x", raw.view(np.float32)[::3])]).unit == 4
+    assert MemoryRegion([Member("x", raw.view(np.float64))]).unit == 8
+    assert MemoryRegion([Member("x", raw.view(np.float32)[::3])]).unit == 4
     both = [Member("x", raw[:32].view(np.int64)), Member("y", raw[2:34].view(np.int16))]
-    assert Region(both).unit == 2
+    assert MemoryRegion(both).unit == 2
     record = np.zeros(4, np.dtype([("a", np.uint8), ("b", np.int32)]))
-    assert Region([Member("x", record["b"])]).unit == 1
+    assert MemoryRegion([Member("x", record["b"])]).unit == 1
 
 
 def test_a_finer_access_cuts_the_cells():
     data = np.arange(4, dtype=np.int32)
-    region = Region([Member("x", data)])
+    region = MemoryRegion([Member("x", data)])
     region.shadow.writer[2] = 9
     first = np.array([data.ctypes.data + 9])
     assert region.cells(first, 1).tolist() == [[9]]
@@ -57,10 +57,10 @@ def test_gaps_of_an_array_are_no_elements():
     base = np.zeros((4, 6), np.int32)
     member = Member("x", base[:, :3])
     assert member.element_at(base.ctypes.data + 4 * 4) is None
-    region = Region([member])
+    region = MemoryRegion([member])
     assert region.name_of(4).startswith("address 0x")
     assert region.name_of(7) == "x[1, 1]"
-    assert Region([Member("s", np.zeros((), np.int32))]).name_of(0) == "s"
+    assert MemoryRegion([Member("s", np.zeros((), np.int32))]).name_of(0) == "s"
 
 
 @pytest.mark.parametrize("dtype", ALL)

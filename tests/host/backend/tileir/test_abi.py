@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tilewright.backend.tileir.abi import Slot, slots, symbol
+from tilewright.backend.tileir.abi import ParameterSlot, slots, symbol
 from tilewright.base.dtypes import f16, f32, i32, i64
 from tilewright.ir.signature import (
     MemoryFacts,
@@ -25,19 +25,23 @@ IN = TensorSpec("x", f16, (None,), (1,))
 def test_tensors_give_what_is_not_static():
     found = slots(Signature((OUT, IN)), reports=False)
     assert found == (
-        Slot("address", f32, 0), Slot("extent", i32, 0, 0), Slot("stride", i32, 0, 0),
-        Slot("address", f16, 1), Slot("extent", i64, 1, 0),
+        ParameterSlot("address", f32, 0), ParameterSlot("extent", i32, 0, 0),
+        ParameterSlot("stride", i32, 0, 0),
+        ParameterSlot("address", f16, 1), ParameterSlot("extent", i64, 1, 0),
     )  # fmt: skip
 
 
 def test_numbers_and_pointers_give_themselves():
     found = slots(Signature((ScalarSpec("n", i32), PointerSpec("p", f16))), reports=False)
-    assert found == (Slot("scalar", i32, 0), Slot("address", f16, 1))
+    assert found == (ParameterSlot("scalar", i32, 0), ParameterSlot("address", f16, 1))
 
 
 def test_grid_and_record_come_last():
     found = slots(Signature((), grid_rank=4, folded=True), reports=True)
-    assert found == (*(Slot("grid", i32, axis=k) for k in range(4)), Slot("record", i64))
+    assert found == (
+        *(ParameterSlot("grid", i32, axis=k) for k in range(4)),
+        ParameterSlot("record", i64),
+    )
 
 
 @pytest.mark.parametrize("name", ["gemm", "_x1", "größe", "κ", "日本"])

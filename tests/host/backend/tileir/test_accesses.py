@@ -8,7 +8,7 @@ from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
 from support.decided import copied, copy, product
 from tilewright import f32
-from tilewright.backend.tileir.encoding.versions import V13_3
+from tilewright.backend.tileir.bytecode.enums import V13_3
 
 
 def test_one_shot_copies_are_not_bulk_copies():

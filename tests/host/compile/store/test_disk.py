@@ -12,13 +12,11 @@ import warnings
 
 import pytest
 
-from tilewright.base.private_directory import opened
+from tilewright.base.files import opened
 from tilewright.base.stage import Saved
-from tilewright.compile.store.disk import Store
-from tilewright.compile.store.evict import path_of
+from tilewright.compile.store.disk import Store, acquire, path_of
+from tilewright.compile.store.entry import Record
 from tilewright.compile.store.keeper import LARGEST, Stats
-from tilewright.compile.store.lock import acquire
-from tilewright.compile.store.record import Record
 
 IS_ROOT = os.geteuid() == 0
 SAVED = Saved({"symbol": "add"}, b"code" * 100)

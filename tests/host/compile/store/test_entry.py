@@ -13,11 +13,11 @@ from tilewright.compile.store.entry import (
     MAGIC,
     SIZES,
     InvalidEntryError,
+    Record,
     check,
     decode,
     encode,
 )
-from tilewright.compile.store.record import Record
 
 RECORD = Record.of({"kernel": "add", "ir": ["one", "two"]})
 OTHER = Record.of({"kernel": "sub", "ir": ["one", "two"]})

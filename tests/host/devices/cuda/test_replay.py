@@ -10,7 +10,7 @@ import pytest
 
 from support.fake_cuda import names
 from support.interrupts import MOST_POINTS, raise_at, raise_behind
-from tilewright.base.cuda_abi import LaunchWord
+from tilewright.base.cuda_abi import CudaLaunchWord
 from tilewright.base.errors import ContextError, DriverError
 from tilewright.devices.cpu.run import FailureWords
 from tilewright.devices.cuda.device import CudaDevice
@@ -76,7 +76,7 @@ def test_runs_follow_each_other_on_any_streams(device, fake):
 
 def fails(values, grid):
     words = (ctypes.c_int64 * 8).from_address(values[-1])
-    words[LaunchWord.ERROR_TAKEN] = 1
+    words[CudaLaunchWord.ERROR_TAKEN] = 1
     words[1:5] = [0, 7, 9, 4]
 
 

@@ -11,7 +11,7 @@ from tilewright.base.dtypes import bool_, f8e4m3fn, f8e8m0fnu, f16, f32, i8, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.ir.core import Placement
 from tilewright.ir.launch_expr import LaunchFacts, evaluate
-from tilewright.passes.prove_checks import prove_checks
+from tilewright.passes.bounds_checks import prove_checks
 
 EXTENTS = [1, 3, 4, 5, 7, 8, 13]
 

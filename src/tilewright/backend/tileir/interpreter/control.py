@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..program.core import Instr, Region
-from ..program.types import Scalar
-from .machine import Exit, Frame, Results, Rule, number_of
+from ..bytecode.program import Instr, InstructionRegion
+from ..bytecode.types import ScalarType
+from .machine import BlockFrame, RegionExit, Results, Rule, number_of
 from .values import Array, TokenValue, integers, tile_kind, unsigned
 
 
-def _end(frame: Frame, instr: Instr) -> Results:
+def _end(frame: BlockFrame, instr: Instr) -> Results:
     """Leave the region with the operands."""
-    return Exit(instr.op.name, tuple(frame.values[v] for v in instr.operands))
+    return RegionExit(instr.op.name, tuple(frame.values[v] for v in instr.operands))
 
 
-def _if(frame: Frame, instr: Instr) -> Results:
+def _if(frame: BlockFrame, instr: Instr) -> Results:
     condition = bool(frame.array(instr.operands[0]))
     region = instr.regions[0 if condition else 1]
     if region is None:
@@ -24,13 +24,13 @@ def _if(frame: Frame, instr: Instr) -> Results:
     return ended.values if ended.name == "yield" else ended
 
 
-def _body(instr: Instr) -> Region:
+def _body(instr: Instr) -> InstructionRegion:
     (body,) = instr.regions
     assert body is not None, f"{instr.op.name} has a body"
     return body
 
 
-def _for(frame: Frame, instr: Instr) -> Results:
+def _for(frame: BlockFrame, instr: Instr) -> Results:
     lower, upper, step, *inits = instr.operands
     kind = tile_kind(lower.kind).scalar
     flag = bool(number_of(instr, "unsigned_cmp"))
@@ -52,11 +52,11 @@ def _bound(array: Array, *, is_unsigned: bool) -> int:
     return int(unsigned(array) if is_unsigned else array)
 
 
-def _scalar(number: int, kind: Scalar) -> Array:
+def _scalar(number: int, kind: ScalarType) -> Array:
     return integers(np.array(number), kind)
 
 
-def _loop(frame: Frame, instr: Instr) -> Results:
+def _loop(frame: BlockFrame, instr: Instr) -> Results:
     carried = tuple(frame.values[v] for v in instr.operands)
     while True:
         ended = frame.run(_body(instr), carried)
@@ -73,11 +73,11 @@ def _three(numbers: tuple[int, int, int]) -> Results:
     return tuple(np.array(n, np.int32) for n in numbers)
 
 
-def _make_token(frame: Frame, instr: Instr) -> Results:
+def _make_token(frame: BlockFrame, instr: Instr) -> Results:
     return (TokenValue(),)
 
 
-def _join_tokens(frame: Frame, instr: Instr) -> Results:
+def _join_tokens(frame: BlockFrame, instr: Instr) -> Results:
     """Also passes one token on: a fence, or a dependent launch, which orders nothing here."""
     joined = 0
     for value in instr.operands:

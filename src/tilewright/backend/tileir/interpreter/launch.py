@@ -8,28 +8,20 @@ from types import MappingProxyType
 import numpy as np
 
 from ....base.tables import merged
-from ..program.core import Kernel, Val
-from ..program.types import I1, Pointer
-from . import (
-    accesses,
-    control,
-    conversions,
-    floats,
-    integers,
-    layout,
-    products,
-    reductions,
-    views,
-)  # fmt: skip
-from .machine import Frame, Launch, Rule, TileIRError
-from .memory import Memory
+from ..bytecode.program import Kernel, Val
+from ..bytecode.types import I1, Pointer
+from . import control, elementwise, layout, matmul, memory, reduction  # fmt: skip
+from .machine import BlockFrame, Rule, TileIRError, TileLaunch
+from .storage import DeviceMemory
 from .values import Value, element, tile_kind
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     merged({
-        "control": control.RULES, "integers": integers.RULES, "floats": floats.RULES,
-        "conversions": conversions.RULES, "layout": layout.RULES, "reductions": reductions.RULES,
-        "products": products.RULES, "accesses": accesses.RULES, "views": views.RULES,
+        "control": control.RULES, "integers": elementwise.INTEGERS_RULES,
+        "floats": elementwise.FLOATS_RULES,
+        "conversions": elementwise.CONVERSIONS_RULES, "layout": layout.RULES,
+        "reductions": reduction.RULES,
+        "products": matmul.RULES, "accesses": memory.ACCESSES_RULES, "views": memory.VIEWS_RULES,
     })
 )  # fmt: skip
 
@@ -41,7 +33,7 @@ def run(
     kernel: Kernel,
     parameters: Sequence[int],
     grid: tuple[int, int, int],
-    memory: Memory,
+    memory: DeviceMemory,
     *,
     spans: Spans = MappingProxyType({}),
     seed: int = 0,
@@ -58,7 +50,7 @@ def run(
     values: dict[Val, Value] = {}
     for number, (arg, word) in enumerate(zip(args, parameters, strict=True)):
         values[arg] = _argument(arg, word, memory, f"parameter {number}", spans.get(number))
-    launch = Launch(memory, grid, RULES)
+    launch = TileLaunch(memory, grid, RULES)
     count = grid[0] * grid[1] * grid[2]
     # Overflow, division by zero and NaN are ordinary results here.
     with np.errstate(all="ignore"):
@@ -67,16 +59,16 @@ def run(
 
 
 def _run_block(
-    launch: Launch, kernel: Kernel, block: tuple[int, int, int], values: dict[Val, Value]
+    launch: TileLaunch, kernel: Kernel, block: tuple[int, int, int], values: dict[Val, Value]
 ) -> None:
-    frame = Frame(launch, block, dict(values))
+    frame = BlockFrame(launch, block, dict(values))
     ended = frame.run(kernel.body, [values[arg] for arg in kernel.body.args])
     if ended.name != "return":
         raise TileIRError(f"{kernel.name} ends in {ended.name}")
 
 
 def _argument(
-    arg: Val, word: int, memory: Memory, name: str, span: tuple[int, int] | None
+    arg: Val, word: int, memory: DeviceMemory, name: str, span: tuple[int, int] | None
 ) -> Value:
     kind = tile_kind(arg.kind)
     if isinstance(kind.elem, Pointer):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..program.core import Bounded, DivBy, Instr, Same
-from .machine import Frame, Results, Rule, number_of
+from ..bytecode.program import Bounded, DivBy, Instr, Same
+from .machine import BlockFrame, Results, Rule, number_of
 from .values import (
     POINTER,
     Array,
@@ -15,23 +15,23 @@ from .values import (
     integers,
     signed,
     tile_kind,
-)  # fmt: skip
+)
 
 
-def _constant(frame: Frame, instr: Instr) -> Results:
+def _constant(frame: BlockFrame, instr: Instr) -> Results:
     data = instr.attrs["value"]
     assert isinstance(data, bytes), "a constant is its bytes"
     return (constant(data, tile_kind(instr.result.kind)),)
 
 
-def _iota(frame: Frame, instr: Instr) -> Results:
+def _iota(frame: BlockFrame, instr: Instr) -> Results:
     kind = tile_kind(instr.result.kind)
     if len(kind.shape) != 1 or kind.size > 1 << kind.scalar.width:
         frame.fail(f"{kind} cannot count")
     return (integers(np.arange(kind.size), kind.scalar),)
 
 
-def _reshape(frame: Frame, instr: Instr) -> Results:
+def _reshape(frame: BlockFrame, instr: Instr) -> Results:
     (source,) = frame.arrays(instr)
     kind = tile_kind(instr.result.kind)
     if source.size != kind.size:
@@ -39,7 +39,7 @@ def _reshape(frame: Frame, instr: Instr) -> Results:
     return (source.reshape(kind.shape),)
 
 
-def _broadcast(frame: Frame, instr: Instr) -> Results:
+def _broadcast(frame: BlockFrame, instr: Instr) -> Results:
     (source,) = frame.arrays(instr)
     shape = tile_kind(instr.result.kind).shape
     if len(shape) != source.ndim or any(
@@ -49,19 +49,19 @@ def _broadcast(frame: Frame, instr: Instr) -> Results:
     return (np.broadcast_to(source, shape),)
 
 
-def _permute(frame: Frame, instr: Instr) -> Results:
+def _permute(frame: BlockFrame, instr: Instr) -> Results:
     (source,) = frame.arrays(instr)
     order = instr.attrs["permutation"]
     assert isinstance(order, tuple), "a permutation is a tuple"
     return (np.transpose(source, [n for n in order if isinstance(n, int)]),)
 
 
-def _cat(frame: Frame, instr: Instr) -> Results:
+def _cat(frame: BlockFrame, instr: Instr) -> Results:
     return (np.concatenate(frame.arrays(instr), axis=number_of(instr, "dim")),)
 
 
 def _places(
-    frame: Frame, whole: tuple[int, ...], part: tuple[int, ...], index: list[int]
+    frame: BlockFrame, whole: tuple[int, ...], part: tuple[int, ...], index: list[int]
 ) -> tuple[slice, ...]:
     """The slices of one part of a tile that is cut into equal parts."""
     for n, m, i in zip(whole, part, index, strict=True):
@@ -70,21 +70,21 @@ def _places(
     return tuple(slice(i * m, (i + 1) * m) for m, i in zip(part, index, strict=True))
 
 
-def _extract(frame: Frame, instr: Instr) -> Results:
+def _extract(frame: BlockFrame, instr: Instr) -> Results:
     source, *index = instr.operands
     array, part = frame.array(source), tile_kind(instr.result.kind).shape
     places = _places(frame, array.shape, part, [frame.scalar(i) for i in index])
     return (array[places],)
 
 
-def _insert(frame: Frame, instr: Instr) -> Results:
+def _insert(frame: BlockFrame, instr: Instr) -> Results:
     source, destination, *index = instr.operands
     part, whole = frame.array(source), frame.array(destination).copy()
     whole[_places(frame, whole.shape, part.shape, [frame.scalar(i) for i in index])] = part
     return (whole,)
 
 
-def _select(frame: Frame, instr: Instr) -> Results:
+def _select(frame: BlockFrame, instr: Instr) -> Results:
     condition, a, b = frame.arrays(instr)
     if not frame.by_lanes and not condition.shape == a.shape == b.shape:
         frame.fail(f"its operands have the shapes {condition.shape}, {a.shape}, {b.shape}")
@@ -94,7 +94,7 @@ def _select(frame: Frame, instr: Instr) -> Results:
 # --- assumptions ---------------------------------------------------------------------------------
 
 
-def _assume(frame: Frame, instr: Instr) -> Results:
+def _assume(frame: BlockFrame, instr: Instr) -> Results:
     value = frame.values[instr.operands[0]]
     array = value.base if isinstance(value, TensorValue) else frame.array(instr.operands[0])
     numbers = array["address"] if array.dtype == POINTER else signed(array)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from ....base.errors import InternalError
-from ..encoding.enums import MemoryOrdering
-from ..program.core import Instr, Region, Val
-from ..program.types import Kind, Tile
-from .memory import Memory
-from .order import Accesses
+from ..bytecode.enums import MemoryOrdering
+from ..bytecode.program import Instr, InstructionRegion, Val
+from ..bytecode.types import Kind, TileValueType
+from .storage import DeviceMemory, OrderedAccesses
 from .values import Array, TensorValue, TokenValue, UndefinedError, Value, ViewValue, dtype_of
 
 MOST_INSTRUCTIONS = 20_000_000
@@ -23,7 +22,7 @@ class TileIRError(InternalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class RegionExit:
     """How a region ended: the name of its last instruction, and the values that it passes on."""
 
     name: str
@@ -31,22 +30,22 @@ class Exit:
 
 
 @dataclass(slots=True)
-class Launch:
+class TileLaunch:
     """What all blocks of a launch share."""
 
-    memory: Memory
+    memory: DeviceMemory
     grid: tuple[int, int, int]
     rules: Mapping[str, Rule]
 
 
 @dataclass(slots=True)
-class Frame:
+class BlockFrame:
     """The state of one block."""
 
-    launch: Launch
+    launch: TileLaunch
     block: tuple[int, int, int]
     values: dict[Val, Value]
-    accesses: Accesses = field(default_factory=Accesses)
+    accesses: OrderedAccesses = field(default_factory=OrderedAccesses)
     by_lanes: bool = False
     """Whether scalars are arrays: the body of a reduction runs for many elements at once."""
     count: int = 0
@@ -54,7 +53,7 @@ class Frame:
     instr: Instr | None = None
     """The instruction that is being run."""
 
-    def run(self, region: Region, args: Sequence[Value] = ()) -> Exit:
+    def run(self, region: InstructionRegion, args: Sequence[Value] = ()) -> RegionExit:
         """Run a region up to its terminator, or to one that leaves it from inside."""
         self.values.update(zip(region.args, args, strict=True))
         for instr in region.code:
@@ -67,7 +66,7 @@ class Frame:
                 made = rule(self, instr)
             except UndefinedError as error:
                 self.fail(str(error))
-            if isinstance(made, Exit):
+            if isinstance(made, RegionExit):
                 return made
             self._bind(instr, made)
         raise TileIRError("a region ends without a terminator")
@@ -139,8 +138,8 @@ class Frame:
         return order
 
 
-Results: TypeAlias = Sequence[Value] | Exit
-Rule: TypeAlias = Callable[[Frame, Instr], Results]
+Results: TypeAlias = Sequence[Value] | RegionExit
+Rule: TypeAlias = Callable[[BlockFrame, Instr], Results]
 """Runs an instruction: gives its results, or how the region ends."""
 
 
@@ -156,8 +155,8 @@ def number_of(instr: Instr, name: str) -> int:
 def _fits(value: Value, kind: Kind, *, by_lanes: bool) -> bool:
     if isinstance(value, TensorValue | ViewValue):
         return value.kind == kind
-    if isinstance(value, TokenValue) or not isinstance(kind, Tile):
-        return isinstance(value, TokenValue) and not isinstance(kind, Tile)
+    if isinstance(value, TokenValue) or not isinstance(kind, TileValueType):
+        return isinstance(value, TokenValue) and not isinstance(kind, TileValueType)
     same_shape = value.shape == kind.shape or (by_lanes and not kind.shape)
     return same_shape and value.dtype == dtype_of(kind.elem)
 

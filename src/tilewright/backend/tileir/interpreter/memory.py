@@ -1,176 +1,386 @@
-"""The memory of a device: allocations, and pointers that know which of them they may reach."""
+"""Memory instructions: pointers, atomics, tensor views and tiles of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..program.types import F4E2M1FN, I1, I4, Scalar
-from .values import ELEMENTS, POINTER, Array, DType, UndefinedError
+from ....base.shapes import ceil_div
+from ..bytecode.enums import AtomicModeCode, MemoryOrdering
+from ..bytecode.program import Instr, Val
+from ..bytecode.types import (
+    GatherView,
+    PaddingMode,
+    PartitionView,
+    Pointer,
+    ScalarType,
+    StridedView,
+    TensorView,
+    TileValueType,
+)
+from .machine import BlockFrame, Results, Rule, number_of
+from .storage import ANY, Piece, load, store, stored
+from .values import (
+    ELEMENTS,
+    POINTER,
+    Array,
+    TensorValue,
+    TokenValue,
+    UndefinedError,
+    ViewValue,
+    garbage,
+    integers,
+    signed,
+    tile_kind,
+    unsigned,
+)
 
-ANY = 0
-"""The origin of a pointer that was made of an integer: it may reach every allocation."""
-WORD = 4
-"""Bytes up to which an allocation is filled: atomics on small elements use whole words."""
+# -------------------------------------------------------------------------------------------------
+# Pointers: arithmetic, loads, stores, and atomics.
 
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """Memory in one piece: where it starts, its bytes, which of them were ever written."""
-
-    start: int
-    data: Array
-    written: Array | None = None
-    """One flag per byte; None where all of it counts as written."""
-
-    @property
-    def end(self) -> int:
-        """The address behind the last byte."""
-        return self.start + len(self.data)
-
-
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    """What a pointer may reach: part of an allocation, or nothing."""
-
-    name: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Elements in one allocation: which lanes of a tile they are, and their numbers there."""
-
-    allocation: Allocation
-    number: int
-    lanes: Array
-    index: Array
-    itemsize: int
-
-    @property
-    def offsets(self) -> Array:
-        """Where the elements start, in bytes from the start of the allocation."""
-        return self.index * self.itemsize
+LOADS = (MemoryOrdering.WEAK, MemoryOrdering.RELAXED, MemoryOrdering.ACQUIRE)
+STORES = (MemoryOrdering.WEAK, MemoryOrdering.RELAXED, MemoryOrdering.RELEASE)
+ATOMIC = tuple(order for order in MemoryOrdering if order is not MemoryOrdering.WEAK)
 
 
-class Memory:
-    """All allocations that a launch may reach."""
-
-    def __init__(self, allocations: Sequence[Allocation]) -> None:
-        self._allocations = sorted(allocations, key=lambda each: each.start)
-        self._starts = np.array([each.start for each in self._allocations], np.int64)
-        self._origins = [_Origin("an integer", 0, 0)]
-
-    def pointer(self, name: str, address: int, span: tuple[int, int] | None = None) -> Array:
-        """A pointer that may reach a span of addresses; all of its allocation unless one is given.
-
-        Where there is no allocation the pointer may be made, but not be used.
-        """
-        number = int(self._number_of(np.array([address]))[0])
-        found = self._allocations[number] if number >= 0 else None
-        if span is None:
-            span = (0, 0) if found is None else (found.start, found.end)
-        self._origins.append(_Origin(name, *span))
-        return np.array((address, len(self._origins) - 1), POINTER)
-
-    def _number_of(self, addresses: Array) -> Array:
-        """The number of the allocation around each address, or -1."""
-        if not self._allocations:
-            return np.full(addresses.shape, -1)
-        found = np.searchsorted(self._starts, addresses, side="right") - 1
-        ends = np.array([each.end for each in self._allocations], np.int64)
-        return np.where((found >= 0) & (addresses < ends[found]), found, -1)
-
-    # --- accesses ------------------------------------------------------------------------------
-
-    def pieces(self, pointers: Array, mask: Array | None, kind: Scalar) -> list[Piece]:
-        """Where the elements are that a tile of pointers refers to; only those under the mask."""
-        lanes = np.arange(pointers.size) if mask is None else np.flatnonzero(mask)
-        chosen = pointers.reshape(-1)[lanes]
-        itemsize = stored(kind).itemsize
-        addresses, origins = chosen["address"], chosen["origin"]
-        if np.any(addresses % itemsize):
-            wrong = addresses[np.flatnonzero(addresses % itemsize)[0]]
-            raise UndefinedError(f"the address {wrong:#x} is not a multiple of {itemsize}")
-        return list(self._pieces(lanes, addresses, origins, itemsize))
-
-    def _pieces(
-        self, lanes: Array, addresses: Array, origins: Array, itemsize: int
-    ) -> Iterator[Piece]:
-        known: list[int] = np.unique(origins).tolist()
-        for number in known:
-            if number != ANY:
-                mine = addresses[origins == number]
-                self._check_span(self._origins[number], mine, itemsize)
-        numbers = self._number_of(addresses)
-        there: list[int] = np.unique(numbers).tolist()
-        for number in there:
-            chosen = numbers == number
-            if number < 0:
-                raise UndefinedError(f"there is no memory at {addresses[chosen][0]:#x}")
-            allocation = self._allocations[number]
-            offsets = addresses[chosen] - allocation.start
-            room = -(-len(allocation.data) // WORD) * WORD
-            if offsets.max() + itemsize > room:
-                raise UndefinedError(f"an access of {itemsize} bytes ends behind the allocation")
-            yield Piece(allocation, number, lanes[chosen], offsets // itemsize, itemsize)
-
-    def _check_span(self, origin: _Origin, addresses: Array, itemsize: int) -> None:
-        low, high = int(addresses.min()), int(addresses.max()) + itemsize
-        if low < origin.start or high > origin.end:
-            distance = low - origin.start if low < origin.start else high - origin.start
-            raise UndefinedError(
-                f"an access at byte {distance} from the start of {origin.name}, "
-                f"which has {origin.end - origin.start} bytes"
-            )
+def pointee(value: Val) -> ScalarType:
+    """What a tile of pointers points to."""
+    elem = tile_kind(value.kind).elem
+    assert isinstance(elem, Pointer), f"{value.kind} holds no pointers"
+    return elem.to
 
 
-def load(pieces: Sequence[Piece], kind: Scalar, into: Array) -> None:
-    """Read elements into the lanes of a tile."""
-    flat = into.reshape(-1)
+# --- addresses -----------------------------------------------------------------------------------
+
+
+def _offset(frame: BlockFrame, instr: Instr) -> Results:
+    pointers, by = frame.arrays(instr)
+    if pointers.shape != by.shape:
+        frame.fail(f"its operands have the shapes {pointers.shape} and {by.shape}")
+    itemsize = stored(pointee(instr.operands[0])).itemsize
+    return (moved(pointers, signed(by).astype(np.int64) * itemsize),)
+
+
+def moved(pointers: Array, nbytes: Array) -> Array:
+    """Pointers so many bytes further on."""
+    made = np.empty(np.broadcast_shapes(pointers.shape, nbytes.shape), POINTER)
+    made["address"] = pointers["address"] + nbytes
+    made["origin"] = pointers["origin"]
+    return made
+
+
+def _ptr_to_int(frame: BlockFrame, instr: Instr) -> Results:
+    (pointers,) = frame.arrays(instr)
+    return (np.array(pointers["address"]),)
+
+
+def _int_to_ptr(frame: BlockFrame, instr: Instr) -> Results:
+    (addresses,) = frame.arrays(instr)
+    made = np.empty(addresses.shape, POINTER)
+    made["address"], made["origin"] = addresses, ANY
+    return (made,)
+
+
+def _ptr_to_ptr(frame: BlockFrame, instr: Instr) -> Results:
+    return frame.arrays(instr)
+
+
+# --- loads and stores ----------------------------------------------------------------------------
+
+
+def note(
+    frame: BlockFrame, instr: Instr, pieces: list[Piece], order: MemoryOrdering, *, writes: bool
+) -> TokenValue:
+    """Note an access of the block, and give its token."""
+    weak = order is MemoryOrdering.WEAK
+    name, token = instr.op.name, frame.token(instr)
+    return frame.accesses.note(pieces, name, token, writes=writes, weak=weak)
+
+
+def _load_pointers(frame: BlockFrame, instr: Instr) -> Results:
+    order = frame.check_order(instr, *LOADS)
+    (source,) = frame.group(instr, "source")
+    mask, padding = frame.maybe(instr, "mask"), frame.maybe(instr, "padding")
+    kind = tile_kind(instr.results[0].kind)
+    _check_types(frame, kind.scalar, pointee(source))
+    made = garbage(kind) if mask is None or padding is None else padding.copy()
+    pieces = frame.launch.memory.pieces(frame.array(source), mask, kind.scalar)
+    load(pieces, kind.scalar, made)
+    return made, note(frame, instr, pieces, order, writes=False)
+
+
+def _store_pointers(frame: BlockFrame, instr: Instr) -> Results:
+    order = frame.check_order(instr, *STORES)
+    (destination,), (value,) = frame.group(instr, "destination"), frame.group(instr, "value")
+    kind = tile_kind(value.kind)
+    _check_types(frame, kind.scalar, pointee(destination))
+    pointers, mask = frame.array(destination), frame.maybe(instr, "mask")
+    pieces = frame.launch.memory.pieces(pointers, mask, kind.scalar)
+    token = note(frame, instr, pieces, order, writes=True)
+    store(pieces, kind.scalar, frame.array(value))
+    return (token,)
+
+
+def _check_types(frame: BlockFrame, kind: ScalarType, to: ScalarType) -> None:
+    if kind != to:
+        frame.fail(f"{kind} at a pointer to {to}")
+
+
+# --- atomics -------------------------------------------------------------------------------------
+
+Update = Callable[[Array, Array], Array]
+"""From what is in memory and the operand to what is put there."""
+UPDATES: dict[AtomicModeCode, Update] = {
+    AtomicModeCode.AND: np.bitwise_and, AtomicModeCode.OR: np.bitwise_or,
+    AtomicModeCode.XOR: np.bitwise_xor,
+    AtomicModeCode.ADD: np.add, AtomicModeCode.ADDF: np.add,
+    AtomicModeCode.MAX: np.maximum, AtomicModeCode.MIN: np.minimum,
+    AtomicModeCode.UMAX: lambda a, b: np.maximum(unsigned(a), unsigned(b)).view(a.dtype),
+    AtomicModeCode.UMIN: lambda a, b: np.minimum(unsigned(a), unsigned(b)).view(a.dtype),
+    AtomicModeCode.XCHG: lambda old, value: value,
+}  # fmt: skip
+
+
+def _check_mode(frame: BlockFrame, mode: AtomicModeCode, kind: ScalarType) -> None:
+    if mode is AtomicModeCode.ADDF:
+        fits = not kind.is_int and kind.width >= 16
+    else:
+        fits = kind.width in (32, 64) and (kind.is_int or mode is AtomicModeCode.XCHG)
+    if not fits:
+        frame.fail(f"{mode.name} of {kind}")
+
+
+def _rmw(frame: BlockFrame, instr: Instr) -> Results:
+    (value,) = frame.group(instr, "arg")
+    kind, mode = tile_kind(value.kind), AtomicModeCode(number_of(instr, "mode"))
+    _check_mode(frame, mode, kind.scalar)
+    update, arg = UPDATES[mode], frame.array(value)
+    return _atomic(frame, instr, garbage(kind), lambda old, at: update(old, arg.reshape(-1)[at]))
+
+
+def _cas(frame: BlockFrame, instr: Instr) -> Results:
+    (compare,), (value,) = frame.group(instr, "cmp"), frame.group(instr, "val")
+    kind = tile_kind(value.kind).scalar
+    if kind.width not in (32, 64):
+        frame.fail(f"compare and swap of {kind}")
+    wanted, new = frame.array(compare).reshape(-1), frame.array(value).reshape(-1)
+    word = np.dtype(f"u{new.dtype.itemsize}")
+
+    def swap(old: Array, at: Array) -> Array:
+        same = old.view(word) == wanted[at].view(word)
+        return np.where(same, new[at], old).astype(old.dtype)
+
+    return _atomic(frame, instr, frame.array(compare).copy(), swap)
+
+
+def _atomic(
+    frame: BlockFrame, instr: Instr, old: Array, update: Callable[[Array, Array], Array]
+) -> Results:
+    """Update elements one after the other where several are at one address, else all at once."""
+    order = frame.check_order(instr, *ATOMIC)
+    (pointers,), mask = frame.group(instr, "pointers"), frame.maybe(instr, "mask")
+    kind = tile_kind(instr.results[0].kind).scalar
+    _check_types(frame, kind, pointee(pointers))
+    array = frame.array(pointers)
+    pieces = frame.launch.memory.pieces(array, mask, kind)
+    token = note(frame, instr, pieces, order, writes=True)
     for piece in pieces:
-        _check_written(piece)
-        raw = _elements(piece, kind)[piece.index]
-        flat[piece.lanes] = raw != 0 if kind is I1 else raw
+        for part in _apart(piece):
+            load([part], kind, old)
+            made = old.copy()
+            made.reshape(-1)[part.lanes] = update(old.reshape(-1)[part.lanes], part.lanes)
+            store([part], kind, made)
+    return old, token
 
 
-def store(pieces: Sequence[Piece], kind: Scalar, values: Array) -> None:
-    """Write the lanes of a tile to memory."""
-    flat = values.reshape(-1)
-    for piece in pieces:
-        _elements(piece, kind)[piece.index] = flat[piece.lanes]
-        if piece.allocation.written is not None:
-            for byte in range(piece.itemsize):
-                at = piece.offsets + byte
-                piece.allocation.written[at[at < len(piece.allocation.written)]] = True
+def _apart(piece: Piece) -> list[Piece]:
+    """A piece in parts whose elements have addresses of their own."""
+    if len(np.unique(piece.index)) == len(piece.index):
+        return [piece]
+    return [
+        Piece(piece.allocation, piece.number, piece.lanes[i : i + 1], piece.index[i : i + 1],
+              piece.itemsize)
+        for i in range(len(piece.index))
+    ]  # fmt: skip
 
 
-def stored(kind: Scalar) -> DType:
-    """The NumPy type of an element in memory; any byte but 0 is true."""
-    if kind in (F4E2M1FN, I4):
-        raise UndefinedError(f"{kind} has no separate address")
-    return np.dtype(np.uint8) if kind is I1 else ELEMENTS[kind]
+ACCESSES_RULES: dict[str, Rule] = {
+    "offset": _offset, "ptr_to_int": _ptr_to_int, "int_to_ptr": _int_to_ptr,
+    "ptr_to_ptr": _ptr_to_ptr, "load_ptr_tko": _load_pointers, "store_ptr_tko": _store_pointers,
+    "atomic_rmw_tko": _rmw, "atomic_cas_tko": _cas,
+}  # fmt: skip
 
 
-def _elements(piece: Piece, kind: Scalar) -> Array:
-    """An allocation as an array of elements, the last word filled up."""
-    data, dtype = piece.allocation.data, stored(kind)
-    count = -(-len(data) // dtype.itemsize)
-    if count * dtype.itemsize == len(data):
-        return data.view(dtype)
-    whole = np.lib.stride_tricks.as_strided(data, (count * dtype.itemsize,), (1,))
-    return np.asarray(whole.view(dtype))
+# -------------------------------------------------------------------------------------------------
+# Tensor views and tiles of them: loads and stores, padded and cut off at the edges.
+#
+# A tile whose index is outside of the index space has no element in the tensor: nothing of it is
+# touched. The specification leaves that undefined, but the assembler compares the index with the
+# number of tiles wherever `inbounds` does not promise anything, and the lowering relies on it: for
+# parts of regions at the edge, and for tensors without elements after a check that failed.
+
+PADDINGS: dict[PaddingMode, float] = {
+    PaddingMode.zero: 0.0, PaddingMode.neg_zero: -0.0, PaddingMode.nan: math.nan,
+    PaddingMode.pos_inf: math.inf,
+    PaddingMode.neg_inf: -math.inf,
+}  # fmt: skip
 
 
-def _check_written(piece: Piece) -> None:
-    written = piece.allocation.written
-    if written is None:
-        return
-    ends = np.minimum(piece.offsets + piece.itemsize - 1, len(written) - 1)
-    known = written[piece.offsets] | written[ends]
-    if not known.all():
-        at = piece.offsets[np.flatnonzero(~known)[0]]
-        raise UndefinedError(f"byte {at} of an allocation is read, but was never written")
+def _make_tensor(frame: BlockFrame, instr: Instr) -> Results:
+    kind = instr.result.kind
+    assert isinstance(kind, TensorView), f"{kind} is no tensor view"
+    (base,) = frame.group(instr, "base")
+    dims: list[tuple[int, ...]] = []
+    for static, name in ((kind.shape, "shape"), (kind.strides, "strides")):
+        given = iter(int(unsigned(frame.array(v))) for v in frame.group(instr, name))
+        dims.append(tuple(next(given) if n is None else n for n in static))
+        if next(given, None) is not None:
+            frame.fail(f"too many operands for {kind}")
+    return (TensorValue(kind, frame.array(base), dims[0], tuple(map(_wrapped, dims[1]))),)
+
+
+def _wrapped(stride: int) -> int:
+    """A stride as addresses see it, which wrap around after 64 bits."""
+    return stride - (1 << 64) if stride >> 63 else stride
+
+
+def _make_view(frame: BlockFrame, instr: Instr) -> Results:
+    kind = instr.result.kind
+    assert isinstance(kind, PartitionView | StridedView | GatherView), f"{kind} is no view"
+    tensor = frame.values[instr.operands[0]]
+    assert isinstance(tensor, TensorValue), "a view is one of a tensor"
+    if tensor.kind != kind.tensor:
+        frame.fail(f"{kind} of {tensor.kind}")
+    return (ViewValue(kind, tensor),)
+
+
+def _steps(view: ViewValue) -> tuple[int, ...]:
+    """How far apart tiles start, along each axis of the tile."""
+    match view.kind:
+        case GatherView():
+            return (1,) * len(view.kind.tile)
+        case StridedView():
+            return view.kind.steps
+        case PartitionView():
+            return view.kind.tile
+
+
+def _axes(view: ViewValue) -> tuple[int, ...]:
+    """The axis of the tensor along each axis of the tile."""
+    kind = view.kind
+    return tuple(range(len(kind.tile))) if isinstance(kind, GatherView) else kind.dim_map
+
+
+def _index_space(view: ViewValue) -> tuple[int, ...]:
+    pairs = zip(_axes(view), _steps(view), strict=True)
+    return tuple(ceil_div(view.tensor.shape[axis], step) for axis, step in pairs)
+
+
+def _coordinates(frame: BlockFrame, view: ViewValue, k: int, index: Array, promised: bool) -> Array:
+    """The coordinates of a tile along one of its axes; some may lie outside of the tensor."""
+    kind, length = view.kind, view.kind.tile[k]
+    extent = view.tensor.shape[_axes(view)[k]]
+    if isinstance(kind, GatherView) and k == kind.sparse:
+        made = unsigned(index).astype(np.int64)
+    else:
+        number, count = int(unsigned(index)), _index_space(view)[k]
+        start = number * _steps(view)[k] if number < count else extent
+        made = start + np.arange(length)
+    if promised and np.any(made >= extent):
+        raise UndefinedError(f"axis {k} was promised to be inside, up to {made.max()} of {extent}")
+    return made
+
+
+def _elements(
+    frame: BlockFrame, view: ViewValue, index: Sequence[Array], instr: Instr
+) -> tuple[Array, Array]:
+    """Pointers to the elements of a tile, and which of them lie inside of the tensor."""
+    shape, tensor = view.kind.tile, view.tensor
+    promises = instr.attrs.get("inbounds")
+    promised = promises if isinstance(promises, tuple) else (0,) * len(shape)
+    if any(promised) and view.kind.padding is not None:
+        frame.fail("a padded view with a promise to be inside")
+    offsets: Array = np.zeros(shape, np.int64)
+    inside: Array = np.ones(shape, np.bool_)
+    for k, (axis, at) in enumerate(zip(_axes(view), index, strict=True)):
+        row = [-1 if i == k else 1 for i in range(len(shape))]
+        coordinates = _coordinates(frame, view, k, at, bool(promised[k])).reshape(row)
+        offsets += coordinates * tensor.strides[axis]
+        inside = inside & (coordinates < tensor.shape[axis])
+    itemsize = stored(tensor.kind.elem).itemsize
+    return moved(np.broadcast_to(tensor.base, shape), offsets * itemsize), inside
+
+
+def _view(frame: BlockFrame, value: Val) -> ViewValue:
+    found = frame.values[value]
+    assert isinstance(found, ViewValue), f"{value.kind} is no view"
+    return found
+
+
+def _padded(view: ViewValue, kind: TileValueType) -> Array:
+    """A tile of what elements outside of the tensor are."""
+    if view.kind.padding is None:
+        return garbage(kind)
+    value = PADDINGS[view.kind.padding]
+    if kind.scalar.is_int and view.kind.padding is not PaddingMode.zero:
+        raise UndefinedError(f"integers padded with {view.kind.padding.name}")
+    return np.full(kind.shape, value).astype(ELEMENTS[kind.scalar])
+
+
+def _load_tile(frame: BlockFrame, instr: Instr) -> Results:
+    order = frame.check_order(instr, *LOADS)
+    view = _view(frame, frame.group(instr, "view")[0])
+    kind, elem = tile_kind(instr.results[0].kind), view.tensor.kind.elem
+    _check_tile(frame, kind, view, elem)
+    index = [frame.array(v) for v in frame.group(instr, "index")]
+    pointers, inside = _elements(frame, view, index, instr)
+    made = _padded(view, kind)
+    pieces = frame.launch.memory.pieces(pointers, inside, elem)
+    load(pieces, elem, made)
+    return made, note(frame, instr, pieces, order, writes=False)
+
+
+def _store_tile(frame: BlockFrame, instr: Instr) -> Results:
+    order = frame.check_order(instr, *STORES)
+    view = _view(frame, frame.group(instr, "view")[0])
+    (value,), elem = frame.group(instr, "tile"), view.tensor.kind.elem
+    _check_tile(frame, tile_kind(value.kind), view, elem)
+    index = [frame.array(v) for v in frame.group(instr, "index")]
+    pointers, inside = _elements(frame, view, index, instr)
+    pieces = frame.launch.memory.pieces(pointers, inside, elem)
+    token = note(frame, instr, pieces, order, writes=True)
+    store(pieces, elem, frame.array(value))
+    return (token,)
+
+
+def _check_tile(frame: BlockFrame, kind: TileValueType, view: ViewValue, elem: ScalarType) -> None:
+    if kind != TileValueType(elem, view.kind.tile):
+        frame.fail(f"{kind} through {view.kind}")
+
+
+def _dims(frame: BlockFrame, instr: Instr, numbers: Sequence[int]) -> Results:
+    kinds = [tile_kind(v.kind).scalar for v in instr.results]
+    pairs = zip(numbers, kinds, strict=True)
+    return tuple(integers(np.array(n), kind) for n, kind in pairs)
+
+
+def _index_space_shape(frame: BlockFrame, instr: Instr) -> Results:
+    return _dims(frame, instr, _index_space(_view(frame, instr.operands[0])))
+
+
+def _tensor_shape(frame: BlockFrame, instr: Instr) -> Results:
+    tensor = frame.values[instr.operands[0]]
+    assert isinstance(tensor, TensorValue), "only tensors have extents"
+    return _dims(frame, instr, tensor.shape)
+
+
+VIEWS_RULES: dict[str, Rule] = {
+    "make_tensor_view": _make_tensor,
+    **dict.fromkeys(
+        ("make_partition_view", "make_strided_view", "make_gather_scatter_view"), _make_view
+    ),
+    "load_view_tko": _load_tile, "store_view_tko": _store_tile,
+    "get_index_space_shape": _index_space_shape, "get_tensor_shape": _tensor_shape,
+}  # fmt: skip

@@ -6,32 +6,27 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ....base.tables import merged
-from . import (
-    arithmetic,
-    atomics,
-    bitwise,
-    comparison,
+from . import (  # fmt: skip
     control,
     conversion,
-    creation,
-    debug,
-    grid,
+    elementwise,
     layout,
-    math,
     matmul,
     memory,
-    pointer,
+    pointers,
     reduction,
-    token,
-)  # fmt: skip
+)
 from .emitter import Rule
 
 FAMILIES: dict[str, Mapping[str, Rule]] = {
-    "control": control.RULES, "grid": grid.RULES, "creation": creation.RULES,
-    "arithmetic": arithmetic.RULES, "math": math.RULES, "comparison": comparison.RULES,
-    "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
-    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
-    "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES, "token": token.RULES,
+    "control": control.CONTROL_RULES, "grid": control.GRID_RULES, "creation": layout.CREATION_RULES,
+    "arithmetic": elementwise.ARITHMETIC_RULES, "math": elementwise.MATH_RULES,
+    "comparison": elementwise.COMPARISON_RULES,
+    "bitwise": elementwise.BITWISE_RULES, "conversion": conversion.RULES,
+    "layout": layout.LAYOUT_RULES,
+    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.MEMORY_RULES,
+    "pointer": pointers.POINTER_RULES, "atomics": pointers.ATOMICS_RULES,
+    "debug": control.DEBUG_RULES, "token": memory.TOKEN_RULES,
 }  # fmt: skip
 
 RULES: Mapping[str, Rule] = MappingProxyType(merged(FAMILIES))

@@ -1,4 +1,4 @@
-"""Conversions between element types; what Tile IR leaves open is decided here."""
+"""Conversions between element types, and rematerialized ones that the assembler must not merge."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
 from ....base.shapes import size
-from ....ir.core import Op
-from ..encoding.enums import Comparison, NanOrdering, Rounding, Signedness
-from ..encoding.versions import V13_4
-from ..program.core import Val
-from ..program.types import (
+from ....ir.core import Op, Value
+from ..bytecode.enums import V13_4, ComparisonCode, NanOrdering, RoundingCode, Signedness
+from ..bytecode.program import Val
+from ..bytecode.types import (
     BF16,
     F4E2M1FN,
     F8E4M3FN,
@@ -22,26 +21,79 @@ from ..program.types import (
     F64,
     I1,
     I8,
+    I16,
     I32,
     I64,
     TF32,
     Pointer,
-    Scalar,
-    Tile,
+    ScalarType,
+    TileValueType,
     tile_of,
-)  # fmt: skip
-from .arithmetic import OVERFLOWS, is_signed
-from .emitter import Emitter, Rule, tile
-from .opaque_remat import converted
+)
+from .elementwise import OVERFLOWS, is_signed
+from .emitter import Reduced, Rule, TileEmitter, tile
+
+# -------------------------------------------------------------------------------------------------
+# Opaque rematerialization: keeps the assembler from merging rematerialized conversions (CSE).
+#
+# An assembler takes two conversions of one tile for one, and keeps the wide result in registers,
+# unless the second is of something else, and not to be had before the reduction. So it is of the
+# tile's bits and a term that is always 0, though no assembler sees that.
+
+WORDS = {1: I8, 2: I16}
+"""The integers of narrow elements, by their bytes."""
+HALF = 16
 
 
-def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
+def note_reduction(em: TileEmitter, op: Op, results: tuple[Val, ...]) -> None:
+    """A reduction has been lowered."""
+    given = op.operands[0].tile.shape
+    if tile(results[0]).elem == F32:
+        em.reduced[id(em.code)] = Reduced(results[0], given, op.attrs["axis"])
+
+
+def converted(em: TileEmitter, value: Value) -> Val:
+    """What is to be converted: the value, or its bits in disguise if that was done before."""
+    found, last = em.get(value), em.reduced.get(id(em.code))
+    word = WORDS.get(value.tile.dtype.itemsize)
+    first = em.converted.setdefault((id(em.code), value), last)
+    if word is None or last is None or first is last or last.given != value.tile.shape:
+        return found
+    kind = tile(found)
+    words = kind.of(word)
+    bits = found if kind == words else em.one("bitcast", words, found)
+    bits = em.same("ori", bits, em.one("broadcast", words, _zeros(em, last, word)))
+    return bits if kind == words else em.one("bitcast", kind, bits)
+
+
+def _zeros(em: TileEmitter, last: Reduced, word: ScalarType) -> Val:
+    """A zero per result: no x and y have x * x + 1 = 7 * y * y, not even modulo 8."""
+    kind = tile(last.result).of(I32)
+    x = em.one("bitcast", kind, last.result)
+    y = em.same("shri", x, em.number(HALF, kind), signedness=Signedness.UNSIGNED)
+    left = em.same("addi", em.same("muli", x, x), em.number(1, kind))
+    right = em.same("muli", em.number(7, kind), em.same("muli", y, y))
+    zero = em.one(
+        "exti",
+        kind.of(word),
+        em.compare(ComparisonCode.EQUAL, left, right),
+        signedness=Signedness.UNSIGNED,
+    )
+    ones = tuple(1 if k == last.axis else n for k, n in enumerate(last.given))
+    return em.one("reshape", kind.of(word).shaped(ones), zero)
+
+
+# -------------------------------------------------------------------------------------------------
+# Conversions between element types; what Tile IR leaves open is decided here.
+
+
+def _ftof(em: TileEmitter, op: Op) -> Sequence[Val]:
     arg = converted(em, op.one("arg"))
     kind = tile_of(op.result.type)
     if op.attrs["to"] is f8e8m0fnu:
         return (_to_scale(em, arg, kind),)
     if kind.elem not in (*OVERFLOWS_TO, F4E2M1FN):
-        return (em.one("ftof", kind, arg, rounding_mode=Rounding.NEAREST_EVEN),)
+        return (em.one("ftof", kind, arg, rounding_mode=RoundingCode.NEAREST_EVEN),)
     if tile(arg).elem not in COMPARED:
         arg = em.one("ftof", kind.of(F32), arg)
     if kind.elem == F4E2M1FN:
@@ -49,29 +101,29 @@ def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
     return (_overflowing(em, arg, em.one("ftof", kind, arg), kind),)
 
 
-def _zero_for_nan(em: Emitter, arg: Val) -> Val:
+def _zero_for_nan(em: TileEmitter, arg: Val) -> Val:
     """A float for a type without NaN, of which hardware would make the largest number."""
     kind = tile(arg)
-    ordinary = _ask(em, Comparison.EQUAL, arg, arg)
+    ordinary = _ask(em, ComparisonCode.EQUAL, arg, arg)
     return em.one("select", kind, ordinary, arg, em.number(0.0, kind))
 
 
 COMPARED = (F16, BF16, F32, F64)
 """Floats that can be compared."""
-OVERFLOWS_TO: dict[Scalar | Pointer, tuple[Comparison, float, float]] = {
+OVERFLOWS_TO: dict[ScalarType | Pointer, tuple[ComparisonCode, float, float]] = {
     # 464 still fits: it is as near to the largest number as to the next, and that one is even.
-    F8E4M3FN: (Comparison.GREATER_THAN, 464.0, math.nan),
-    F8E5M2: (Comparison.GREATER_THAN_OR_EQUAL, 61440.0, math.inf),
+    F8E4M3FN: (ComparisonCode.GREATER_THAN, 464.0, math.nan),
+    F8E5M2: (ComparisonCode.GREATER_THAN_OR_EQUAL, 61440.0, math.inf),
 }
 """Which magnitudes are too large, and what they become; Tile IR would give the largest number."""
 
 
-def _overflowing(em: Emitter, arg: Val, narrow: Val, kind: Tile) -> Val:
+def _overflowing(em: TileEmitter, arg: Val, narrow: Val, kind: TileValueType) -> Val:
     """What was converted, or what numbers too large become."""
     predicate, bound, beyond = OVERFLOWS_TO[kind.elem]
     source = tile(arg)
     large = _ask(em, predicate, em.same("absf", arg), em.number(bound, source))
-    negative = _ask(em, Comparison.LESS_THAN, arg, em.number(0.0, source))
+    negative = _ask(em, ComparisonCode.LESS_THAN, arg, em.number(0.0, source))
     signed = em.one("select", kind, negative, em.number(-beyond, kind), em.number(beyond, kind))
     return em.one("select", kind, large, signed, narrow)
 
@@ -80,7 +132,7 @@ def _overflowing(em: Emitter, arg: Val, narrow: Val, kind: Tile) -> Val:
 class _Layout:
     """Where a float has its exponent, as far as conversions to powers of two need it."""
 
-    word: Scalar
+    word: ScalarType
     fraction: int
     """Where the exponent begins."""
     rebias: int
@@ -89,14 +141,14 @@ class _Layout:
     """The bits of the least power of two; the next one has the first exponent that is not 0."""
 
 
-LAYOUTS: dict[Scalar | Pointer, _Layout] = {
+LAYOUTS: dict[ScalarType | Pointer, _Layout] = {
     F32: _Layout(I32, 23, 0, 1 << 22),
     F64: _Layout(I64, 52, 896, 896 << 52),
 }
 NOT_A_NUMBER = 0xFF
 
 
-def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
+def _to_scale(em: TileEmitter, arg: Val, kind: TileValueType) -> Val:
     """To the nearest power of two, the greater at a tie; NaN for all that is not positive.
 
     All between the two least powers goes to the greater, as in the other backends.
@@ -110,12 +162,12 @@ def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
         "shri", em.same("addi", bits, half), fraction, signedness=Signedness.UNSIGNED
     )
     code = em.same("subi", exponent, em.number(layout.rebias, whole))
-    above = em.compare(Comparison.GREATER_THAN, bits, em.number(layout.least, whole))
+    above = em.compare(ComparisonCode.GREATER_THAN, bits, em.number(layout.least, whole))
     least = em.one("exti", whole, above, signedness=Signedness.UNSIGNED)
     second = em.number(layout.rebias + 1 << layout.fraction, whole)
-    code = em.one("select", whole, em.compare(Comparison.LESS_THAN, bits, second), least, code)
+    code = em.one("select", whole, em.compare(ComparisonCode.LESS_THAN, bits, second), least, code)
     nan = em.number(NOT_A_NUMBER, whole)
-    positive = em.compare(Comparison.GREATER_THAN, bits, em.number(0, whole))
+    positive = em.compare(ComparisonCode.GREATER_THAN, bits, em.number(0, whole))
     code = em.one("select", whole, positive, code, nan)
     code = em.same("mini", code, nan, signedness=Signedness.UNSIGNED)
     return em.one("bitcast", kind, em.one("trunci", kind.of(I8), code))
@@ -124,7 +176,7 @@ def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
 # --- floats to integers --------------------------------------------------------------------------
 
 
-def _ftoi(em: Emitter, op: Op) -> Sequence[Val]:
+def _ftoi(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     kind, to = tile_of(op.result.type), op.attrs["to"]
     # The bounds of integers are not numbers of the small floats.
@@ -134,21 +186,24 @@ def _ftoi(em: Emitter, op: Op) -> Sequence[Val]:
     return (_saturated(em, wide, kind, to),)
 
 
-def _converted(em: Emitter, arg: Val, kind: Tile, to: AnyDType, *, saturating: bool) -> Val:
+def _converted(
+    em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType, *, saturating: bool
+) -> Val:
     return em.one(
         "ftoi", kind, arg,
-        saturating=saturating, signedness=to.is_signed, rounding_mode=Rounding.NEAREST_INT_TO_ZERO,
+        saturating=saturating, signedness=to.is_signed,
+        rounding_mode=RoundingCode.NEAREST_INT_TO_ZERO,
     )  # fmt: skip
 
 
-def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
+def _saturated(em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType) -> Val:
     """The nearest bound where a number does not fit, 0 for NaN: by comparisons."""
     low, high = int_range(to)
     source = tile(arg)
     # high + 1 is a power of two, so it is exact as a float.
-    above = _ask(em, Comparison.GREATER_THAN_OR_EQUAL, arg, em.number(float(high + 1), source))
-    below = _ask(em, Comparison.LESS_THAN, arg, em.number(float(low), source))
-    ordinary = _ask(em, Comparison.EQUAL, arg, arg)
+    above = _ask(em, ComparisonCode.GREATER_THAN_OR_EQUAL, arg, em.number(float(high + 1), source))
+    below = _ask(em, ComparisonCode.LESS_THAN, arg, em.number(float(low), source))
+    ordinary = _ask(em, ComparisonCode.EQUAL, arg, arg)
     outside = em.same("ori", above, below)
     fits = em.same("andi", ordinary, em.same("xori", outside, em.number(1, kind.of(I1))))
     safe = em.one("select", source, fits, arg, em.number(0.0, source))
@@ -157,7 +212,7 @@ def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
     return em.one("select", kind, below, em.number(low, kind), bounded)
 
 
-def _ask(em: Emitter, predicate: Comparison, lhs: Val, rhs: Val) -> Val:
+def _ask(em: TileEmitter, predicate: ComparisonCode, lhs: Val, rhs: Val) -> Val:
     kind = tile(lhs).of(I1)
     return em.one(
         "cmpf",
@@ -172,7 +227,7 @@ def _ask(em: Emitter, predicate: Comparison, lhs: Val, rhs: Val) -> Val:
 # --- integers ------------------------------------------------------------------------------------
 
 
-def _itof(em: Emitter, op: Op) -> Sequence[Val]:
+def _itof(em: TileEmitter, op: Op) -> Sequence[Val]:
     arg = converted(em, op.one("arg"))
     kind = tile_of(op.result.type)
     signed = is_signed(op.one("arg"))
@@ -180,38 +235,40 @@ def _itof(em: Emitter, op: Op) -> Sequence[Val]:
         return (_to_scale(em, _as_f64(em, arg, signed=signed), kind),)
     if kind.elem in OVERFLOWS_TO:  # integers that fit are exact as f32
         wide = em.one(
-            "itof", kind.of(F32), arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN
+            "itof", kind.of(F32), arg, signedness=signed, rounding_mode=RoundingCode.NEAREST_EVEN
         )
         return (_overflowing(em, wide, em.one("ftof", kind, wide), kind),)
-    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN),)
+    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=RoundingCode.NEAREST_EVEN),)
 
 
 STICKY = 12
 """Low bits of a 64-bit integer that one bit stands for, so that f64 holds the others."""
 
 
-def _as_f64(em: Emitter, arg: Val, *, signed: bool) -> Val:
+def _as_f64(em: TileEmitter, arg: Val, *, signed: bool) -> Val:
     """An integer as an f64 that lies on the same side of all numbers of few bits."""
     kind = tile(arg)
     if kind.scalar is I64:
         low = em.same("andi", arg, em.number((1 << STICKY) - 1, kind))
         zero = em.number(0, kind)
-        rest = em.compare(Comparison.NOT_EQUAL, low, zero)
+        rest = em.compare(ComparisonCode.NOT_EQUAL, low, zero)
         bit = em.one("select", kind, rest, em.number(1 << STICKY - 1, kind), zero)
         short = em.same("ori", em.same("subi", arg, low), bit)
         large = em.compare(
-            Comparison.GREATER_THAN_OR_EQUAL, arg, em.number(1 << 53, kind), signed=False
+            ComparisonCode.GREATER_THAN_OR_EQUAL, arg, em.number(1 << 53, kind), signed=False
         )
         arg = em.one("select", kind, large, short, arg)
-    return em.one("itof", kind.of(F64), arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN)
+    return em.one(
+        "itof", kind.of(F64), arg, signedness=signed, rounding_mode=RoundingCode.NEAREST_EVEN
+    )
 
 
-def _exti(em: Emitter, op: Op) -> Sequence[Val]:
+def _exti(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     return (em.one("exti", tile_of(op.result.type), arg, signedness=is_signed(op.one("arg"))),)
 
 
-def _trunci(em: Emitter, op: Op) -> Sequence[Val]:
+def _trunci(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     overflow = OVERFLOWS[op.attrs["overflow"]]
     return (em.one("trunci", tile_of(op.result.type), arg, overflow=overflow),)
@@ -220,7 +277,7 @@ def _trunci(em: Emitter, op: Op) -> Sequence[Val]:
 # --- bits ----------------------------------------------------------------------------------------
 
 
-def _bitcast(em: Emitter, op: Op) -> Sequence[Val]:
+def _bitcast(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     kind = tile_of(op.result.type)
     if kind == arg.kind:
@@ -237,7 +294,7 @@ def _bitcast(em: Emitter, op: Op) -> Sequence[Val]:
 def _repacked(name: str) -> Rule:
     """Between packed bytes and f4: flat tiles in Tile IR."""
 
-    def rule(em: Emitter, op: Op) -> Sequence[Val]:
+    def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
         (arg,) = em.all(op)
         kind = tile_of(op.result.type)
         flat = em.one("reshape", tile(arg).shaped((size(tile(arg).shape),)), arg)

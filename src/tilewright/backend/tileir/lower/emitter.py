@@ -1,4 +1,4 @@
-"""Puts instructions one after the other, and knows what each value of the IR became."""
+"""Emits instructions of Tile IR, and knows what each value of the IR became."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import ml_dtypes
+import numpy as np
+
 from ....analysis.constants import Constants, constants
 from ....analysis.ranges import Ranges, ranges
 from ....analysis.structure import Structure, structure
@@ -14,26 +17,78 @@ from ....base.errors import Code, CompileError
 from ....base.shapes import Shape
 from ....base.source import Span
 from ....ir.core import Block, Func, Op, Value
-from ..encoding.enums import Comparison
-from ..encoding.opcodes import OPCODES
-from ..encoding.versions import Version, version_text
+from ..bytecode.enums import ComparisonCode, Version, version_text
+from ..bytecode.opcodes import OPCODES
+from ..bytecode.program import Identity, Instr, InstructionRegion, Val
+from ..bytecode.types import (
+    BF16,
+    F4E2M1FN,
+    F8E4M3FN,
+    F8E5M2,
+    F8E8M0FNU,
+    F16,
+    F32,
+    F64,
+    I1,
+    I64,
+    INDEX,
+    TF32,
+    TOKEN,
+    Kind,
+    ScalarType,
+    TileValueType,
+    kind_of,
+)
 from ..heuristics import Decisions
-from ..program.core import Identity, Instr, Region, Val
-from ..program.types import I1, I64, INDEX, TOKEN, Kind, Scalar, Tile, kind_of
 from ..target import TileTarget
-from .bits import bits_of, constant_bytes
+
+# -------------------------------------------------------------------------------------------------
+# Numbers as the bytes and bits that constants and identities are written in.
+
+FLOATS: dict[ScalarType, Any] = {
+    F16: np.float16, BF16: ml_dtypes.bfloat16, F32: np.float32, F64: np.float64, TF32: np.float32,
+    F8E4M3FN: ml_dtypes.float8_e4m3fn, F8E5M2: ml_dtypes.float8_e5m2,
+    F8E8M0FNU: ml_dtypes.float8_e8m0fnu, F4E2M1FN: ml_dtypes.float4_e2m1fn,
+}  # fmt: skip
+TF32_DROPPED = 13
+"""Low bits of an f32 that tf32 does not have."""
+
+
+def number_bits(value: float | int | bool, kind: ScalarType) -> int:
+    """The bit pattern of a number that is exact in its type."""
+    if kind.is_int:
+        return int(value) & ((1 << kind.width) - 1)
+    raw = np.asarray(value, np.float64).astype(FLOATS[kind])
+    bits = int.from_bytes(raw.tobytes(), "little")
+    return bits >> TF32_DROPPED if kind is TF32 else bits
+
+
+def bits_of(bits: int, kind: ScalarType) -> bytes:
+    """One element of a constant, given by its bits."""
+    if kind is I1:  # all elements alike are all ones or all zeros
+        return b"\xff" if bits else b"\0"
+    return bits.to_bytes(kind.nbytes, "little")
+
+
+def constant_bytes(value: float | int | bool, kind: ScalarType) -> bytes:
+    """One element of a constant, which stands for all of them."""
+    return bits_of(number_bits(value, kind), kind)
+
+
+# -------------------------------------------------------------------------------------------------
+# Puts instructions one after the other, and knows what each value of the IR became.
 
 Given: TypeAlias = "Val | Sequence[Val] | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class TensorMemory:
     """A tensor: its address, and its extents and strides as far as they are not static."""
 
     base: Val
     extents: tuple[Val | int, ...]
     strides: tuple[Val | int, ...]
-    width: Scalar
+    width: ScalarType
     """The integer type of the extents and strides that are values."""
 
 
@@ -46,7 +101,7 @@ class Reduced:
     axis: int
 
 
-class Emitter:
+class TileEmitter:
     """One function on its way to Tile IR."""
 
     def __init__(
@@ -61,7 +116,7 @@ class Emitter:
         self.code: list[Instr] = []
         self.span: Span | None = None
         self.values: dict[Value, Val] = {}
-        self.memory: dict[Value, Memory] = {}
+        self.memory: dict[Value, TensorMemory] = {}
         self.views: dict[tuple[Value, Kind], Val] = {}
         """Views of Tile IR, by what they are a view of and their type."""
         self.tensor_of: dict[Value, Value] = {}
@@ -97,7 +152,7 @@ class Emitter:
         name: str,
         kinds: Sequence[Kind],
         *operands: Given,
-        regions: Sequence[Region | None] = (),
+        regions: Sequence[InstructionRegion | None] = (),
         **attrs: Any,
     ) -> tuple[Val, ...]:
         """Append an instruction; operands in declared order, a sequence for `*`."""
@@ -121,16 +176,16 @@ class Emitter:
         """Append an instruction whose result is of its operands' type."""
         return self.one(name, operands[0].kind, *operands, **attrs)
 
-    def number(self, value: float | int | bool, kind: Tile) -> Val:
+    def number(self, value: float | int | bool, kind: TileValueType) -> Val:
         """A tile of one number."""
         return self.one("constant", kind, value=constant_bytes(value, kind.scalar))
 
-    def bits(self, bits: int, kind: Tile) -> Val:
+    def bits(self, bits: int, kind: TileValueType) -> Val:
         """A tile of one number given by its bits."""
         return self.one("constant", kind, value=bits_of(bits, kind.scalar))
 
     @staticmethod
-    def zero_identity(kind: Scalar) -> tuple[Identity, ...]:
+    def zero_identity(kind: ScalarType) -> tuple[Identity, ...]:
         """What a sum of integers starts with."""
         return (Identity(kind, 0),)
 
@@ -138,7 +193,7 @@ class Emitter:
         """A 32-bit scalar."""
         return self.number(value, INDEX)
 
-    def compare(self, predicate: Comparison, lhs: Val, rhs: Val, *, signed: bool = True) -> Val:
+    def compare(self, predicate: ComparisonCode, lhs: Val, rhs: Val, *, signed: bool = True) -> Val:
         """Compare integers."""
         kind = tile(lhs).of(I1)
         return self.one("cmpi", kind, lhs, rhs, comparison_predicate=predicate, signedness=signed)
@@ -150,7 +205,7 @@ class Emitter:
         ones = self.one("reshape", tile(value).shaped((1,) * len(shape)), value)
         return ones if set(shape) == {1} else self.one("broadcast", tile(value).shaped(shape), ones)
 
-    def widened(self, value: Val, to: Scalar = I64, *, signed: bool = True) -> Val:
+    def widened(self, value: Val, to: ScalarType = I64, *, signed: bool = True) -> Val:
         """An integer as a wider one; itself where it is wide already."""
         if tile(value).elem == to:
             return value
@@ -159,7 +214,7 @@ class Emitter:
     # --- regions -------------------------------------------------------------------------------
 
     @contextmanager
-    def inside(self, region: Region) -> Generator[Region, None, None]:
+    def inside(self, region: InstructionRegion) -> Generator[InstructionRegion, None, None]:
         """Append to a region for a while."""
         outer, self.code = self.code, region.code
         try:
@@ -167,9 +222,9 @@ class Emitter:
         finally:
             self.code = outer
 
-    def region(self, block: Block) -> Region:
+    def region(self, block: Block) -> InstructionRegion:
         """A region of the IR, lowered."""
-        region = Region(tuple(Val(kind_of_value(a)) for a in block.args))
+        region = InstructionRegion(tuple(Val(kind_of_value(a)) for a in block.args))
         self.bind(block.args, region.args)
         with self.inside(region):
             self.ops(block.ops)
@@ -186,7 +241,7 @@ class Emitter:
     ) -> Sequence[Val]:
         """A write that happens only if a condition holds; gives the token behind it."""
         before = token or self.one("make_token", TOKEN)
-        then, otherwise = Region(), Region()
+        then, otherwise = InstructionRegion(), InstructionRegion()
         with self.inside(then):
             self.op("yield", (), access())
         with self.inside(otherwise):
@@ -197,7 +252,7 @@ class Emitter:
         self, condition: Val, ways: tuple[Callable[[], Sequence[Val]], Callable[[], Sequence[Val]]]
     ) -> tuple[Val, ...]:
         """What the first way gives if a condition holds, else what the second does."""
-        regions, results = (Region(), Region()), list[Sequence[Val]]()
+        regions, results = (InstructionRegion(), InstructionRegion()), list[Sequence[Val]]()
         for region, way in zip(regions, ways, strict=True):
             with self.inside(region):
                 results.append(way())
@@ -206,7 +261,7 @@ class Emitter:
 
     def branch(self, condition: Val, then: Callable[[], None]) -> None:
         """Do something only if a condition holds."""
-        region = Region()
+        region = InstructionRegion()
         with self.inside(region):
             then()
             self.op("yield", ())
@@ -270,13 +325,13 @@ class Emitter:
         )
 
 
-Rule: TypeAlias = Callable[[Emitter, Op], Sequence[Val]]
+Rule: TypeAlias = Callable[[TileEmitter, Op], Sequence[Val]]
 """Lowers an op: gives what its results became."""
 
 
-def tile(value: Val) -> Tile:
+def tile(value: Val) -> TileValueType:
     """The type of a value known to be a tile."""
-    assert isinstance(value.kind, Tile), f"expected a tile, got {value.kind}"
+    assert isinstance(value.kind, TileValueType), f"expected a tile, got {value.kind}"
     return value.kind
 
 

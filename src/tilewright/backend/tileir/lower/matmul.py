@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....ir.core import Op
-from ..program.core import Val
-from ..program.types import F16, F32
-from .arithmetic import is_signed
-from .emitter import Emitter, Rule, tile
+from ..bytecode.program import Val
+from ..bytecode.types import F16, F32
+from .elementwise import is_signed
+from .emitter import Rule, TileEmitter, tile
 
 
-def _mmaf(em: Emitter, op: Op) -> Sequence[Val]:
+def _mmaf(em: TileEmitter, op: Op) -> Sequence[Val]:
     lhs, rhs, acc = em.all(op)
     fast = op.attrs["fast_acc"]
     if tile(acc).elem != F16:
@@ -22,7 +22,7 @@ def _mmaf(em: Emitter, op: Op) -> Sequence[Val]:
     return (em.one("ftof", acc.kind, total),)
 
 
-def _mmai(em: Emitter, op: Op) -> Sequence[Val]:
+def _mmai(em: TileEmitter, op: Op) -> Sequence[Val]:
     lhs, rhs, acc = em.all(op)
     # The hardware stops at the largest integer, but the sum of one product is far below it.
     product = em.one(
@@ -32,7 +32,7 @@ def _mmai(em: Emitter, op: Op) -> Sequence[Val]:
     return (em.same("addi", acc, product),)
 
 
-def _scaled(em: Emitter, op: Op) -> Sequence[Val]:
+def _scaled(em: TileEmitter, op: Op) -> Sequence[Val]:
     operands = em.all(op)
     return (em.one("mmaf_scaled", operands[2].kind, *operands),)
 

@@ -1,4 +1,4 @@
-"""Tensors, views, and accesses of tiles: through views of Tile IR where `accesses` says so."""
+"""Tensors, views, accesses of tiles, and tokens."""
 
 from __future__ import annotations
 
@@ -9,15 +9,155 @@ from ....base.dtypes import i32, int_range
 from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ....ir.types import ViewType
-from ..accesses import Access
-from ..encoding.enums import Comparison, MemoryOrdering, Rounding, Signedness
-from ..encoding.versions import V13_3
-from ..program.core import Hints, Val
-from ..program.types import I32, I64, INDEX, TOKEN, PartitionView, StridedView, tile_of  # fmt: skip
-from ..views import tensor_view, tiles_per_frame
-from . import atomics, debug
-from .access import elements, near_elements
-from .emitter import Emitter, Memory, Rule, tile
+from ..accesses import TileAccess, tensor_view, tiles_per_frame
+from ..bytecode.enums import V13_3, ComparisonCode, MemoryOrdering, RoundingCode, Signedness
+from ..bytecode.program import Hints, Val
+from ..bytecode.types import (
+    I32,
+    I64,
+    INDEX,
+    TOKEN,
+    PartitionView,
+    Pointer,
+    ScalarType,
+    StridedView,
+    TileValueType,
+    tile_of,
+)
+from . import control
+from . import pointers as pointer_ops
+from .emitter import Rule, TensorMemory, TileEmitter, tile
+
+# -------------------------------------------------------------------------------------------------
+# Tiles of a view element by element: addresses, and which of them are inside.
+#
+# Coordinates are 64-bit, so no index can wrap around into the tensor; what lies outside of the
+# tensor, or of this block's frame, is masked off.
+
+
+def elements(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
+    """The addresses of a tile's elements, and a mask of those that may be touched."""
+    value = op.one("view")
+    view, memory = value.view, em.memory[value]
+    guard = op.maybe("guard")
+    mask = None if guard is None else em.spread(em.get(guard), view.tile)
+    offsets: Val | None = None
+    for k, index in enumerate(op.all("index")):
+        coords, inside = _along(em, view, memory, k, em.get(index))
+        stride = memory.strides[view.dim_map[k]]
+        offsets = _plus(em, offsets, _laid_out(em, _scaled(em, coords, stride), view, k))
+        mask = _and(em, mask, _laid_out(em, inside, view, k))
+    base = em.spread(memory.base, view.tile)
+    pointers = base if offsets is None else em.one("offset", base.kind, base, offsets)
+    return pointers, mask
+
+
+def _along(
+    em: TileEmitter, view: ViewType, memory: TensorMemory, k: int, index: Val
+) -> tuple[Val, Val]:
+    """The coordinates along one axis of the tile, and which of them are inside."""
+    axis, row = view.dim_map[k], TileValueType(I64, (view.tile[k],))
+    if k == view.sparse:
+        coords = em.widened(index)
+    else:
+        step = 1 if view.sparse is not None else (view.step or view.tile)[k]
+        start = _scaled(em, em.widened(index), step)
+        coords = em.same("addi", em.spread(start, row.shape), em.one("iota", row))
+    inside = None
+    if view.frame is not None:
+        length = view.frame[axis]
+        inside = _within(em, coords, em.number(length, row))
+        first = _scaled(em, em.widened(em.block[axis]), length)
+        coords = em.same("addi", coords, em.spread(first, row.shape))
+    extent = memory.extents[axis]
+    limit = em.number(extent, row) if isinstance(extent, int) else _row_of(em, extent, row)
+    return coords, _and(em, inside, _within(em, coords, limit))
+
+
+def _row_of(em: TileEmitter, value: Val, row: TileValueType) -> Val:
+    return em.spread(em.widened(value), row.shape)
+
+
+def _within(em: TileEmitter, coords: Val, limit: Val) -> Val:
+    below = em.compare(ComparisonCode.LESS_THAN, coords, limit)
+    return em.same(
+        "andi",
+        below,
+        em.compare(ComparisonCode.GREATER_THAN_OR_EQUAL, coords, em.number(0, tile(coords))),
+    )
+
+
+def _scaled(em: TileEmitter, value: Val, by: Val | int, width: ScalarType = I64) -> Val:
+    if isinstance(by, int):
+        return value if by == 1 else em.same("muli", value, em.number(by, tile(value)))
+    return em.same("muli", value, em.spread(em.widened(by, width), tile(value).shape))
+
+
+def _laid_out(em: TileEmitter, row: Val, view: ViewType, k: int) -> Val:
+    """A row of values along one axis of the tile, repeated along the others."""
+    ones = tuple(n if i == k else 1 for i, n in enumerate(view.tile))
+    kind = tile(row)
+    shaped = row if kind.shape == ones else em.one("reshape", kind.shaped(ones), row)
+    return shaped if ones == view.tile else em.one("broadcast", kind.shaped(view.tile), shaped)
+
+
+def _plus(em: TileEmitter, a: Val | None, b: Val) -> Val:
+    return b if a is None else em.same("addi", a, b)
+
+
+def _and(em: TileEmitter, a: Val | None, b: Val) -> Val:
+    return b if a is None else em.same("andi", a, b)
+
+
+# --- a tile of a tensor whose offsets have 31 bits -----------------------------------------------
+
+
+def near_elements(em: TileEmitter, op: Op, place: Sequence[Val]) -> tuple[Val, Val]:
+    """The same for a tile at a place that is not negative, in a tensor that is not too large.
+
+    How many elements along an axis are inside is found by 64-bit numbers, once for all of them.
+    Those that are have 31-bit offsets; the others may have any, for they are masked off.
+    """
+    value = op.one("view")
+    view, memory = value.view, em.memory[value]
+    offsets: Val | None = None
+    mask: Val | None = None
+    for k, index in enumerate(place):
+        axis, row = view.dim_map[k], TileValueType(I32, (view.tile[k],))
+        start = _scaled(em, index, view.tile[k])
+        coords = em.same("addi", em.spread(start, row.shape), em.one("iota", row))
+        steps = _scaled(em, coords, memory.strides[axis], I32)
+        inside = _before_end(em, memory, axis, index, view.tile[k])
+        offsets = _plus(em, offsets, _laid_out(em, steps, view, k))
+        mask = _and(em, mask, _laid_out(em, inside, view, k))
+    assert offsets is not None, "a view has an axis"
+    assert mask is not None, "and so it has a mask"
+    base = em.spread(memory.base, view.tile)
+    return em.one("offset", base.kind, base, offsets), mask
+
+
+def _before_end(em: TileEmitter, memory: TensorMemory, axis: int, index: Val, length: int) -> Val:
+    """Which elements of the tile with this index are inside, along one axis."""
+    start = _scaled(em, em.widened(index), length)
+    extent = memory.extents[axis]
+    end = em.number(extent, tile(start)) if isinstance(extent, int) else em.widened(extent)
+    room = em.same("subi", end, start)
+    room = em.same("mini", room, em.number(length, tile(room)), signedness=Signedness.SIGNED)
+    room = em.same("maxi", room, em.number(0, tile(room)), signedness=Signedness.SIGNED)
+    row = TileValueType(I32, (length,))
+    short = em.one("trunci", TileValueType(I32), room)
+    return em.compare(ComparisonCode.LESS_THAN, em.one("iota", row), em.spread(short, row.shape))
+
+
+def pointee(pointers: Val) -> TileValueType:
+    """The type of what a tile of pointers points to."""
+    elem = tile(pointers).elem
+    assert isinstance(elem, Pointer), f"expected pointers, got {pointers.kind}"
+    return tile(pointers).of(elem.to)
+
+
+# -------------------------------------------------------------------------------------------------
+# Tensors, views, and accesses of tiles: through views of Tile IR where `accesses` says so.
 
 MOST = int_range(i32)[1]
 
@@ -25,12 +165,12 @@ MOST = int_range(i32)[1]
 # --- tensors -------------------------------------------------------------------------------------
 
 
-def _extent(em: Emitter, op: Op) -> Sequence[Val]:
+def _extent(em: TileEmitter, op: Op) -> Sequence[Val]:
     axis: int = op.attrs["axis"]
     return (_as_index(em, em.memory[op.one("tensor")].extents[axis]),)
 
 
-def _as_index(em: Emitter, value: Val | int) -> Val:
+def _as_index(em: TileEmitter, value: Val | int) -> Val:
     """An extent as a 32-bit index; one that does not fit wraps, as everywhere."""
     if isinstance(value, int):
         low, high = int_range(i32)
@@ -38,19 +178,19 @@ def _as_index(em: Emitter, value: Val | int) -> Val:
     return value if tile(value).elem == I32 else em.one("trunci", INDEX, value)
 
 
-def _make_tensor(em: Emitter, op: Op) -> Sequence[Val]:
+def _make_tensor(em: TileEmitter, op: Op) -> Sequence[Val]:
     rank = len(op.attrs["shape"])
     given = iter(op.all("dims"))
     dims = [next(given) if n is None else n for n in (*op.attrs["shape"], *op.attrs["strides"])]
     values = [n if isinstance(n, int) else em.widened(em.get(n), signed=True) for n in dims]
-    memory = Memory(em.get(op.one("base")), tuple(values[:rank]), tuple(values[rank:]), I64)
+    memory = TensorMemory(em.get(op.one("base")), tuple(values[:rank]), tuple(values[rank:]), I64)
     em.memory[op.result] = memory
     if em.version >= V13_3 and op.result in em.viewed:
         whole_view(em, op.result)
     return ()
 
 
-def whole_view(em: Emitter, tensor: Value) -> Val:
+def whole_view(em: TileEmitter, tensor: Value) -> Val:
     """The Tile IR view of a whole tensor, made now unless it is there."""
     kind = tensor_view(tensor.tensor)
     assert kind is not None, f"{tensor.type} has no view"
@@ -65,7 +205,7 @@ def whole_view(em: Emitter, tensor: Value) -> Val:
     return found
 
 
-def _make_view(em: Emitter, op: Op) -> Sequence[Val]:
+def _make_view(em: TileEmitter, op: Op) -> Sequence[Val]:
     em.memory[op.result] = em.memory[op.one("tensor")]
     em.tensor_of[op.result] = op.one("tensor")
     if em.version >= V13_3:
@@ -77,7 +217,7 @@ def _make_view(em: Emitter, op: Op) -> Sequence[Val]:
 MAKERS: dict[type, str] = {PartitionView: "make_partition_view", StridedView: "make_strided_view"}
 
 
-def _view(em: Emitter, value: Value, kind: PartitionView | StridedView) -> Val:
+def _view(em: TileEmitter, value: Value, kind: PartitionView | StridedView) -> Val:
     """A view of Tile IR; assemblers before 13.3 want it made next to its use."""
     found = em.views.get((value, kind))
     if found is None:
@@ -85,7 +225,7 @@ def _view(em: Emitter, value: Value, kind: PartitionView | StridedView) -> Val:
     return found
 
 
-def _num_tiles(em: Emitter, op: Op) -> Sequence[Val]:
+def _num_tiles(em: TileEmitter, op: Op) -> Sequence[Val]:
     axis: int = op.attrs["axis"]
     value = op.one("view")
     view = value.view
@@ -103,7 +243,7 @@ def _num_tiles(em: Emitter, op: Op) -> Sequence[Val]:
         extent,
         em.number(step, kind),
         signedness=Signedness.SIGNED,
-        rounding=Rounding.POSITIVE_INF,
+        rounding=RoundingCode.POSITIVE_INF,
     )
     return (_as_index(em, count),)
 
@@ -111,7 +251,7 @@ def _num_tiles(em: Emitter, op: Op) -> Sequence[Val]:
 # --- accesses ------------------------------------------------------------------------------------
 
 
-def place_of(em: Emitter, op: Op) -> list[Val]:
+def place_of(em: TileEmitter, op: Op) -> list[Val]:
     """The index of a tile among those of the whole tensor.
 
     Where a check has failed it is that of the first tile: the launch raises, and nothing outside
@@ -128,14 +268,14 @@ def place_of(em: Emitter, op: Op) -> list[Val]:
     return [_in_frame(em, view, k, op.all("index")[k], index) for k, index in enumerate(found)]
 
 
-def _in_frame(em: Emitter, view: ViewType, k: int, given: Value, index: Val) -> Val:
+def _in_frame(em: TileEmitter, view: ViewType, k: int, given: Value, index: Val) -> Val:
     count = tiles_per_frame(view, k)
     block = em.block[view.dim_map[k]]
     first = block if count == 1 else em.same("muli", block, em.index(count))
     return first if em.constant_of(given) == 0 else em.same("addi", first, index)
 
 
-def hints_of(em: Emitter, access: Access) -> Hints | None:
+def hints_of(em: TileEmitter, access: TileAccess) -> Hints | None:
     """The hints on one access."""
     found: dict[str, int | bool] = {}
     if access.allow_tma is not None:
@@ -145,7 +285,7 @@ def hints_of(em: Emitter, access: Access) -> Hints | None:
     return {em.target.arch: found} if found else None
 
 
-def _load(em: Emitter, op: Op) -> Sequence[Val]:
+def _load(em: TileEmitter, op: Op) -> Sequence[Val]:
     access = em.decisions.accesses[op]
     if access.view is None:
         return _load_elements(em, op, elements(em, op), hints_of(em, access))
@@ -165,7 +305,7 @@ def _load(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 def _load_elements(
-    em: Emitter, op: Op, where: tuple[Val, Val | None], hints: Hints | None
+    em: TileEmitter, op: Op, where: tuple[Val, Val | None], hints: Hints | None
 ) -> Sequence[Val]:
     kind = tile_of(op.results[0].type)
     pointers, mask = where
@@ -180,7 +320,7 @@ def _load_elements(
 
 
 def _load_tile(
-    em: Emitter,
+    em: TileEmitter,
     op: Op,
     kind: PartitionView | StridedView,
     index: Sequence[Val],
@@ -204,7 +344,7 @@ def _load_tile(
 
 
 def _load_either(
-    em: Emitter,
+    em: TileEmitter,
     op: Op,
     kind: PartitionView | StridedView,
     index: Sequence[Val],
@@ -219,7 +359,7 @@ def _load_either(
 
 
 def is_whole(
-    em: Emitter, memory: Memory, kind: PartitionView | StridedView, index: Sequence[Val]
+    em: TileEmitter, memory: TensorMemory, kind: PartitionView | StridedView, index: Sequence[Val]
 ) -> Val:
     """Whether a tile lies inside: its index is less than the number of whole tiles, on every axis.
 
@@ -231,7 +371,7 @@ def is_whole(
         extent, step = extents[kind.dim_map[k]], kind.tile[k]
         if isinstance(extent, int):
             below = em.compare(
-                Comparison.LESS_THAN, number, em.index(min(extent // step, MOST)), signed=False
+                ComparisonCode.LESS_THAN, number, em.index(min(extent // step, MOST)), signed=False
             )
         else:
             same = em.widened(number) if tile(extent).elem == I64 else number
@@ -242,15 +382,15 @@ def is_whole(
                 extent,
                 size,
                 signedness=Signedness.SIGNED,
-                rounding=Rounding.ZERO,
+                rounding=RoundingCode.ZERO,
             )
-            below = em.compare(Comparison.LESS_THAN, same, whole, signed=False)
+            below = em.compare(ComparisonCode.LESS_THAN, same, whole, signed=False)
         answer = below if answer is None else em.same("andi", answer, below)
     assert answer is not None, "a view has an axis"
     return answer
 
 
-def _store(em: Emitter, op: Op) -> Sequence[Val]:
+def _store(em: TileEmitter, op: Op) -> Sequence[Val]:
     access, token = em.decisions.accesses[op], em.token_of(op)
     value, hints = em.get(op.one("value")), hints_of(em, access)
     if access.view is None:
@@ -274,29 +414,48 @@ def _store(em: Emitter, op: Op) -> Sequence[Val]:
     return store() if guard is None else em.only_if(em.get(guard), token, store)
 
 
-def _atomic_red(em: Emitter, op: Op) -> Sequence[Val]:
+def _atomic_red(em: TileEmitter, op: Op) -> Sequence[Val]:
     pointers, mask = elements(em, op)
     value = em.get(op.one("value"))
-    _, token = atomics.combine(
+    _, token = pointer_ops.combine(
         em, op, pointers, value, mask, em.token_of(op), op.one("value").tile.dtype
     )
     return (token,)
 
 
 def _without_token(rule: Rule, results: int) -> Rule:
-    def plain(em: Emitter, op: Op) -> Sequence[Val]:
+    def plain(em: TileEmitter, op: Op) -> Sequence[Val]:
         return rule(em, op)[:results]
 
     return plain
 
 
-RULES: dict[str, Rule] = {
+MEMORY_RULES: dict[str, Rule] = {
     "extent": _extent, "make_tensor": _make_tensor, "make_view": _make_view,
     "num_tiles": _num_tiles,
     "load_view": _without_token(_load, 1), "store_view": _without_token(_store, 0),
     "atomic_red_view": _without_token(_atomic_red, 0),
-    **debug.CHECK,
+    **control.CHECK,
 }  # fmt: skip
 ORDERED: dict[str, Rule] = {
     "load_view_tko": _load, "store_view_tko": _store, "atomic_red_view_tko": _atomic_red,
+}  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Tokens; the accesses that take and give them stand with their plain twins.
+
+
+def _make_token(em: TileEmitter, op: Op) -> Sequence[Val]:
+    return (em.one("make_token", TOKEN),)
+
+
+def _join_tokens(em: TileEmitter, op: Op) -> Sequence[Val]:
+    tokens = em.all(op)
+    return tokens if len(tokens) == 1 else (em.one("join_tokens", TOKEN, tokens),)
+
+
+TOKEN_RULES: dict[str, Rule] = {
+    "make_token": _make_token, "join_tokens": _join_tokens,
+    **ORDERED, **pointer_ops.POINTER_ORDERED, **pointer_ops.ATOMICS_ORDERED,
 }  # fmt: skip

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from ....analysis.neutral import identities_of
 from ....ir.core import Op
-from ..program.core import Identity, Region, Val
-from ..program.types import tile_of
-from .bits import number_bits
-from .emitter import Emitter, Rule
-from .opaque_remat import note_reduction
+from ..bytecode.program import Identity, InstructionRegion, Val
+from ..bytecode.types import tile_of
+from .conversion import note_reduction
+from .emitter import Rule, TileEmitter, number_bits
 
 
 def _identities(op: Op) -> tuple[Identity, ...]:
@@ -23,7 +22,7 @@ def _identities(op: Op) -> tuple[Identity, ...]:
 COMMUTATIVE = frozenset(("addf", "mulf", "maxf", "minf", "addi", "muli", "maxi", "mini"))
 
 
-def _body(em: Emitter, op: Op) -> Region:
+def _body(em: TileEmitter, op: Op) -> InstructionRegion:
     """The body of a reduction or scan, in the form the assembler looks for.
 
     It knows a sum or an extreme by the order of its operands; of another one it makes slower code,
@@ -36,7 +35,7 @@ def _body(em: Emitter, op: Op) -> Region:
     return body
 
 
-def _reduce(em: Emitter, op: Op) -> Sequence[Val]:
+def _reduce(em: TileEmitter, op: Op) -> Sequence[Val]:
     kinds = [tile_of(v.type) for v in op.results]
     body = _body(em, op)
     results = em.op(
@@ -47,7 +46,7 @@ def _reduce(em: Emitter, op: Op) -> Sequence[Val]:
     return results
 
 
-def _scan(em: Emitter, op: Op) -> Sequence[Val]:
+def _scan(em: TileEmitter, op: Op) -> Sequence[Val]:
     kinds = [tile_of(v.type) for v in op.results]
     body = _body(em, op)
     return em.op(

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from support.tile_ir import Built, instr
-from tilewright.backend.tileir.encoding.enums import Comparison
+from tilewright.backend.tileir.bytecode.enums import ComparisonCode
+from tilewright.backend.tileir.bytecode.program import InstructionRegion, Val
+from tilewright.backend.tileir.bytecode.types import FLAG, I32, INDEX, TOKEN, Pointer, TileValueType
 from tilewright.backend.tileir.interpreter import machine
 from tilewright.backend.tileir.interpreter.machine import TileIRError
-from tilewright.backend.tileir.program.core import Region, Val
-from tilewright.backend.tileir.program.types import FLAG, I32, INDEX, TOKEN, Pointer, Tile
 
-POINTER = Tile(Pointer(I32))
+POINTER = TileValueType(Pointer(I32))
 
 
 def stored(built, value):
@@ -23,7 +23,7 @@ def stored(built, value):
 def counted(built, lower, upper, step, **attrs):
     """How often a loop runs."""
     bounds = [built.number(n, I32) for n in (lower, upper, step)]
-    body = Region((Val(INDEX), Val(INDEX)))
+    body = InstructionRegion((Val(INDEX), Val(INDEX)))
     one = instr("constant", [INDEX], value=(1).to_bytes(4, "little"))
     more = instr("addi", [INDEX], body.args[1], one.result)
     body.code += [one, more, instr("continue", [], [more.result])]
@@ -54,7 +54,7 @@ def test_steps_are_positive(step):
 @pytest.mark.parametrize("condition", [True, False])
 def test_if(condition):
     built, out = Built(POINTER), np.zeros(1, np.int32)
-    regions = [Region(), Region()]
+    regions = [InstructionRegion(), InstructionRegion()]
     for number, region in enumerate(regions):
         made = instr("constant", [INDEX], value=number.to_bytes(4, "little"))
         region.code += [made, instr("yield", [], [made.result])]
@@ -66,10 +66,10 @@ def test_if(condition):
 
 def loop(built, last):
     """A loop that counts, and is left from inside of a branch once it has come to a number."""
-    body, leaving = Region((Val(INDEX),)), Region()
+    body, leaving = InstructionRegion((Val(INDEX),)), InstructionRegion()
     (count,) = body.args
     end = instr("constant", [INDEX], value=last.to_bytes(4, "little", signed=True))
-    there = instr("cmpi", [FLAG], count, end.result, comparison_predicate=Comparison.EQUAL)
+    there = instr("cmpi", [FLAG], count, end.result, comparison_predicate=ComparisonCode.EQUAL)
     leaving.code.append(instr("break", [], [count]))
     branch = instr("if", [], there.result, regions=[leaving, None])
     one = instr("constant", [INDEX], value=(1).to_bytes(4, "little"))
@@ -95,7 +95,7 @@ def test_what_does_not_end_is_stopped(monkeypatch):
 
 def test_return_leaves_all():
     built, out = Built(POINTER), np.zeros(1, np.int32)
-    early = Region((), [instr("return", [])])
+    early = InstructionRegion((), [instr("return", [])])
     built.op("if", [], built.one("constant", FLAG, value=b"\xff"), regions=[early, None])
     stored(built, built.number(1, I32))
     built.run(out)

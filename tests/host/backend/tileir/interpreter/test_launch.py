@@ -9,9 +9,9 @@ import pytest
 
 from source_tree import SOURCES
 from support.tile_ir import Built
-from tilewright.backend.tileir.encoding.opcodes import OPCODES
+from tilewright.backend.tileir.bytecode.opcodes import OPCODES
+from tilewright.backend.tileir.bytecode.types import F32, I1, I8, I64, TOKEN, Pointer, TileValueType
 from tilewright.backend.tileir.interpreter.launch import RULES
-from tilewright.backend.tileir.program.types import F32, I1, I8, I64, TOKEN, Pointer, Tile
 
 LOWERING = SOURCES / "backend" / "tileir" / "lower"
 
@@ -39,7 +39,7 @@ def test_rules_are_of_instructions():
      (I1, 0x100, np.uint8, 0), (I1, 2, np.uint8, 1), (F32, 7 << 32 | 1 << 30, np.float32, 2.0)],
 )  # fmt: skip
 def test_parameters_take_their_bytes_of_a_word(scalar, word, dtype, value):
-    built, out = Built(Tile(Pointer(scalar)), Tile(scalar)), np.full(1, 9, dtype)
+    built, out = Built(TileValueType(Pointer(scalar)), TileValueType(scalar)), np.full(1, 9, dtype)
     built.op("store_ptr_tko", [TOKEN], *built.args)
     built.run(out, word)
     assert out[0] == value

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.program.text import program_text
+from tilewright.backend.tileir.bytecode.program import program_text
 
 
 @tw.entry

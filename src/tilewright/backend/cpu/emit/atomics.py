@@ -1,0 +1,200 @@
+"""Atomic updates, one element at a time, on CPUs and on GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....base.dtypes import AnyDType, f32, f64
+from ....ir.attrs import AtomicMode, Ordering, Scope
+from ....ir.core import Op
+from ...llvm.builder import Vec, branch, repeat
+from ..loopnest.nodes import AtomicPointer, TileBuffer
+from .access import alignment, as_pointer, from_memory, to_memory
+from .elementwise import NARROW
+from .emitter import CUDA, LlvmEmitter, memory_type
+from .frame import NestFrame
+from .layout import write_element
+
+# -------------------------------------------------------------------------------------------------
+# Atomic updates of GPUs, in the order and the scope they were asked for.
+#
+# LLVM's own updates lose both on their way to PTX, so the instruction is written as it is. What it
+# does not have, sums of 16 bits, goes through compare-and-swap, which LLVM writes right.
+
+SCOPES = {Scope.TILE_BLOCK: "cta", Scope.DEVICE: "gpu", Scope.SYSTEM: "sys"}
+SYNC_SCOPES = {Scope.TILE_BLOCK: 'syncscope("block") ', Scope.DEVICE: 'syncscope("device") '}
+"""How LLVM spells whom an order is for; the whole system has no word."""
+SPACES = {"ptr addrspace(1)": ".global", "ptr addrspace(3)": ".shared"}
+WORDS = {AtomicMode.XCHG: "exch"}
+KINDS: dict[AnyDType, str] = {f32: "f32", f64: "f64"}
+REGISTERS = {"float": "f", "double": "d", "i32": "r", "i64": "l"}
+SWAP_ORDERS = {
+    Ordering.RELAXED: "monotonic monotonic", Ordering.ACQUIRE: "acquire acquire",
+    Ordering.RELEASE: "release monotonic", Ordering.ACQ_REL: "acq_rel acquire",
+}  # fmt: skip
+"""If it is swapped, and if not."""
+SIGNLESS = (AtomicMode.AND, AtomicMode.OR, AtomicMode.XOR, AtomicMode.XCHG)
+
+
+def has_update(dtype: AnyDType) -> bool:
+    """Whether GPUs update elements of a type by one instruction."""
+    return dtype.bits in (32, 64)
+
+
+def update_on_gpu(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
+    """Combine a value into memory; give the old one."""
+    mode = op.attrs["mode"]
+    order, scope = op.attrs["ordering"].value, SCOPES[op.attrs["scope"]]
+    space = SPACES.get(address.elem, "")
+    word = WORDS.get(mode, mode.value)
+    text = f"atom.{order}.{scope}{space}.{word}.{_kind(mode, dtype)} $0, [$1], $2;"
+    where = address.cast("ptrtoint", "i64")
+    bits = value
+    if mode is AtomicMode.XCHG and dtype.is_float:
+        bits = value.bits()
+    register = REGISTERS[bits.elem]
+    asm = f'asm sideeffect "{text}", "={register},l,{register},~{{memory}}"'
+    old = emitter.body.emit(f"call {bits.type} {asm}({where}, {bits})", bits.elem, 1)
+    return old if bits is value else old.as_float()
+
+
+def _kind(mode: AtomicMode, dtype: AnyDType) -> str:
+    """How the instruction spells an element type."""
+    if mode in SIGNLESS:
+        return f"b{dtype.bits}"
+    if dtype in KINDS:
+        return KINDS[dtype]
+    signed = dtype.is_signed and mode is not AtomicMode.ADD
+    return f"{'s' if signed else 'u'}{dtype.bits}"
+
+
+def swap_order(op: Op) -> str:
+    """The order and the scope of a compare-and-swap, as LLVM spells them."""
+    return f"{SYNC_SCOPES.get(op.attrs['scope'], '')}{SWAP_ORDERS[op.attrs['ordering']]}"
+
+
+# -------------------------------------------------------------------------------------------------
+# Atomic updates, one element at a time, in the strongest order; floats that the CPU cannot update
+# by themselves go through compare-and-swap on their bits.
+
+INTEGER_WORDS = {
+    AtomicMode.ADD: ("add", "add"), AtomicMode.AND: ("and", "and"), AtomicMode.OR: ("or", "or"),
+    AtomicMode.XOR: ("xor", "xor"), AtomicMode.MAX: ("max", "umax"),
+    AtomicMode.MIN: ("min", "umin"), AtomicMode.XCHG: ("xchg", "xchg"),
+}  # fmt: skip
+"""The instruction's word for signed and for unsigned integers."""
+STRONGEST = "seq_cst seq_cst"
+FLOAT_COMBINE: dict[AtomicMode, Callable[[Vec, Vec], Vec]] = {
+    AtomicMode.ADD: lambda old, value: old + value,
+    AtomicMode.MAX: lambda old, value: old.intrinsic("maximum", value),
+    AtomicMode.MIN: lambda old, value: old.intrinsic("minimum", value),
+}
+
+
+def update(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
+    """Combine a value into memory; give the old one."""
+    mode, order = op.attrs["mode"], STRONGEST
+    if emitter.record is CUDA:
+        if has_update(dtype):
+            return update_on_gpu(emitter, op, dtype, address, value)
+        order = swap_order(op)
+    if dtype.is_float and mode in FLOAT_COMBINE:
+        return _update_float(emitter, mode, dtype, address, value, order)
+    word = INTEGER_WORDS[mode][0 if dtype.is_signed else 1]
+    stored = to_memory(value, dtype)
+    text = f"atomicrmw {word} {address}, {stored} seq_cst, align {alignment(dtype)}"
+    return from_memory(emitter.body.emit(text, stored.elem, 1), dtype)
+
+
+def _update_float(
+    emitter: LlvmEmitter, mode: AtomicMode, dtype: AnyDType, address: Vec, value: Vec, order: str
+) -> Vec:
+    if mode is AtomicMode.ADD and dtype not in NARROW:
+        text = f"atomicrmw fadd {address}, {value} seq_cst, align {alignment(dtype)}"
+        return emitter.body.emit(text, value.elem, 1)
+
+    def combine(bits: Vec) -> Vec:
+        old, other = _from_bits(bits, value.elem), value
+        if dtype in NARROW:
+            old, other = emitter.convert(old, dtype, f32), emitter.convert(value, dtype, f32)
+            return emitter.convert(FLOAT_COMBINE[mode](old, other), f32, dtype)
+        return FLOAT_COMBINE[mode](old, other).cast("bitcast", bits.elem)
+
+    kind = f"i{dtype.bits}"
+    text = f"load atomic {kind}, {address} {order.split()[-1]}, align {alignment(dtype)}"
+    first = emitter.body.emit(text, kind, 1)
+
+    def attempt(old: Vec) -> tuple[Vec, list[Vec]]:
+        seen, done = exchange(emitter, address, old, combine(old), alignment(dtype), order)
+        return done ^ 1, [seen]
+
+    (old,) = repeat([first], attempt)
+    return _from_bits(old, value.elem)
+
+
+def _from_bits(bits: Vec, kind: str) -> Vec:
+    return bits if bits.elem == kind else bits.cast("bitcast", kind)
+
+
+def exchange(
+    emitter: LlvmEmitter, address: Vec, expected: Vec, value: Vec, align: int, order: str
+) -> tuple[Vec, Vec]:
+    """Compare and swap integers: what was there, and whether it was swapped."""
+    text = f"cmpxchg {address}, {expected}, {value} {order}, align {align}"
+    pair = emitter.body.emit(text, "", 1).name
+    kind = f"{{ {expected.type}, i1 }}"
+    seen = emitter.body.emit(f"extractvalue {kind} {pair}, 0", expected.elem, 1)
+    return seen, emitter.body.emit(f"extractvalue {kind} {pair}, 1", "i1", 1)
+
+
+def _atomic_rmw(frame: NestFrame, effect: AtomicPointer) -> None:
+    op, emitter = effect.op, frame.emitter
+    dtype = op.result.tile.dtype
+
+    def act(address: Vec, value: Vec) -> Vec:
+        return update(emitter, op, dtype, address, value)
+
+    _guarded(frame, effect, emitter.literal(dtype, 0, 1), act)
+
+
+def _atomic_cas(frame: NestFrame, effect: AtomicPointer) -> None:
+    def act(address: Vec, compare: Vec, value: Vec) -> Vec:
+        return compare_and_swap(frame.emitter, effect.op, address, compare, value)
+
+    _guarded(frame, effect, frame.value(effect.values[0], 1), act)
+
+
+def compare_and_swap(emitter: LlvmEmitter, op: Op, address: Vec, compare: Vec, value: Vec) -> Vec:
+    """Store a value where memory equals `compare` bit for bit; give the old one."""
+    dtype = op.result.tile.dtype
+    kind = memory_type(dtype)
+    order = swap_order(op) if emitter.record is CUDA else STRONGEST
+    bits = f"i{8 * dtype.itemsize}"
+    expected, new = (_to_bits(to_memory(x, dtype), bits) for x in (compare, value))
+    seen, _ = exchange(emitter, address, expected, new, alignment(dtype), order)
+    return from_memory(_from_bits(seen, kind), dtype)
+
+
+def _to_bits(x: Vec, bits: str) -> Vec:
+    return x if x.elem == bits else x.cast("bitcast", bits)
+
+
+def _guarded(
+    frame: NestFrame, effect: AtomicPointer, missing: Vec, act: Callable[..., Vec]
+) -> None:
+    """Act where the mask holds; the old value, or `missing`, goes to the target."""
+    emitter = frame.emitter
+    address = as_pointer(emitter, frame.value(effect.address, 1))
+    values = [frame.value(v, 1) for v in effect.values]
+    if effect.mask is None:
+        old = act(address, *values)
+    else:
+        (old,) = branch(frame.value(effect.mask, 1), [missing], lambda: [act(address, *values)])
+    if isinstance(effect.target, TileBuffer):
+        write_element(frame, effect.target, effect.index, old)
+    elif effect.target is not None:
+        emitter.put(effect.target, old)
+
+
+Table = dict[str, Callable[[NestFrame, AtomicPointer], None]]
+TABLE: Table = {"atomic_rmw": _atomic_rmw, "atomic_cas": _atomic_cas}

@@ -1,0 +1,283 @@
+"""Writes a whole module: the kernel by the native calling convention, and its packed tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ....base.cpu_abi import CpuLaunchWord
+from ....base.tables import merged
+from ....ir.core import Op, Value
+from ....ir.types import PtrType, TensorType, TileType
+from ...llvm.builder import Vec, repeat
+from ...llvm.target import CpuTarget
+from ...ptx import simt
+from ..loopnest.cache_hints import prefetched_reads
+from ..loopnest.nodes import (
+    For,
+    Get,
+    If,
+    JumpStmt,
+    Matmul,
+    Nest,
+    Plan,
+    Print,
+    Put,
+    Repeat,
+    ScalarStmt,
+    ScopeStmt,
+    SharedStmt,
+    Stmt,
+    Transpose,
+    walk,
+)
+from . import atomics, control, elementwise, layout, matmul, memory, reduction
+from .access import from_memory, perform_if
+from .emitter import Compute, LlvmEmitter, TensorPointer, memory_type
+from .layout import transpose
+from .nest import NestWriter
+from .reduction import Reducer
+
+# -------------------------------------------------------------------------------------------------
+# Emits packed tiles that adjacent blocks reuse: the first block that a worker runs fills them.
+
+FILLED = 1
+"""The first word of the tags of a copy that holds a tile; the key follows."""
+
+
+def begin(emitter: LlvmEmitter) -> None:
+    """At the start there is no tile: the memory has been used by others since."""
+    for statement in walk(emitter.plan.body):
+        if isinstance(statement, SharedStmt):
+            _forget(emitter, statement)
+
+
+def _forget(emitter: LlvmEmitter, statement: SharedStmt) -> None:
+    copies, words = statement.tags.shape
+
+    def forget(copy: Vec) -> tuple[Vec, list[Vec]]:
+        emitter.store(emitter.integer(0), _state_word(emitter, statement, copy * words), 8)
+        following = copy + 1
+        return following < copies, [following]
+
+    repeat([emitter.integer(0)], forget)
+
+
+def _state_word(emitter: LlvmEmitter, statement: SharedStmt, number: Vec) -> Vec:
+    return emitter.shifted(emitter.buffers[statement.tags], number, "i64")
+
+
+def shared(emitter: LlvmEmitter, statement: SharedStmt) -> None:
+    """Choose the copy; fill it unless it holds the tile."""
+    copy = _copy(emitter, statement)
+    buffer, words = statement.buffer, statement.tags.shape[-1]
+    emitter.buffers[buffer] = emitter.shifted(emitter.tiles[buffer], copy * buffer.tile_bytes, "i8")
+    wanted = [emitter.integer(FILLED), *(_wide(emitter, number) for number in statement.key)]
+    places = [_state_word(emitter, statement, copy * words + n) for n in range(words)]
+    differs = [
+        emitter.load(place, "i64", align=8).ne(value)
+        for place, value in zip(places, wanted, strict=True)
+    ]
+
+    def fill() -> None:
+        for place, value in zip(places, wanted, strict=True):
+            emitter.store(value, place, 8)
+        emitter.statements(statement.body)
+
+    perform_if(emitter, emitter.any_of(differs, "or"), fill)
+
+
+def _copy(emitter: LlvmEmitter, statement: SharedStmt) -> Vec:
+    """Which copy: one per count of the loop, as far as they go; the last one serves the rest."""
+    per_set = statement.buffer.copies // statement.sets
+    count = emitter.scalar(statement.number).cast("sext", "i64")
+    copy = count.intrinsic("umin", per_set - 1)
+    if not statement.rows:
+        return copy
+    which = emitter.integer(0)
+    for row in statement.rows:
+        which = which * row.size + _wide(emitter, row.number).binary("urem", row.size)
+    return which * per_set + copy
+
+
+def _wide(emitter: LlvmEmitter, number: Value) -> Vec:
+    """A number of the key as one word."""
+    value = emitter.scalar(number)
+    return value if value.elem == "i64" else value.cast("zext", "i64")
+
+
+# -------------------------------------------------------------------------------------------------
+# Writes a whole module: the kernel by the native calling convention, and the functions it uses.
+
+COMPUTE: dict[str, Compute] = {
+    **elementwise.ARITHMETIC_TABLE, **elementwise.MATH_TABLE, **elementwise.COMPARISON_TABLE,
+    **elementwise.BITWISE_TABLE, **elementwise.CONVERSION_TABLE,
+    **memory.COMPUTE,
+}  # fmt: skip
+"""Elementwise ops, for any number of lanes."""
+SCALARS: dict[str, Callable[[LlvmEmitter, Op], None]] = {
+    **control.GRID_TABLE,
+    **{name: memory.MEMORY_TABLE[name]
+       for name in ("extent", "make_tensor", "make_view", "num_tiles", "check")},
+    **{name: layout.LAYOUT_TABLE[name] for name in ("reshape", "broadcast", "permute", "extract")},
+    "constant": layout.CREATION_TABLE["constant"],
+    "assert": control.DEBUG_TABLE["assert"],
+    **simt.THREADS_TABLE,
+    **simt.SLICES_TABLE,
+    **simt.SHARED_TABLE,
+    **simt.WARPS_TABLE,
+    **simt.ASSEMBLY_TABLE,
+}  # fmt: skip
+"""Ops on scalars, tensors and views that are not elementwise."""
+FAMILIES: dict[str, Mapping[str, Callable[..., object]]] = {
+    "arithmetic": elementwise.ARITHMETIC_TABLE, "math": elementwise.MATH_TABLE,
+    "comparison": elementwise.COMPARISON_TABLE,
+    "bitwise": elementwise.BITWISE_TABLE, "conversion": elementwise.CONVERSION_TABLE,
+    "creation": layout.CREATION_TABLE,
+    "layout": layout.LAYOUT_TABLE, "reduction": reduction.TABLE, "matmul": matmul.TABLE,
+    "memory": memory.MEMORY_TABLE, "pointer": memory.POINTER_TABLE, "atomics": atomics.TABLE,
+    "grid": control.GRID_TABLE, "debug": control.DEBUG_TABLE, "control": control.CONTROL_TABLE,
+    "threads": simt.THREADS_TABLE,
+    "slices": simt.SLICES_TABLE, "shared": simt.SHARED_TABLE, "warps": simt.WARPS_TABLE,
+    "assembly": simt.ASSEMBLY_TABLE,
+}  # fmt: skip
+TABLE = merged(FAMILIES)
+"""How every op is written."""
+NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))
+
+
+def run(emitter: LlvmEmitter, statement: Stmt) -> None:
+    """Write one statement of a plan."""
+    match statement:
+        case ScalarStmt(op):
+            scalar(emitter, op)
+        case Nest():
+            NESTS.write(emitter, statement)
+        case Put():
+            emitter.put(statement.variable, emitter.scalar(statement.value))
+        case Get():
+            emitter.names[statement.result] = emitter.get(statement.variable)
+        case Matmul():
+            TABLE["mmaf"](emitter, statement)
+        case Transpose():
+            transpose(emitter, statement)
+        case SharedStmt():
+            shared(emitter, statement)
+        case For() | Repeat() | If() | ScopeStmt() | JumpStmt() | Print():
+            TABLE[_statement_name(statement)](emitter, statement)
+
+
+def _statement_name(statement: For | Repeat | If | ScopeStmt | JumpStmt | Print) -> str:
+    words = {For: "for", Repeat: "loop", If: "if", ScopeStmt: "scope", Print: "print"}
+    return statement.kind if isinstance(statement, JumpStmt) else words[type(statement)]
+
+
+def scalar(emitter: LlvmEmitter, op: Op) -> None:
+    """An op on scalars."""
+    if op.name in COMPUTE:
+        args = [emitter.scalar(v) for v in op.operands]
+        emitter.names[op.result] = COMPUTE[op.name](emitter, op, args)
+    else:
+        SCALARS[op.name](emitter, op)
+
+
+def emit_module(plan: Plan, cpu: CpuTarget) -> str:
+    """The LLVM text of a kernel."""
+    emitter = LlvmEmitter(plan, cpu, run)
+    _prologue(emitter)
+    _blocks(emitter)
+    return module_text(emitter)
+
+
+def _prologue(emitter: LlvmEmitter) -> None:
+    """What holds for all blocks: arguments, buffers."""
+    read_parameters(emitter)
+    scratch = Vec(emitter.body, "%scratch", "ptr", 1)
+    for buffer, at in emitter.plan.offsets.items():
+        emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
+    emitter.tiles = dict(emitter.buffers)
+    memory.begin(emitter)
+    begin(emitter)
+
+
+def read_parameters(emitter: LlvmEmitter) -> None:
+    """Read all parameters from their slots."""
+    slot = 0
+    for param in emitter.plan.params:
+        slot = _parameter(emitter, param, slot)
+
+
+def _argument(emitter: LlvmEmitter, slot: int, kind: str) -> Vec:
+    place = emitter.body.emit(f"getelementptr i64, ptr %args, i64 {slot}", "ptr", 1)
+    return emitter.load(place, kind, align=8)
+
+
+def _parameter(emitter: LlvmEmitter, param: Value, slot: int) -> int:
+    """Read a parameter from its slots; give the next slot."""
+    match param.type:
+        case TensorType(shape=shape, strides=strides):
+            rank = len(shape)
+            numbers = [_argument(emitter, slot + 1 + i, "i64") for i in range(2 * rank)]
+            known = [
+                emitter.integer(n) if n is not None else given
+                for n, given in zip((*shape, *strides), numbers, strict=True)
+            ]
+            address = _argument(emitter, slot, "ptr")
+            emitter.tensors[param] = TensorPointer(
+                address, tuple(known[:rank]), tuple(known[rank:])
+            )
+            return slot + 1 + 2 * rank
+        case TileType(elem=PtrType()):
+            emitter.names[param] = _argument(emitter, slot, "i64")
+            return slot + 1
+        case TileType(elem=elem):
+            emitter.names[param] = from_memory(_argument(emitter, slot, memory_type(elem)), elem)
+            return slot + 1
+        case _:
+            raise TypeError(f"not a parameter: {param.type}")
+
+
+def _blocks(emitter: LlvmEmitter) -> None:
+    """The loop over blocks; each starts only if nobody cancelled."""
+    body = emitter.body
+    sizes = [control.grid_axis(emitter, k) for k in range(emitter.plan.func.signature.grid_rank)]
+    cancel = control.launch_word(emitter, CpuLaunchWord.CANCEL)
+    counter = emitter.slot("i64")
+    emitter.store(Vec(body, "%begin", "i64", 1), counter)
+    head, start, inside, done = (emitter.label(w) for w in ("block", "start", "run", "exit"))
+    emitter.next_block = emitter.label("next")
+    body.jump(head)
+    body.label(head)
+    number = emitter.load(counter, "i64")
+    emitter.branch(number < Vec(body, "%end", "i64", 1), start, done)
+    body.label(start)
+    cancelled = body.emit(f"load atomic i64, {cancel} monotonic, align 8", "i64", 1)
+    emitter.branch(cancelled.eq(0), inside, done)
+    body.label(inside)
+    emitter.linear_block, emitter.block_ids = control.place(emitter, number, sizes)
+    if prefetched_reads(emitter.plan):
+        _, following = control.place(emitter, number + 1, sizes)
+        emitter.to_next = [b - a for a, b in zip(emitter.block_ids, following, strict=True)]
+    if emitter.plan.joined is not None:
+        emitter.blocks = control.neighbours(emitter, emitter.plan.joined.axis, number, sizes)
+    emitter.statements(emitter.plan.body)
+    body.label(emitter.next_block)
+    emitter.store(emitter.load(counter, "i64") + emitter.blocks, counter)
+    body.jump(head)
+    body.label(done)
+    memory.end(emitter)
+    emitter.do("ret void")
+
+
+def module_text(emitter: LlvmEmitter, attributes: str = "") -> str:
+    """The module around what was written; the kernel may have attributes of its own."""
+    declarations = sorted(emitter.body.declarations | emitter.library.declarations())
+    params = "ptr noalias %args, ptr %launch, i64 %begin, i64 %end, ptr noalias %scratch"
+    kernel = [
+        f'define void @"{emitter.plan.name}"({params}) nounwind "no-builtins"{attributes} {{',
+        "entry:",
+        *emitter.slots,
+        *emitter.body.lines,
+        "}",
+    ]
+    parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
+    return "\n".join([*parts, *kernel, *memory.metadata(emitter), ""])

@@ -1,0 +1,263 @@
+"""Constants, positions, elements of buffers, and transposed tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import gcd
+
+from ....base.shapes import row_major_strides
+from ....ir.core import Op
+from ...llvm.builder import Vec
+from ..loopnest.index import Index, Layout, loops_in, offset, terms
+from ..loopnest.nodes import Position, ReadBuffer, TileBuffer, Transpose, WriteBuffer, itemsize
+from . import access
+from .access import mangled
+from .emitter import LlvmEmitter, memory_type, register_type
+from .frame import LinearIndex, NestFrame
+from .matmul import LoopWriter
+
+# -------------------------------------------------------------------------------------------------
+# Constants and positions: numbers that come from nowhere but the loops.
+
+
+def _constant(emitter: LlvmEmitter, op: Op) -> None:
+    emitter.names[op.result] = emitter.literal(op.attrs["dtype"], op.attrs["value"], 1)
+
+
+def position(frame: NestFrame, read: Position) -> None:
+    """The coordinate along an axis, wrapping in its type."""
+    emitter, lanes = frame.emitter, frame.lanes(read.result)
+    kind = register_type(read.result.elem)
+    place = frame.sum(terms(read.axis))
+    base = place.base if kind == "i64" else place.base.cast("trunc", kind)
+    number = emitter.splat(base, lanes)
+    if lanes > 1:
+        number = number + emitter.lanes_of(kind, lanes, place.step)
+    frame.registers[read.result] = number
+
+
+CREATION_TABLE: dict[str, Callable[..., None]] = {"constant": _constant, "iota": position}
+
+
+# -------------------------------------------------------------------------------------------------
+# Elements of buffers: a layout op changes no data, only where in a buffer an element is found.
+
+
+def _address(frame: NestFrame, buffer: TileBuffer, place: LinearIndex) -> Vec:
+    base = frame.emitter.buffers[buffer]
+    return frame.emitter.shifted(base, place.base, memory_type(buffer.elem))
+
+
+def read_element(frame: NestFrame, buffer: TileBuffer, index: Index) -> Vec:
+    """One element per lane of a buffer, or one for all lanes."""
+    emitter = frame.emitter
+    lanes = frame.nest.lanes if frame.is_vector(loops_in(index)) else 1
+    place = frame.sum(offset(index, buffer.layout))
+    first = _address(frame, buffer, place)
+    if lanes == 1 or place.step == 1:
+        return access.load_dense(emitter, first, buffer.elem, lanes)
+    each = _each(emitter, first, place, lanes, buffer)
+    padding = emitter.body.constant(memory_type(buffer.elem), lanes, 0)
+    return access.gather(emitter, each, access.truths(emitter, lanes), padding, buffer.elem)
+
+
+def _each(
+    emitter: LlvmEmitter, first: Vec, place: LinearIndex, lanes: int, buffer: TileBuffer
+) -> Vec:
+    steps = emitter.lanes_of("i64", lanes, place.step)
+    return access.addresses(emitter, first, steps, buffer.elem)
+
+
+def write_element(
+    frame: NestFrame,
+    buffer: TileBuffer,
+    index: Index,
+    value: Vec,
+    part: Layout | None = None,
+    shift: int = 0,
+) -> None:
+    """Put one element per lane into a buffer, or into a part of it."""
+    emitter = frame.emitter
+    whole = frame.sum(offset(index, buffer.layout if part is None else part))
+    place = LinearIndex(whole.base + shift, whole.step)
+    first = _address(frame, buffer, place)
+    if value.lanes == 1 or place.step == 1:
+        access.store_dense(emitter, value, first, buffer.elem)
+        return
+    each = _each(emitter, first, place, value.lanes, buffer)
+    access.scatter(emitter, value, each, access.truths(emitter, value.lanes), buffer.elem)
+
+
+def read_buffer(frame: NestFrame, read: ReadBuffer) -> None:
+    """A statement that reads a buffer."""
+    frame.registers[read.result] = read_element(frame, read.buffer, read.index)
+
+
+def write_buffer(frame: NestFrame, write: WriteBuffer) -> None:
+    """A statement that writes a buffer."""
+    lanes = frame.nest.lanes if frame.is_vector(loops_in(write.index)) else 1
+    value = frame.value(write.value, lanes)
+    write_element(frame, write.buffer, write.index, value, write.part, write.shift)
+
+
+def _scalar(emitter: LlvmEmitter, op: Op) -> None:
+    """A scalar stays what it is, however it is arranged."""
+    emitter.names[op.result] = emitter.scalar(op.operands[0])
+
+
+LAYOUT_TABLE: dict[str, Callable[..., None]] = {
+    "reshape": _scalar,
+    "broadcast": _scalar,
+    "permute": _scalar,
+    "extract": _scalar,
+    "cat": write_buffer,
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# Transposes tiles: squares are read along one axis, transposed in registers, and written.
+#
+# A block of B rows becomes its transpose by log2(B) rounds in which the first half of the rows is
+# zipped with the second half.
+
+MAX_BLOCK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeAxis:
+    """A loop over one axis (or a piece of it): where its steps lead on both sides."""
+
+    size: int
+    source_step: int
+    target_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeShape:
+    """How one tile is turned: `rows` are dense in the target, `columns` in the source."""
+
+    kind: str
+    block: int
+    rows: TransposeAxis
+    columns: TransposeAxis
+    others: tuple[TransposeAxis, ...]
+
+    @property
+    def symbol(self) -> str:
+        """The function's name."""
+        axes = (self.rows, self.columns, *self.others)
+        numbers = [f"{a.size}.{a.source_step}.{a.target_step}" for a in axes]
+        return f"@tw_transpose_{mangled(self.kind, self.block)}_{'_'.join(numbers)}"
+
+
+def shape_of(step: Transpose, vector_bytes: int) -> TransposeShape:
+    """Take the loops apart: the last axis of the source, that of the target, and the rest."""
+    shape = step.source.shape
+    strides = row_major_strides(shape)
+    last, dense = len(shape) - 1, step.order[-1]
+    others: list[TransposeAxis] = []
+    pair: dict[int, TransposeAxis] = {}
+    for place, k in enumerate(step.order):
+        parts = step.target.layout[place]
+        inner = parts[-1]
+        # A panel's columns are one loop, its panels another.
+        outer_step = strides[k] * inner.size
+        for part in parts[:-1]:
+            others.append(TransposeAxis(part.size, outer_step, part.stride))
+        axis = TransposeAxis(inner.size, strides[k], inner.stride)
+        if k in (last, dense):
+            pair[k] = axis
+        else:
+            others.append(axis)
+    rows, columns = pair[dense], pair[last]
+    widest = min(MAX_BLOCK, vector_bytes // itemsize(step.source.elem))
+    block = gcd(widest, rows.size, columns.size)
+    return TransposeShape(memory_type(step.source.elem), block, rows, columns, tuple(others))
+
+
+def transpose(emitter: LlvmEmitter, step: Transpose) -> None:
+    """Write the step: a call of the function for its shape."""
+    shape = shape_of(step, emitter.cpu.vector_bytes)
+    emitter.helper(shape.symbol, lambda: _function(shape))
+    source, target = emitter.buffers[step.source], emitter.buffers[step.target]
+    emitter.do(f"call void {shape.symbol}({source}, {target})")
+
+
+def _function(shape: TransposeShape) -> str:
+    writer = _TransposeWriter(shape)
+    writer.others(list(shape.others), writer.pointer("%from"), writer.pointer("%to"))
+    return writer.function(shape.symbol, ("%from", "%to"))
+
+
+class _TransposeWriter(LoopWriter):
+    """Writes the function of one shape."""
+
+    def __init__(self, shape: TransposeShape) -> None:
+        super().__init__(shape.kind)
+        self.shape = shape
+
+    def moved(
+        self,
+        axis: TransposeAxis,
+        count: int,
+        inner: Callable[[Vec, Vec], None],
+        source: Vec,
+        target: Vec,
+    ) -> None:
+        """A loop of so many steps along an axis, with both addresses moved along."""
+        stretch = axis.size // count
+
+        def step(i: Vec) -> None:
+            inner(
+                self.at(source, i * (stretch * axis.source_step)),
+                self.at(target, i * (stretch * axis.target_step)),
+            )
+
+        self.loop(count, step)
+
+    def others(self, axes: list[TransposeAxis], source: Vec, target: Vec) -> None:
+        """The loops around the two axes that are turned."""
+        if not axes:
+            self.blocks(source, target)
+            return
+        first, *rest = axes
+        self.moved(first, first.size, lambda s, t: self.others(rest, s, t), source, target)
+
+    def blocks(self, source: Vec, target: Vec) -> None:
+        """All blocks of the two axes."""
+        shape = self.shape
+        rows, columns = (a.size // shape.block for a in (shape.rows, shape.columns))
+
+        def across(s: Vec, t: Vec) -> None:
+            self.moved(shape.columns, columns, self.block, s, t)
+
+        self.moved(shape.rows, rows, across, source, target)
+
+    def block(self, source: Vec, target: Vec) -> None:
+        """One block: rows of the source in, rows of the target out."""
+        shape = self.shape
+        rows = [
+            self.load(self.at(source, self.number(r * shape.rows.source_step)), shape.block)
+            for r in range(shape.block)
+        ]
+        for c, row in enumerate(self.transposed(rows)):
+            self.store(row, self.at(target, self.number(c * shape.columns.target_step)))
+
+    def transposed(self, rows: list[Vec]) -> list[Vec]:
+        """The columns of a block."""
+        half = len(rows) // 2
+        rounds = len(rows).bit_length() - 1
+        for _ in range(rounds):
+            pairs = zip(rows[:half], rows[half:], strict=True)
+            rows = [self.zipped(a, b, side) for a, b in pairs for side in (0, 1)]
+        return rows
+
+    def zipped(self, a: Vec, b: Vec, side: int) -> Vec:
+        """The lower or upper halves of two vectors, element by element."""
+        lanes = a.lanes
+        start = side * lanes // 2
+        order = [start + i // 2 + (i % 2) * lanes for i in range(lanes)]
+        text = ", ".join(f"i32 {i}" for i in order)
+        shuffle = f"shufflevector {a}, {b}, <{lanes} x i32> <{text}>"
+        return self.body.emit(shuffle, a.elem, lanes)

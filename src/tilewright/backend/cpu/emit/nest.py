@@ -1,0 +1,365 @@
+"""Writes a loop nest: ranges of its loops, each statement at the outermost loop it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from ...llvm.builder import Vec
+from ..loopnest.cache_hints import LINE
+from ..loopnest.index import Axis, IndexField, Loop
+from ..loopnest.nodes import (
+    AtomicPointer,
+    AtomicView,
+    Combine,
+    Compute,
+    Effect,
+    Nest,
+    Position,
+    Read,
+    ReadBuffer,
+    ReadPointer,
+    ReadView,
+    SetVariable,
+    WriteBuffer,
+    WritePointer,
+    WriteView,
+    itemsize,
+)
+from .emitter import LlvmEmitter
+from .frame import NestFrame
+from .layout import read_buffer, write_buffer
+from .memory import Element, element_of, is_nontemporal, is_whole, window
+from .reduction import Reducer, along_lanes
+
+# -------------------------------------------------------------------------------------------------
+# Which steps of a loop do something, and which of them need no test: found before the loop runs.
+#
+# Along the lanes most vectors of a tile at the edge of a tensor are inside; only the last one or
+# two
+# of a row are not. Where all a nest does is to store to tensors, what lies outside is left out.
+
+
+class Range(NamedTuple):
+    """The steps begin .. end - 1 of a loop; `is_whole` if these are surely all."""
+
+    begin: Vec
+    end: Vec
+    is_whole: bool = False
+
+
+def used(frame: NestFrame, level: int) -> Range:
+    """The steps of a loop that a nest needs."""
+    loop, emitter = frame.nest.loops[level], frame.emitter
+    needs = [_needed(frame, effect, loop) for effect in frame.nest.effects]
+    found = [steps for steps in needs if steps is not None]
+    if not frame.ranged or not needs or len(found) < len(needs):
+        return Range(emitter.integer(0), emitter.integer(loop.size), is_whole=True)
+    begin, end, _ = found[0]
+    for other in found[1:]:
+        begin, end = begin.intrinsic("smin", other.begin), end.intrinsic("smax", other.end)
+    if level == len(frame.nest.loops) - 1:
+        begin = _start(frame, begin)
+    return Range(begin, end)
+
+
+def _start(frame: NestFrame, begin: Vec) -> Vec:
+    """Where the vectors of a row begin, at `begin` or a little before, so that they are aligned.
+
+    Aligned in memory if something goes past the caches, else in the tile: what is read from a
+    buffer has nothing before it.
+    """
+    nest, emitter = frame.nest, frame.emitter
+    writes = [e for e in nest.effects if isinstance(e, WriteView) and e.nontemporal]
+    if not writes or any(isinstance(read, ReadBuffer) for read in nest.reads):
+        return begin & -nest.lanes
+    (element,) = _at_start(frame, [writes[0]])
+    size = itemsize(writes[0].access.view.tensor.dtype)
+    first = emitter.shifted(element.first(), begin, element.kind)
+    place = emitter.body.emit(f"ptrtoint {first} to i64", "i64", 1)
+    return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
+
+
+def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
+    """The steps of a loop for which a store has an element inside; None if all are needed."""
+    if not isinstance(effect, WriteView):
+        return None
+    window = frame.windows[effect.access]
+    for axis, low, high in zip(effect.index, window.low, window.high, strict=True):
+        if _is_alone(axis, loop):
+            return Range(low, high)
+    return None
+
+
+def _is_alone(axis: Axis, loop: Loop) -> bool:
+    """Whether the coordinate along an axis is the loop's own."""
+    return axis == (IndexField(loop, loop.size),)
+
+
+def untested(frame: NestFrame) -> Range | None:
+    """From which lane to which everything that the lanes touch is inside.
+
+    The loops around the last one stand somewhere; None if that cannot be known before it runs.
+    """
+    nest = frame.nest
+    statements = (*nest.reads, *nest.effects)
+    touching = [s for s in statements if isinstance(s, ReadView | WriteView)]
+    moving = [e for e in _at_start(frame, touching) if e.lane_axis is not None]
+    if not moving or not all(map(_walks, moving)):
+        return None
+    begin, end = moving[0].stretch()
+    for element in moving[1:]:
+        low, high = element.stretch()
+        begin, end = begin.intrinsic("smax", low), end.intrinsic("smin", high)
+    # An axis may have several loops.
+    return Range(begin, end.intrinsic("smin", frame.emitter.blocks * nest.loops[-1].size))
+
+
+def _at_start(frame: NestFrame, statements: list[ReadView | WriteView]) -> list[Element]:
+    """What statements touch where the innermost loop begins."""
+    frame.variables[frame.nest.loops[-1]] = frame.emitter.integer(0)
+    return [element_of(frame, statement) for statement in statements]
+
+
+def _walks(element: Element) -> bool:
+    """Whether an element's coordinate grows by one from lane to lane, along one axis."""
+    assert element.lane_axis is not None, "it moves"
+    steps = [place.step for place in element.places]
+    return sum(steps) == 1 and element.places[element.lane_axis].step == 1
+
+
+def choose_past(frame: NestFrame, steps: Range) -> None:
+    """Decide for each store of a row whether it goes past the caches."""
+    for write in frame.nest.effects:
+        if isinstance(write, WriteView) and write.nontemporal:
+            (element,) = _at_start(frame, [write])
+            elem = write.access.view.tensor.dtype
+            first = frame.emitter.shifted(element.first(), steps.begin, element.kind)
+            length = steps.end - steps.begin
+            frame.past[write] = is_nontemporal(frame.emitter, first, length, frame.nest.lanes, elem)
+
+
+# -------------------------------------------------------------------------------------------------
+# Writes a loop nest: every statement at the outermost loop it depends on, lanes innermost.
+#
+# A nest that touches tensors is written twice: without any test for tiles that are wholly inside,
+# and
+# for the others in loops that run over what is inside, with tests for the last vectors of a row
+# only.
+
+Table = dict[str, Callable[..., object]]
+
+
+class NestWriter:
+    """Writes nests; `table` has every op's way of being written."""
+
+    def __init__(self, table: Table, compute: Table, reducer: Reducer) -> None:
+        self.table = table
+        self.compute = compute
+        self.reducer = reducer
+
+    def write(self, emitter: LlvmEmitter, nest: Nest) -> None:
+        """Write both versions of a nest."""
+        windows = {a: window(emitter, a) for a in nest.accesses}
+        frame = NestFrame(emitter, nest, windows)
+        if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
+            self.loops([frame], 0)
+            return
+        if emitter.plan.joined is not None:
+            frame.ranged = True
+            self.loops([frame], 0)
+            return
+        whole = emitter.any_of([is_whole(emitter, a, w) for a, w in windows.items()])
+        inside, edge, after = (emitter.label(word) for word in ("whole", "edge", "after"))
+        emitter.branch(whole, inside, edge)
+        for label, tested in ((inside, False), (edge, True)):
+            emitter.body.label(label)
+            version = NestFrame(emitter, nest, windows)
+            version.edge = tested
+            version.ranged = tested and not nest.descending
+            self.loops([version], 0)
+            emitter.body.jump(after)
+        emitter.body.label(after)
+
+    def loops(self, frames: Sequence[NestFrame], level: int) -> None:
+        """The statements of one level, and the loops inside; frames run side by side."""
+        nest = frames[0].nest
+        for read in nest.reads:
+            if self.level(nest, read) == level:
+                self.read_in_all(frames, read)
+        if level == len(nest.loops):
+            for effect in nest.effects:
+                for frame in frames:
+                    self.effect(frame, effect)
+            return
+        starting = [e for e in nest.effects if self.starts(nest, e, level)]
+        for effect, frame in product(starting, frames):
+            assert isinstance(effect, Combine), "only reductions begin before a loop"
+            self.reducer.begin(frame, effect)
+        self.loop(frames, level)
+        for effect, frame in product(starting, frames):
+            assert isinstance(effect, Combine), "only reductions end after a loop"
+            self.reducer.end(frame, effect)
+
+    def level(self, nest: Nest, read: Read) -> int:
+        """How many loops a statement is inside of."""
+        return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
+
+    def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
+        """Whether the accumulators of an effect live around the loop of this level."""
+        if not isinstance(effect, Combine) or not along_lanes(nest, effect):
+            return False
+        return effect.loops[0] is nest.loops[level]
+
+    def loop(self, frames: Sequence[NestFrame], level: int) -> None:
+        """One loop."""
+        nest = frames[0].nest
+        steps, inside = used(frames[0], level), None
+        if level == len(nest.loops) - 1:
+            for frame in frames:
+                choose_past(frame, steps)
+            inside = untested(frames[0]) if frames[0].ranged else None
+        if steps.is_whole and inside is None:
+            self.whole_loop(frames, level)
+        else:
+            (frame,) = frames
+            self.ranged_loop(frame, level, steps, inside)
+
+    def ranged_loop(self, frame: NestFrame, level: int, steps: Range, inside: Range | None) -> None:
+        """A loop over the steps that are needed; those wholly inside run without tests."""
+        emitter, body = frame.emitter, frame.emitter.body
+        words = ("each", "look", "tested", "after")
+        each, look, tested, after = (emitter.label(word) for word in words)
+        counter = emitter.slot("i64")
+        emitter.store(steps.begin, counter)
+        body.jump(each)
+        body.label(each)
+        at = emitter.load(counter, "i64")
+        emitter.branch(at < steps.end, look, after)
+        body.label(look)
+        if inside is not None:
+            self.untested_loop(frame, counter, inside, each, tested)
+        else:
+            body.jump(tested)
+        body.label(tested)
+        self.steps([frame], level, at)
+        emitter.store(at + self.stride(frame, level), counter)
+        body.jump(each)
+        body.label(after)
+
+    def untested_loop(
+        self, frame: NestFrame, counter: Vec, inside: Range, back: str, other: str
+    ) -> None:
+        """Goes on to `other` unless the next steps are all inside; takes these and goes `back`."""
+        emitter, body = frame.emitter, frame.emitter.body
+        level = len(frame.nest.loops) - 1
+        check, free = emitter.label("check"), emitter.label("free")
+        frame.edge = False
+        width = self.stride(frame, level)
+        at = emitter.load(counter, "i64")
+        emitter.branch(at >= inside.begin, check, other)
+        body.label(check)
+        emitter.branch(inside.end >= at + width, free, other)
+        body.label(free)
+        at = emitter.load(counter, "i64")
+        self.steps([frame], level, at)
+        emitter.store(at + width, counter)
+        emitter.branch(inside.end >= at + 2 * width, free, back)
+        frame.edge = True
+
+    def whole_loop(self, frames: Sequence[NestFrame], level: int) -> None:
+        """All steps of a loop, which are at least one."""
+        emitter, nest = frames[0].emitter, frames[0].nest
+        loop, stride = nest.loops[level], self.stride(frames[0], level)
+        body = emitter.body
+        if loop.size == stride:
+            self.steps(frames, level, emitter.integer(0))
+            return
+        before, head, after = body.block, emitter.label("loop"), emitter.label("after")
+        body.jump(head)
+        body.label(head)
+        place = len(body.lines)
+        counter = body.emit("", "i64", 1)
+        self.steps(frames, level, counter)
+        following = body.emit(f"add nuw nsw i64 {counter.name}, {stride}", "i64", 1)
+        sources = f"[ 0, %{before} ], [ {following.name}, %{body.block} ]"
+        body.lines[place] = f"  {counter.name} = phi i64 {sources}"
+        emitter.branch(following.compare("", "ult", loop.size), head, after)
+        body.label(after)
+
+    def stride(self, frame: NestFrame, level: int) -> int:
+        """How far one round of a loop goes."""
+        last = len(frame.nest.loops) - 1
+        return {last: frame.nest.lanes * frame.unroll, last - 1: frame.jam}.get(level, 1)
+
+    def steps(self, frames: Sequence[NestFrame], level: int, counter: Vec) -> None:
+        """One round of a loop: along the lanes some steps, one after the other."""
+        nest = frames[0].nest
+        if level < len(nest.loops) - 1:
+            self.enter(frames, level, counter)
+            return
+        for number in range(frames[0].unroll):
+            self.enter(frames, level, counter + number * nest.lanes)
+
+    def enter(self, frames: Sequence[NestFrame], level: int, counter: Vec) -> None:
+        """The inside of a loop."""
+        nest, last = frames[0].nest, len(frames[0].nest.loops) - 1
+        loop = nest.loops[level]
+        for frame in frames:
+            frame.counters[loop] = counter
+        if level == last - 1:
+            (frame,) = frames
+            frames = [frame.beside(loop, number) for number in range(frame.jam)]
+        width = nest.lanes if level == last else 1
+        for frame in frames:
+            at = frame.counters[loop]
+            frame.variables[loop] = (loop.size - width) - at if nest.descending else at
+        self.loops(frames, level + 1)
+
+    # Statements.
+
+    def read_in_all(self, frames: Sequence[NestFrame], read: Read) -> None:
+        """A statement that gives a register; frames that do not differ in it share it."""
+        first, *others = frames
+        self.read(first, read)
+        for frame in others:
+            if frame.begun & read.result.loops:
+                self.read(frame, read)
+            else:
+                frame.registers[read.result] = first.registers[read.result]
+
+    def read(self, frame: NestFrame, read: Read) -> None:
+        """A statement that gives a register."""
+        match read:
+            case Compute():
+                lanes = frame.lanes(read.result)
+                args = [frame.value(a, lanes) for a in read.args]
+                result = self.compute[read.op.name](frame.emitter, read.op, args)
+                assert isinstance(result, Vec), "an elementwise op gives a value"
+                frame.registers[read.result] = result
+            case ReadBuffer():
+                read_buffer(frame, read)
+            case Position() | ReadView() | ReadPointer():
+                self.table[NAMES[type(read)]](frame, read)
+
+    def effect(self, frame: NestFrame, effect: Effect) -> None:
+        """A statement that writes."""
+        match effect:
+            case WriteBuffer():
+                write_buffer(frame, effect)
+            case SetVariable():
+                frame.emitter.put(effect.variable, frame.value(effect.value, 1))
+            case Combine():
+                self.reducer.step(frame, effect)
+            case AtomicPointer() | AtomicView():
+                self.table[effect.op.name](frame, effect)
+            case WriteView() | WritePointer():
+                self.table[NAMES[type(effect)]](frame, effect)
+
+
+NAMES: dict[type, str] = {
+    Position: "iota", ReadView: "load_view", ReadPointer: "load_ptr", WriteView: "store_view",
+    WritePointer: "store_ptr",
+}  # fmt: skip
+"""The op whose way of being written a statement follows."""

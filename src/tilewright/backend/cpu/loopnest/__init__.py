@@ -1,0 +1,32 @@
+"""The plan level of the CPU backend: typed IR to buffers, loop nests and vector statements."""
+
+from __future__ import annotations
+
+from ....ir.core import Func
+from ...llvm.target import CpuTarget
+from .block_coarsening import coarsen_blocks
+from .buffers import place_buffers
+from .cache_hints import mark_nontemporal_stores, mark_prefetches
+from .lower import lower
+from .nodes import Plan
+from .packing import reuse_packed_tiles
+from .printer import decisions, print_plan
+from .vectorize import jam_reductions, narrow_streams
+from .verify import InvalidPlan, verify_plan
+
+__all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
+
+
+def build_plan(func: Func, cpu: CpuTarget) -> Plan:
+    """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
+    plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
+    place_buffers(plan, cpu.scratch_limit)
+    reuse_packed_tiles(plan, cpu.scratch_limit)
+    mark_nontemporal_stores(plan)
+    narrow_streams(plan, cpu)
+    jam_reductions(plan)
+    mark_prefetches(plan)
+    coarsen_blocks(plan)
+    verify_plan(plan)
+    plan.decisions = decisions(plan, cpu)
+    return plan

@@ -1,0 +1,310 @@
+"""Facts about a function that planning asks for: definitions, uses, segments, memory effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ....base.shapes import Shape
+from ....ir.attrs import Ordering
+from ....ir.core import Block, Func, Op, Value
+from ....ir.opdef import Effect
+from ....ir.ops import FAMILIES
+from ....ir.types import TileType
+from .nodes import TileBuffer
+
+# -------------------------------------------------------------------------------------------------
+# Facts about a function that planning asks for: definitions, uses, segments, kinds, costs.
+#
+# A segment is a straight run of ops between two ops with bodies; tiles are computed lazily within
+# one segment, and only cheap ones are computed again in another.
+
+REGIONS = ("for", "loop", "if", "scope")
+LAYOUT = ("reshape", "broadcast", "permute", "extract")
+SOURCES = ("constant", "iota")
+READS = ("load_view", "load_ptr")
+NIBBLES = ("pack", "unpack")
+POINTER_MATH = ("offset", "ptr_to_int", "int_to_ptr", "ptr_to_ptr")
+ELEMENTWISE_FAMILIES = ("arithmetic", "math", "comparison", "bitwise", "conversion")
+
+ELEMENTWISE = frozenset(
+    op.name for family in ELEMENTWISE_FAMILIES for op in FAMILIES[family]
+) - set(NIBBLES) | set(POINTER_MATH)
+LAZY = ELEMENTWISE | {*LAYOUT, *SOURCES, *READS, *NIBBLES}
+"""Ops whose tile is not computed where it stands, but in the loops that use it."""
+TRANSPARENT = frozenset((*LAYOUT, *SOURCES))
+"""Lazy ops that are always worth computing again: they cost nothing by themselves."""
+
+CHEAP = 3
+"""An expression of at most this cost is computed again rather than kept in memory."""
+FOREVER = 1000
+WEIGHTS = {
+    "divf": 8, "divi": 30, "remi": 30, "remf": 30, "sqrt": 8, "ftof": 2, "pack": 8, "unpack": 8,
+    "iota": 1, "load_ptr": FOREVER, **dict.fromkeys((*LAYOUT, "constant"), 0),
+    **{op.name: 20 for op in FAMILIES["math"] if op.name not in ("ceil", "floor", "sqrt")},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where an op stands: its block, its segment there, its place in the block."""
+
+    block: Block
+    segment: int
+    position: int
+
+
+@dataclass(slots=True)
+class PlanFacts:
+    """What is known about a function before planning."""
+
+    definition: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    users: dict[Value, list[Op]] = field(default_factory=dict[Value, list[Op]])
+    home: dict[Op, Home] = field(default_factory=dict[Op, Home])
+    costs: dict[Value, int] = field(default_factory=dict[Value, int])
+    has_pointers: bool = False
+
+    def users_of(self, value: Value) -> list[Op]:
+        """The ops that use a value."""
+        return self.users.get(value, [])
+
+    def is_lazy(self, value: Value) -> bool:
+        """Whether a tile has no place of its own unless it is given one."""
+        op = self.definition.get(value)
+        return op is not None and is_tile(value) and op.name in LAZY
+
+    def cost(self, value: Value) -> int:
+        """What computing one element takes, from tiles that are in memory."""
+        if not is_tile(value):
+            return 0
+        if value not in self.costs:
+            self.costs[value] = self._cost(value)
+        return self.costs[value]
+
+    def _cost(self, value: Value) -> int:
+        op = self.definition.get(value)
+        if op is None or op.name not in LAZY:
+            return 1
+        own = 1
+        if op.name == "load_view":
+            own = 1 if reads_in_order(op) else FOREVER
+        total = WEIGHTS.get(op.name, own) + sum(self.cost(v) for v in op.operands)
+        return min(total, FOREVER)
+
+
+def collect(func: Func) -> PlanFacts:
+    """Walk the function once."""
+    facts = PlanFacts()
+    _block(func.body, facts)
+    facts.has_pointers = has_pointers(func)
+    return facts
+
+
+def has_pointers(func: Func) -> bool:
+    """Whether a function may touch memory that no parameter names."""
+    given = any(isinstance(v.type, TileType) and v.type.is_pointer for v in func.params)
+    return given or any(op.name == "int_to_ptr" for op in func.walk())
+
+
+def _block(block: Block, facts: PlanFacts) -> None:
+    segment = 0
+    for position, op in enumerate(block.ops):
+        facts.home[op] = Home(block, segment, position)
+        facts.definition.update(dict.fromkeys(op.results, op))
+        for value in {*op.operands, *captured(op)}:
+            facts.users.setdefault(value, []).append(op)
+        for value in op.results:
+            facts.cost(value)
+        if op.name in REGIONS:
+            segment += 1
+            for region in op.regions:
+                _block(region, facts)
+
+
+def captured(op: Op) -> list[Value]:
+    """The values from outside that the body of a reduction uses."""
+    if op.name in REGIONS or not op.regions:
+        return []
+    (body,) = op.regions
+    inside = {*body.args, *(v for inner in body.ops for v in inner.results)}
+    return [v for inner in body.ops for v in inner.operands if v not in inside]
+
+
+REGROUPABLE = frozenset((
+    "addf", "addi", "mulf", "muli", "maxf", "maxi", "minf", "mini", "andi", "ori", "xori",
+))  # fmt: skip
+"""Ops that may combine neighbours before what stands left of them."""
+
+
+def is_regroupable(op: Op) -> bool:
+    """Whether a scan combines by one op whose terms may be grouped in any way."""
+    (body,) = op.regions
+    first, *others = body.ops
+    if first.name not in REGROUPABLE or len(others) != 1:
+        return False
+    return set(first.operands) == set(body.args) and others[0].operands == first.results
+
+
+def is_tile(value: Value) -> bool:
+    """Whether a value is a tile with axes: not a scalar, a tensor or a view."""
+    return isinstance(value.type, TileType) and value.type.rank > 0
+
+
+def is_scalar(value: Value) -> bool:
+    """Whether a value is a rank-0 tile."""
+    return isinstance(value.type, TileType) and value.type.rank == 0
+
+
+SMALLEST_TURN = 8
+"""A tile whose last axis is moved is turned in memory from this extent on."""
+
+
+def is_turned(op: Op, facts: PlanFacts) -> bool:
+    """Whether a permutation is done by itself: lanes would have to be gathered otherwise."""
+    (arg,) = op.operands
+    order: tuple[int, ...] = op.attrs["order"]
+    shape = arg.tile.shape
+    last = len(order) - 1
+    if order[last] == last or min(shape[last], shape[order[last]]) < SMALLEST_TURN:
+        return False
+    return bool(facts.users_of(op.result)) and _fills(arg, (last, order[last]), facts)
+
+
+def _fills(value: Value, axes: tuple[int, int], facts: PlanFacts) -> bool:
+    """Whether a tile comes from memory that differs along both axes."""
+    seen: set[Value] = set()
+    todo = [value]
+    while todo:
+        current = todo.pop()
+        if current in seen or not is_tile(current):
+            continue
+        seen.add(current)
+        if not facts.is_lazy(current):
+            return True
+        op = facts.definition[current]
+        if op.name in READS or op.name in ("reshape", "permute", "extract", *NIBBLES):
+            return True
+        spread = op.name == "broadcast"
+        if not (spread and 1 in (op.operands[0].tile.shape[k] for k in axes)):
+            todo += op.operands
+    return False
+
+
+def is_ordered(op: Op) -> bool:
+    """Whether a load or store through pointers is seen by other blocks in an order."""
+    return op.name in ("load_ptr", "store_ptr") and op.attrs["ordering"] is not Ordering.WEAK
+
+
+def reads_in_order(op: Op) -> bool:
+    """Whether a load walks memory along its last axis, so that reading twice costs little."""
+    view = op.one("view").view
+    if view.sparse is not None or view.tensor.param is None:
+        return False
+    if view.rank == 0:
+        return True
+    inner = max((k for k in range(view.rank) if view.tile[k] > 1), default=view.rank - 1)
+    return view.tensor.strides[view.dim_map[inner]] == 1
+
+
+def is_read_only(op: Op, facts: PlanFacts) -> bool:
+    """Whether a load reads memory that nothing writes while the kernel runs."""
+    tensor = op.one("view").view.tensor
+    return tensor.param is not None and not (tensor.mutable or facts.has_pointers)
+
+
+# -------------------------------------------------------------------------------------------------
+# Which memory an op touches, and whether two of them may touch the same.
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A parameter, a loop's buffer, or (both None) whatever a raw pointer points to."""
+
+    param: str | None = None
+    buffer: TileBuffer | None = None
+
+
+ANYWHERE = Location()
+
+
+def location_of(op: Op) -> Location:
+    """The memory a load or a store touches."""
+    if op.name in ("load_view", "store_view", "atomic_red_view"):
+        return Location(param=op.one("view").view.tensor.param)
+    return ANYWHERE
+
+
+def may_alias(a: Location, b: Location) -> bool:
+    """Whether two locations may share bytes; written parameters are launched without aliases."""
+    if a.buffer is not None or b.buffer is not None:
+        return a.buffer is b.buffer
+    return a.param is None or b.param is None or a.param == b.param
+
+
+def is_write(op: Op) -> bool:
+    """Whether memory may differ after an op: it writes, or it waits for what others write."""
+    return bool(op.defn.effects & Effect.WRITE) or is_ordered(op)
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A read that an expression does when it is computed.
+
+    `exact` tells that element i of the expression needs element i of what is read, and no other.
+    """
+
+    location: Location
+    exact: bool
+    load: Op | None = None
+
+
+def squeezed(shape: Shape) -> Shape:
+    """A shape without its axes of length 1."""
+    return tuple(n for n in shape if n > 1)
+
+
+def pulls(
+    value: Value,
+    facts: PlanFacts,
+    carried: Mapping[Value, TileBuffer],
+    kept: Mapping[Value, object],
+) -> Iterator[Pull]:
+    """The reads of memory that may change, done when a lazy tile is computed.
+
+    `carried` are the tiles that loops overwrite; `kept` tiles have been read before.
+    """
+    seen: set[tuple[Value, bool]] = set()
+    todo = [(value, True)]
+    while todo:
+        item = todo.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        current, exact = item
+        if current in carried:
+            yield Pull(Location(buffer=carried[current]), exact)
+        if current in kept or not facts.is_lazy(current):
+            continue
+        op = facts.definition[current]
+        if op.name in READS:
+            yield Pull(location_of(op), exact, op)
+        todo += [(v, exact and keeps_places(op, v)) for v in op.operands if is_tile(v)]
+
+
+def keeps_places(op: Op, operand: Value) -> bool:
+    """Whether element i of the result needs element i of the operand only."""
+    if op.name in ("permute", "extract", "broadcast"):
+        return False
+    return squeezed(operand.tile.shape) == squeezed(op.result.tile.shape)
+
+
+def same_place(load: Op, store: Op) -> bool:
+    """Whether a load reads exactly the elements that a store writes, each where it is written."""
+    if load.name != "load_view" or store.name != "store_view":
+        return False
+    a, b = load.one("view").view, store.one("view").view
+    cut = (a.tensor.param, a.tile, a.dim_map, a.step, a.frame, a.sparse)
+    if a.tensor.param is None or a.sparse is not None:
+        return False
+    same_cut = cut == (b.tensor.param, b.tile, b.dim_map, b.step, b.frame, b.sparse)
+    return same_cut and load.all("index") == store.all("index")

@@ -1,0 +1,208 @@
+"""Writes the PTX module of a SIMT kernel, and encodes it for the disk cache."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import llvmlite
+import llvmlite.binding
+
+from ...base.config import current
+from ...base.cuda_abi import symbol
+from ...base.stage import ArtifactCodec, Facts, Saved
+from ...ir.artifact import Artifact, sites_of
+from ...ir.core import Func, Value
+from ...ir.signature import OutputSpec, ParamSpec, TensorSpec
+from ...ir.types import PtrType, TensorType, TileType
+from ..cpu.emit.access import alignment, from_memory
+from ..cpu.emit.emitter import CUDA, LlvmEmitter, TensorPointer, memory_type
+from ..cpu.emit.kernel import run
+from ..cpu.loopnest.lower import lower
+from ..libm import Library
+from ..llvm.builder import Vec
+from ..llvm.target import CpuTarget
+from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, find_libdevice
+from .simt import thread_number
+
+# -------------------------------------------------------------------------------------------------
+# Writes the module of a SIMT kernel for GPUs: one entry, called as `base.cuda_abi` says.
+
+GLOBAL = "ptr addrspace(1)"
+Used: TypeAlias = Mapping[tuple[str, str], bool]
+"""Elementary functions, and whether they are linked."""
+ANY_WIDTH = 64
+"""Bytes of vectors, which scalars do not have; plans ask for some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The LLVM text of a kernel, and the elementary functions in it."""
+
+    func: Func
+    text: str
+    library: Libdevice | None = None
+    """What is to be linked; None where nothing of it is used."""
+    decisions: tuple[str, ...] = ()
+
+
+def write_ptx(func: Func, target: PtxTarget) -> Written:
+    """The LLVM text of a SIMT kernel, for one thread."""
+    library = find_libdevice()
+    text, used = _emit(func, target, {} if library is None else LINKED)
+    linked = library if any(used.values()) else None
+    return Written(func, text, linked, tuple(_decisions(library, used)))
+
+
+def _decisions(library: Libdevice | None, used: Used) -> Iterator[str]:
+    """Whose functions are used, in words."""
+    yield "one thread per element, through LLVM"
+    own = [f"{name} of {dtype}" for (name, dtype), linked in used.items() if not linked]
+    theirs = [f"{name} of {dtype}" for (name, dtype), linked in used.items() if linked]
+    if theirs:
+        yield f"functions of libdevice: {', '.join(theirs)}"
+    if own and library is not None:
+        yield f"own functions, since libdevice's err by more than 2 ulp: {', '.join(own)}"
+    elif own:
+        off = current().libdevice == OFF
+        why = "TILEWRIGHT_LIBDEVICE=off" if off else f"no {NAME} was found"
+        yield f"own functions, since {why}: {', '.join(own)}"
+
+
+def _emit(func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]) -> tuple[str, Used]:
+    plan = lower(func, ANY_WIDTH, ANY_WIDTH)
+    emitter = LlvmEmitter(plan, CpuTarget(target.arch, target.features, TRIPLE), run)
+    emitter.record = CUDA
+    emitter.library = Library(linked=linked)
+    declared = _Parameters(emitter, func).declared()
+    if plan.sites:
+        declared.append(f"{GLOBAL} align 8 %record")
+        emitter.do(f"%launch = addrspacecast {GLOBAL} %record to ptr")
+        emitter.linear_block = thread_number(emitter)
+    emitter.next_block = emitter.label("end")
+    emitter.statements(plan.body)
+    emitter.body.label(emitter.next_block)
+    emitter.do("ret void")
+    return _text(emitter, func, declared), emitter.library.used
+
+
+class _Parameters:
+    """The parameters of the entry; binds their values."""
+
+    def __init__(self, emitter: LlvmEmitter, func: Func) -> None:
+        self.emitter = emitter
+        self.func = func
+        self.alone = not any(_is_pointer(v) for v in func.params)
+        """Whether no raw pointer can reach the memory of a slice."""
+
+    def declared(self) -> list[str]:
+        found: list[str] = []
+        pairs = zip(self.emitter.plan.params, self.func.signature.params, strict=True)
+        for number, (value, spec) in enumerate(pairs):
+            found += self.one(value, spec, f"%p{number}")
+        return found
+
+    def one(self, value: Value, spec: ParamSpec, name: str) -> list[str]:
+        if isinstance(spec, TensorSpec | OutputSpec):
+            return self.slice(value, spec, name)
+        if _is_pointer(value):
+            self.emitter.names[value] = self.vec(f"ptrtoint {GLOBAL} {name} to i64", "i64")
+            return [f"{GLOBAL} {name}"]
+        kind = memory_type(spec.dtype)
+        given = Vec(self.emitter.body, name, kind, 1)
+        self.emitter.names[value] = from_memory(given, spec.dtype)
+        return [f"{kind} {name}"]
+
+    def slice(self, value: Value, spec: TensorSpec | OutputSpec, name: str) -> list[str]:
+        """An address and a length."""
+        assert isinstance(value.type, TensorType), "a slice is a tensor"
+        width = "i32" if spec.facts.narrow else "i64"
+        length = Vec(self.emitter.body, f"{name}_length", width, 1)
+        whole = length.cast("zext", "i64") if width == "i32" else length
+        address = self.vec(f"addrspacecast {GLOBAL} {name} to ptr", "ptr")
+        stride = self.emitter.integer(1)
+        self.emitter.tensors[value] = TensorPointer(address, (whole,), (stride,))
+        words = [GLOBAL, *(["noalias"] if self.alone else [])]
+        words += ["readonly"] if isinstance(spec, TensorSpec) and self.alone else []
+        return [" ".join([*words, f"align {alignment(spec.dtype)}", name]), str(length)]
+
+    def vec(self, text: str, kind: str) -> Vec:
+        return self.emitter.body.emit(text, kind, 1)
+
+
+def _is_pointer(value: Value) -> bool:
+    return isinstance(value.type, TileType) and isinstance(value.type.elem, PtrType)
+
+
+def _text(emitter: LlvmEmitter, func: Func, declared: Sequence[str]) -> str:
+    declarations = sorted(emitter.body.declarations | emitter.library.declarations())
+    head = f'define ptx_kernel void @"{symbol(func.name)}"({", ".join(declared)}) nounwind'
+    exact = func.signature.exact_block
+    if exact:
+        block = ",".join(map(str, func.signature.block_dims))
+        head += f' "nvvm.reqntid"="{block}"'
+    kernel = [f"{head} {{", "entry:", *emitter.slots, *emitter.body.lines, "}"]
+    parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
+    return "\n".join([*parts, *kernel, ""])
+
+
+# -------------------------------------------------------------------------------------------------
+# Encodes PTX for the disk cache: what it depends on, what is saved, how it is restored.
+#
+# The LLVM text says all there is to know of a kernel, and with LLVM and libdevice gives it its
+# name.
+
+llvm: Any = llvmlite.binding
+"""Ships no types."""
+
+
+def codec_for(target: PtxTarget) -> ArtifactCodec:
+    """How PTX for one architecture is kept."""
+    return ArtifactCodec(
+        facts=lambda made: facts(made, target),
+        save=lambda made, kept: Saved({"symbol": kept.name, "arch": kept.target}, kept.code),
+        restore=lambda made, saved: restore(made, target, saved),
+    )
+
+
+def artifact(made: Written, target: PtxTarget, ptx: bytes) -> Artifact:
+    """The artifact of a kernel; PTX is its code."""
+    return Artifact(
+        name=symbol(made.func.name),
+        target=target.arch,
+        signature=made.func.signature,
+        code=ptx,
+        launch_checks=made.func.launch_checks,
+        sites=sites_of(made.func),
+        decisions=made.decisions,
+    )
+
+
+def facts(made: Written, target: PtxTarget) -> Facts:
+    """Everything that can change the PTX."""
+    return {
+        "made": "ptx",
+        "kernel": made.func.name,
+        "arch": target.arch,
+        "features": target.features,
+        "text": sha256(made.text.encode()).hexdigest(),
+        "libdevice": None if made.library is None else made.library.digest,
+        "llvm": ".".join(map(str, llvm.llvm_version_info)),
+        "llvmlite": str(llvmlite.__version__),
+    }
+
+
+def restore(made: Written, target: PtxTarget, saved: Saved) -> Artifact:
+    """The artifact of a kernel, from what was saved of an equal one; ValueError if it is not."""
+    name = symbol(made.func.name)
+    if saved.metadata.get("symbol") != name or saved.metadata.get("arch") != target.arch:
+        raise ValueError("not the code of this kernel")
+    text = saved.code.decode("ascii")
+    if re.findall(r"^\.target (\w+)", text, re.MULTILINE) != [target.arch]:
+        raise ValueError("for another architecture")
+    if re.findall(r"^\.visible \.entry (\w+)\(", text, re.MULTILINE) != [name]:
+        raise ValueError("not an entry of this name alone")
+    return artifact(made, target, saved.code)

@@ -1,0 +1,489 @@
+"""Loop fission at barriers: phases of a block, and the values that are live across them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TypeAlias
+
+from ...analysis.structure import LOOPS, Structure, arguments, carried
+from ...analysis.uniformity import WARP_OPS, Over, Uniformity, shared_layout, uniformity
+from ...base.shapes import ceil_div, size
+from ...ir.attrs import WARP_SIZE, ThreadCoordinate
+from ...ir.core import Block, Func, Op, Value, walk
+from ...ir.opdef import Effect
+from ...ir.ops import FAMILIES
+from ...ir.types import TileType
+from ..cpu.emit.kernel import COMPUTE
+from ..cpu.loopnest.nodes import itemsize
+
+# -------------------------------------------------------------------------------------------------
+# A kernel cut at its barriers: what the threads of a block do between two of them is a phase.
+#
+# A phase runs for one group of threads after the other. What holds a barrier is control flow of
+# the
+# whole block: all threads take the same way there, so it is written once for all of them. So are
+# jumps to its ends. Phases may be cut further, since nothing orders threads but barriers.
+
+
+@dataclass(eq=False, slots=True)
+class Phase:
+    """Ops that every group runs on its own, then what is passed on, then perhaps a jump."""
+
+    ops: list[Op] = field(default_factory=list[Op])
+    moves: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
+    """Values, and the results and arguments of control flow that they become."""
+    jump: Op | None = None
+
+    @property
+    def returns(self) -> bool:
+        """Whether threads may return in it."""
+        return any(inner.name == "return" for inner in self.walk())
+
+    def walk(self) -> Iterator[Op]:
+        """All its ops, those in regions included."""
+        return walk(self.ops)
+
+
+@dataclass(eq=False, slots=True)
+class Together:
+    """Control flow of the whole block: an `if`, a loop or a scope, with its regions cut."""
+
+    op: Op
+    regions: list[list[Node]]
+    over: Phase
+    """What a `for` passes on when its rounds are over."""
+    walks: bool = False
+    """Whether it is a loop that does little but go over memory, and holds no barrier."""
+
+    @property
+    def sole_phase(self) -> Phase | None:
+        """All that a round of a loop over memory does, if each of its rounds does all of it."""
+        nodes = self.regions[0]
+        if not self.walks or len(nodes) != 1 or not isinstance(nodes[0], Phase):
+            return None
+        end = nodes[0].jump
+        return nodes[0] if end is not None and end.name == "continue" else None
+
+
+Node: TypeAlias = Phase | Together
+
+
+SMALL = 48
+"""A loop with more ops has enough to do with what it reads."""
+FEW = 4
+"""A loop that carries more is better off with registers."""
+STREAMED = ("load_slice", "store_slice", "load_ptr", "store_ptr")
+
+
+def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> list[Node]:
+    """The phases of a kernel, and the control flow around them.
+
+    `facts` are about blocks, which have `several` groups or one.
+    """
+    meetings = [op for op in func.walk() if op.name == "sync_threads"]
+    leaving = [op for op in func.walk() if op.name == "return" and not parts(op, facts, nesting)]
+    found = {outer for op in (*meetings, *leaving) for outer in nesting.ancestors(op)}
+    found = _closed(found, func, nesting)
+    walks: set[Op] = set()
+    if several:
+        walking = [op for op in func.walk() if op not in found and _walks_memory(op, facts)]
+        walks = {op for op in walking if all(o in found for o in nesting.ancestors(op))}
+    nodes = _cut(func.body, _closed(found | walks, func, nesting), nesting)
+    for node in togethers(nodes):
+        node.walks = node.op in walks
+    return nodes
+
+
+def _walks_memory(op: Op, facts: Uniformity) -> bool:
+    """Whether a loop does little but go over long memory, all threads side by side.
+
+    Group after group, the memory of a round comes in order; in a loop of each group it would come
+    in pieces, and all of it again for the next group.
+    """
+    if op.name != "for" or op in facts.uneven:
+        return False
+    held = list(op.regions[0].walk())
+    plain = not any(o.name in (*LOOPS, "return") for o in held) and len(held) <= SMALL
+    few = sum(facts.varies(arg) for arg in arguments(op)) <= FEW
+    streams = any(o.name in STREAMED and _is_apart(o, facts) for o in held)
+    return plain and few and streams
+
+
+def _is_apart(op: Op, facts: Uniformity) -> bool:
+    """Whether threads access different elements."""
+    return any(facts.varies(v) for v in op.operands)
+
+
+def _closed(found: set[Op], func: Func, nesting: Structure) -> set[Op]:
+    """Together with all that jumps out of, or to the next round of, one of them."""
+    while True:
+        before = len(found)
+        for op in func.walk():
+            if op.defn.terminator and nesting.target.get(op) in found:
+                found.update(_up_to(nesting.ancestors(op), nesting.target[op]))
+        if len(found) == before:
+            return found
+
+
+def parts(op: Op, facts: Uniformity, nesting: Structure) -> bool:
+    """Whether only some of the threads that run may get to an op."""
+    return any(
+        facts.varies(outer.one("cond")) if outer.name == "if" else outer in facts.uneven
+        for outer in nesting.ancestors(op)
+    )
+
+
+def _up_to(ops: Iterable[Op], last: Op) -> Iterator[Op]:
+    for op in ops:
+        if op is last:
+            return
+        yield op
+
+
+def _cut(block: Block, of_block: set[Op], nesting: Structure) -> list[Node]:
+    nodes: list[Node] = []
+    open_ = Phase()
+
+    def end(jump: Op | None = None) -> None:
+        nonlocal open_
+        open_.jump = jump
+        if open_.ops or open_.moves or jump is not None:
+            nodes.append(open_)
+        open_ = Phase()
+
+    for op in block.ops[:-1]:
+        if op in of_block:
+            open_.moves += zip(carried(op), arguments(op), strict=True)
+            end()
+            regions = [_cut(region, of_block, nesting) for region in op.regions]
+            over = Phase(moves=list(zip(arguments(op), op.results, strict=False)))
+            nodes.append(Together(op, regions, over))
+        elif op.name == "sync_threads":
+            end()
+        else:
+            open_.ops.append(op)
+    open_.moves += _passed(block.terminator, nesting)
+    end(block.terminator)
+    return nodes
+
+
+def _passed(end: Op, nesting: Structure) -> Iterator[tuple[Value, Value]]:
+    """What a terminator passes on, and to whom."""
+    target = nesting.target.get(end)
+    if target is not None:
+        taken = arguments(target) if end.name == "continue" else target.results
+        yield from zip(end.operands, taken, strict=True)
+
+
+def phases(nodes: Sequence[Node]) -> Iterator[Phase]:
+    """All phases, in order."""
+    for node in nodes:
+        if isinstance(node, Phase):
+            yield node
+        else:
+            for region in node.regions:
+                yield from phases(region)
+            yield node.over
+
+
+def togethers(nodes: Sequence[Node]) -> Iterator[Together]:
+    """All control flow of the whole block, in order."""
+    for node in nodes:
+        if isinstance(node, Together):
+            yield node
+            for region in node.regions:
+                yield from togethers(region)
+
+
+# -------------------------------------------------------------------------------------------------
+# Live values across barriers: which are spilled, rematerialized, or scalars of the block.
+#
+# What is the same in all threads of a block is a scalar of the block. Of what else is used in
+# another
+# phase, cheap numbers that follow from where a thread stands are computed again, so that it stays
+# known which of them are neighbours; all others have a place in the block's memory.
+
+LINE = 64
+MATH = {op.name for op in FAMILIES["math"]}
+OF_BLOCK = ("constant", "place", "length", "shared", "dynamic_shared", "shared_length")
+REMATERIALIZED = ({*COMPUTE} - MATH) | {*OF_BLOCK, "index_1d", "index_2d"}
+"""Ops that may be computed again in every phase."""
+MOST_REMATERIALIZED = 16
+"""So many ops are computed again at most for one value."""
+EARLY = {*COMPUTE} | {*OF_BLOCK, "check_index"}
+"""Ops that are computed once for the block, where all threads would compute the same."""
+
+
+READS = ("load_slice", "load_shared")
+"""Ops that are computed once for the block too, unless some threads may have returned."""
+
+
+class LiveKind(Enum):
+    """How many of a value there are."""
+
+    BLOCK = auto()
+    GROUP = auto()
+    THREAD = auto()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SpillSlot:
+    """Where the values of all groups are: from an offset in scratch on, so many bytes apart."""
+
+    kind: LiveKind
+    offset: int
+    stride: int
+
+
+@dataclass(slots=True)
+class LiveValues:
+    """Homes of what is kept, by value; which ops are computed for the block; the scratch of it."""
+
+    spill_slots: dict[Value, SpillSlot] = field(default_factory=dict[Value, SpillSlot])
+    early: set[Op] = field(default_factory=set[Op])
+    rematerialized: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    """Values that are computed again where they are needed, by their op."""
+    alive: SpillSlot | None = None
+    """The threads that have not returned, where some of them may."""
+    scratch: int = 0
+
+    def is_moved(self, source: Value, target: Value) -> bool:
+        """Whether a value is not where it goes already."""
+        return self.spill_slots.get(source) is not self.spill_slots[target]
+
+    def room(self, kind: LiveKind, groups: int, nbytes: int) -> SpillSlot:
+        """Take room in scratch."""
+        stride = nbytes if kind is not LiveKind.THREAD else ceil_div(nbytes, LINE) * LINE
+        spill_slot = SpillSlot(kind, self.scratch, stride)
+        if kind is not LiveKind.BLOCK:
+            self.scratch += ceil_div(groups * stride, LINE) * LINE
+        return spill_slot
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of how many threads a block has, and how many of them."""
+
+    width: int
+    count: int
+
+
+def place_live_values(
+    nodes: Sequence[Node], of_block: Uniformity, of_group: Uniformity, nesting: Structure,
+    groups: Groups, scratch: int,
+) -> LiveValues:  # fmt: skip
+    """Decide what is kept of a kernel whose shared memory takes so much scratch."""
+    return _SpillPlacer(of_block, of_group, nesting, groups).place(nodes, scratch)
+
+
+class _SpillPlacer:
+    """Decides what is kept, and where."""
+
+    def __init__(
+        self, of_block: Uniformity, of_group: Uniformity, nesting: Structure, groups: Groups
+    ) -> None:
+        self.of_block = of_block
+        self.of_group = of_group
+        self.nesting = nesting
+        self.groups = groups
+        self.made: dict[Value, Phase] = {}
+        """The phase of everything that is made at the top of one."""
+
+    def kind(self, value: Value) -> LiveKind:
+        """How many of a value there are."""
+        if not self.of_block.varies(value):
+            return LiveKind.BLOCK
+        return LiveKind.THREAD if self.of_group.varies(value) else LiveKind.GROUP
+
+    def place(self, nodes: Sequence[Node], scratch: int) -> LiveValues:
+        """Decide for a whole kernel whose shared memory takes so much scratch."""
+        live_values = LiveValues(scratch=ceil_div(scratch, LINE) * LINE)
+        for node in togethers(nodes):
+            self.passed(node.op, live_values)
+        for phase in phases(nodes):
+            live_values.early.update(self.early(phase))
+            self.made |= {r: phase for op in phase.ops for r in op.results}
+        for user, value in self.uses(nodes):
+            if self.made.get(value, user) is not user:
+                self.place_one(value, live_values)
+        for phase in phases(nodes):
+            phase.moves = [(a, b) for a, b in phase.moves if live_values.is_moved(a, b)]
+        if None in self.of_block.split:
+            live_values.alive = live_values.room(
+                LiveKind.THREAD, self.groups.count, ceil_div(self.groups.width, 8)
+            )
+        return live_values
+
+    def passed(self, op: Op, live_values: LiveValues) -> None:
+        """Results and arguments of control flow; one home for both where they are alike."""
+        for value in (*arguments(op), *op.results):
+            live_values.spill_slots[value] = self.new_slot(value, live_values)
+        for arg, result in zip(arguments(op), op.results, strict=False):
+            if self.kind(arg) is self.kind(result):
+                live_values.spill_slots[result] = live_values.spill_slots[arg]
+
+    def uses(self, nodes: Sequence[Node]) -> Iterator[tuple[Phase | None, Value]]:
+        """All uses of values, with the phase that they are in."""
+        for phase in phases(nodes):
+            for op in phase.walk():
+                yield from ((phase, v) for v in op.operands)
+            for source, target in phase.moves:
+                # The block itself passes on what is the same in all threads.
+                yield (None if self.kind(target) is LiveKind.BLOCK else phase), source
+        for node in togethers(nodes):
+            yield from ((None, v) for v in node.op.operands)
+
+    def place_one(self, value: Value, live_values: LiveValues) -> None:
+        """Something that is needed in another phase than its own."""
+        made = self.nesting.definer(value)
+        if value not in self.made or made is None or made in live_values.early:
+            return
+        if value in live_values.spill_slots or value in live_values.rematerialized:
+            return
+        if isinstance(value.type, TileType) and not self.is_cheap(value):
+            live_values.spill_slots[value] = self.new_slot(value, live_values)
+            return
+        live_values.rematerialized[value] = made
+        for operand in made.operands:
+            self.place_one(operand, live_values)
+
+    def is_cheap(self, value: Value) -> bool:
+        return (
+            self.kind(value) is not LiveKind.BLOCK and 0 <= self.cost(value) <= MOST_REMATERIALIZED
+        )
+
+    def cost(self, value: Value) -> int:
+        """How many ops compute a value again; negative if that is not possible."""
+        if self.kind(value) is LiveKind.BLOCK:
+            return 0
+        made = self.nesting.definer(value)
+        if made is None or made.name not in REMATERIALIZED:
+            return -1
+        total = 1
+        for operand in made.operands:
+            part = self.cost(operand)
+            if part < 0:
+                return -1
+            total += part
+        return total
+
+    def new_slot(self, value: Value, live_values: LiveValues) -> SpillSlot:
+        kind = self.kind(value)
+        size = max(itemsize(value.tile.elem), 1)
+        lanes = self.groups.width if kind is LiveKind.THREAD else 1
+        return live_values.room(kind, self.groups.count, lanes * size)
+
+    def early(self, phase: Phase) -> Iterator[Op]:
+        """Ops of a phase that are computed once for the block, before it."""
+        late: set[Value] = set()
+        returned = False
+        for op in phase.ops:
+            alike = bool(op.results) and not any(self.of_block.varies(r) for r in op.results)
+            # What is read may be there only for the threads that go on.
+            ready = op.name in EARLY or (op.name in READS and not returned)
+            if alike and ready and not any(v in late for v in op.operands):
+                yield op
+            else:
+                late.update(op.results)
+                returned = returned or any(
+                    inner.name == "return" for region in op.regions for inner in region.walk()
+                )
+
+
+# -------------------------------------------------------------------------------------------------
+# Plans a block whose threads synchronize: SIMD groups, and loop fission at barriers (as in pocl).
+#
+# Warp ops need the 32 threads of a warp as one group, threads counted with x fastest. Where there
+# are none, groups follow the rows of a block, so that what differs between rows alone is a scalar.
+
+LEAST = 8
+"""Groups have so many lanes at least, and rows are not groups of their own if they are shorter."""
+
+
+@dataclass(slots=True)
+class CooperativePlan:
+    """The plan of a kernel whose threads meet."""
+
+    width: int
+    by_rows: bool
+    """Whether groups follow rows along x; else they are warps."""
+    rows: int
+    length: int
+    """Threads in a row, each row a number of groups; warps have all threads in one row."""
+    of_block: Uniformity
+    of_group: Uniformity
+    nodes: list[Node]
+    live_values: LiveValues
+
+    @property
+    def groups(self) -> int:
+        """How many groups a block has."""
+        return self.rows * ceil_div(self.length, self.width)
+
+    @property
+    def decisions(self) -> list[str]:
+        """Lines for people."""
+        slots = set(self.live_values.spill_slots.values())
+        count = sum(slot.kind is not LiveKind.BLOCK for slot in slots)
+        return [
+            f"phases between barriers: {len(list(phases(self.nodes)))}",
+            f"values live across barriers: {count}, spill slots: {self.live_values.scratch} bytes",
+        ]
+
+    def acts(self, phase: Phase) -> bool:
+        """Whether the groups have anything to do in a phase."""
+        return any(self.is_done(op) for op in phase.ops) or any(
+            self.live_values.spill_slots[target].kind is not LiveKind.BLOCK
+            for _, target in phase.moves
+        )
+
+    def is_done(self, op: Op) -> bool:
+        """Whether an op is not for the sake of other ops of its phase alone."""
+        if op in self.live_values.early:
+            return op.name == "check_index"
+        return not op.defn.pure or any(r in self.live_values.spill_slots for r in op.results)
+
+    def needed(self, phase: Phase) -> list[Value]:
+        """What a phase uses that it does not make itself."""
+        made = {v for op in phase.walk() for v in op.results}
+        made |= {arg for op in phase.walk() for region in op.regions for arg in region.args}
+        return list(dict.fromkeys(v for v in self.used(phase) if v not in made))
+
+    def used(self, phase: Phase) -> Iterator[Value]:
+        """What the groups use in a phase."""
+        for op in phase.walk():
+            yield from op.operands
+        for source, target in phase.moves:
+            if self.live_values.spill_slots[target].kind is not LiveKind.BLOCK:
+                yield source
+
+
+def plan_cooperation(func: Func, nesting: Structure) -> CooperativePlan | None:
+    """How the threads of a kernel meet; None where they do not, and share no memory."""
+    if not any(_meets(op) for op in func.walk()):
+        return None
+    x, *others = func.signature.block_dims
+    by_rows = not any(_is_of_warp(op) for op in func.walk()) and (x >= LEAST or size(others) == 1)
+    rows, length = (size(others), x) if by_rows else (1, x * size(others))
+    width = min(max(1 << (length - 1).bit_length(), LEAST), WARP_SIZE) if by_rows else WARP_SIZE
+    of_block = uniformity(func)
+    of_group = uniformity(func, Over.ROW if by_rows else Over.WARP, in_step=True)
+    groups = Groups(width, rows * ceil_div(length, width))
+    nodes = cut(func, of_block, nesting, several=groups.count > 1)
+    live_values = place_live_values(
+        nodes, of_block, of_group, nesting, groups, shared_layout(func).total
+    )
+    return CooperativePlan(width, by_rows, rows, length, of_block, of_group, nodes, live_values)
+
+
+def _meets(op: Op) -> bool:
+    shares = op.name in ("shared", "dynamic_shared")
+    return bool(op.defn.effects & Effect.SYNC) or shares or _is_of_warp(op)
+
+
+def _is_of_warp(op: Op) -> bool:
+    if op.name == "place":
+        return op.attrs["what"] in (ThreadCoordinate.LANE, ThreadCoordinate.WARP)
+    return op.name in (*WARP_OPS, "sync_warp")

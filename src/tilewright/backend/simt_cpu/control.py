@@ -1,0 +1,529 @@
+"""Control flow of lanes: uniform fast path, masks where threads diverge, unmasked iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...base.dtypes import i32, int_range
+from ...ir.attrs import Predicate, ThreadCoordinate
+from ...ir.core import Block, Op, Value
+from ...ir.ops import FAMILIES
+from ..cpu.emit.control import Rounds, enter, look_up, most_rounds
+from ..llvm.builder import Vec, any_lane, where
+from .barriers import REMATERIALIZED
+from .machine import Lanes, Write
+
+# -------------------------------------------------------------------------------------------------
+# Uniform fast path: finds when all lanes of a group take one branch, to emit it without masks.
+#
+# Two scalars then say whether all lanes are inside, and whether the checks in there hold for all
+# of
+# them; code for that case needs neither masks nor checks.
+
+ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr", "load_shared", "store_shared",
+            "atomic_shared")  # fmt: skip
+"""What is worth having twice."""
+LAST = int_range(i32)[1]
+TURNED = {
+    Predicate.LT: Predicate.GT, Predicate.LE: Predicate.GE, Predicate.GT: Predicate.LT,
+    Predicate.GE: Predicate.LE,
+}  # fmt: skip
+COMPARE: dict[Predicate, Callable[[Vec, Vec, Vec], Vec]] = {
+    Predicate.LT: lambda first, last, limit: last < limit,
+    Predicate.LE: lambda first, last, limit: limit >= last,
+    Predicate.GT: lambda first, last, limit: (first > limit) & (last < LAST),
+    Predicate.GE: lambda first, last, limit: (first >= limit) & (last < LAST),
+}
+"""Whether a comparison holds for all numbers of a row, which are 64-bit here and do not wrap."""
+
+
+def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, bool]] | None:
+    """Whether all threads take the first way of an `if`, and what is known then; None if not asked.
+
+    Rows have `span` threads: those of the group, or more. Nothing is asked where masks are needed
+    anyway, or where they cost nothing.
+    """
+    region = op.regions[0]
+    if lanes.live is not None or not any(o.name in ACCESSES for o in region.ops):
+        return None
+    tests = _tests(lanes, op.one("cond"), span)
+    if tests is None:
+        return None
+    known = {op.one("cond"): True}
+    for check in row_checks(lanes, region.ops):
+        tests += check_tests(lanes, check, span)
+        known[check.result] = True
+    return lanes.emitter.any_of(tests), known
+
+
+def check_tests(lanes: Lanes, check: Op, span: int) -> list[Vec]:
+    """Scalars that all hold if a check of a row does for all its threads."""
+    first, last = _ends(lanes, check.one("index"), span)
+    return [first >= 0, last < lanes.scalar(check.one("length")).cast("sext", "i64")]
+
+
+def _ends(lanes: Lanes, row: Value, span: int) -> tuple[Vec, Vec]:
+    """The numbers of the first and of the last thread."""
+    first = lanes.rows[row].cast("sext", "i64")
+    return first, first + (span - 1)
+
+
+def _is_row(lanes: Lanes, value: Value) -> bool:
+    return value in lanes.rows and value not in lanes.gaps
+
+
+def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
+    """Scalars that all hold if a condition holds in all lanes; None if there are none."""
+    made = lanes.nesting.definer(cond)
+    if cond not in lanes.facts.varying:
+        return [lanes.scalar(cond)]
+    if made is None or made.name not in ("andi", "cmpi"):
+        return None
+    if made.name == "cmpi":
+        return _compared(lanes, made, span)
+    parts = [_tests(lanes, v, span) for v in made.operands]
+    return None if None in parts else [test for part in parts for test in part or []]
+
+
+def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
+    row, limit = op.operands
+    predicate = Predicate(op.attrs["predicate"])
+    if limit in lanes.rows:
+        row, limit, predicate = limit, row, TURNED.get(predicate, predicate)
+    if not _is_row(lanes, row) or limit in lanes.facts.varying or predicate not in COMPARE:
+        return None
+    first, last = _ends(lanes, row, span)
+    return [COMPARE[predicate](first, last, lanes.scalar(limit).cast("sext", "i64"))]
+
+
+def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
+    """Checks of rows that are known already, against lengths that are."""
+    return [
+        op for op in ops
+        if op.name == "check_index" and _is_row(lanes, op.one("index"))
+        and op.one("length") in lanes.names and op.one("length") not in lanes.facts.varying
+    ]  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Control flow of lanes: branches and loops that all take alike, and masks where they part.
+
+LIGHT = 24
+"""So many cheap ops are rather computed for nothing than jumped over."""
+HEAVY = {op.name for op in FAMILIES["math"]} | {"divi", "remi", "remf", "print"} | {
+    op.name for op in FAMILIES["atomics"]
+}  # fmt: skip
+
+
+# --- branches ------------------------------------------------------------------------------------
+
+
+def _if(lanes: Lanes, op: Op) -> None:
+    cond = op.one("cond")
+    if cond in lanes.known:
+        _taken(lanes, op, op.regions[0 if lanes.known[cond] else 1])
+    elif cond in lanes.facts.varying:
+        inside = wholly_inside(lanes, op, lanes.width) if _keeps_live(lanes, op) else None
+        if inside is None:
+            _parting(lanes, op)
+        else:
+            _most_often_whole(lanes, op, *inside)
+    else:
+        _branching(lanes, op)
+
+
+def _taken(lanes: Lanes, op: Op, region: Block) -> None:
+    """A branch that is known to be taken by all."""
+    if not lanes.run(region):
+        lanes.emitter.body.label(lanes.emitter.label("never"))
+    elif region.terminator.name == "yield":
+        for result, value in zip(op.results, region.terminator.operands, strict=True):
+            lanes.put(result, lanes.get(value))
+
+
+def _branching(lanes: Lanes, op: Op) -> None:
+    """All lanes go the same way."""
+    emitter, body = lanes.emitter, lanes.emitter.body
+    slots = [lanes.slot(result) for result in op.results]
+    outer, kept = lanes.live, _keeps_live(lanes, op)
+    live = None if kept else emitter.slot("i1", lanes.width)
+    then, orelse, after = (emitter.label(word) for word in ("then", "else", "after"))
+    emitter.branch(lanes.scalar(op.one("cond")), then, orelse)
+    for label, region in zip((then, orelse), op.regions, strict=True):
+        body.label(label)
+        lanes.live = outer
+        if lanes.run(region):
+            _yield(lanes, op, region, slots)
+            if live is not None:
+                emitter.store(lanes.mask(), live)
+            body.jump(after)
+    body.label(after)
+    lanes.live = outer if live is None else emitter.load(live, "i1", lanes.width)
+    for result, slot in zip(op.results, slots, strict=True):
+        lanes.names[result] = lanes.load(slot, result)
+
+
+def _yield(lanes: Lanes, op: Op, region: Block, slots: list[Vec]) -> None:
+    if region.terminator.name != "yield":
+        return
+    for result, value, slot in zip(op.results, region.terminator.operands, slots, strict=True):
+        lanes.emitter.store(lanes.emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
+
+
+def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]) -> None:
+    """All lanes take the first way together, or each side runs for its own lanes."""
+    emitter, body = lanes.emitter, lanes.emitter.body
+    slots = [lanes.slot(result) for result in op.results]
+    together, apart, after = (emitter.label(word) for word in ("whole", "apart", "after"))
+    before = dict(lanes.known)
+    emitter.branch(whole, together, apart)
+    body.label(together)
+    lanes.known = {**before, **known}
+    lanes.run(op.regions[0])
+    _yield(lanes, op, op.regions[0], slots)
+    body.jump(after)
+    body.label(apart)
+    # What the other version has made is not there in this one.
+    lanes.known, lanes.live = before, None
+    _parting(lanes, op)
+    lanes.live = None
+    for result, slot in zip(op.results, slots, strict=True):
+        emitter.store(lanes.get(result), slot)
+    body.jump(after)
+    body.label(after)
+    for result, slot in zip(op.results, slots, strict=True):
+        lanes.names[result] = lanes.load(slot, result)
+
+
+def _parting(lanes: Lanes, op: Op) -> None:
+    """Each side runs for its own lanes."""
+    outer, cond = lanes.live, lanes.wide(op.one("cond"))
+    sides = (cond, cond ^ 1)
+    ends: list[Vec | None] = []
+    given: list[list[Vec] | None] = []
+    for side, region in zip(sides, op.regions, strict=True):
+        lanes.live = outer
+        lanes.live = lanes.narrowed(side)
+        given.append(_side(lanes, op, region))
+        ends.append(lanes.live)
+    if _keeps_live(lanes, op):
+        lanes.live = outer
+    else:
+        first, second = (end if end is not None else lanes.all() for end in ends)
+        lanes.live = first | second
+    _choose(lanes, op, cond, given)
+
+
+def _choose(lanes: Lanes, op: Op, cond: Vec, given: list[list[Vec] | None]) -> None:
+    yes, no = given
+    for k, result in enumerate(op.results):
+        if yes is None or no is None:
+            side = yes or no
+            lanes.put(result, lanes.emitter.literal(result.tile.elem, 0, 1) if side is None
+                      else side[k])  # fmt: skip
+        else:
+            lanes.put(result, where(cond, yes[k], no[k]))
+
+
+def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
+    """What one side gives, in all lanes; None if it never comes back."""
+    comes_back = region.terminator.name == "yield"
+    if _is_light(region):
+        lanes.run(region)
+        return [lanes.wide(v) for v in region.terminator.operands] if comes_back else None
+    emitter, body = lanes.emitter, lanes.emitter.body
+    slots = [lanes.slot(result) for result in op.results]
+    for result, slot in zip(op.results, slots, strict=True):
+        emitter.store(emitter.literal(result.tile.elem, 0, lanes.lanes(result)), slot)
+    entered = lanes.live
+    live = None if _leaves_none(lanes, region) else emitter.slot("i1", lanes.width)
+    if live is not None:
+        emitter.store(lanes.mask(), live)
+    inside, after = emitter.label("some"), emitter.label("after")
+    emitter.branch(lanes.any_live(), inside, after)
+    body.label(inside)
+    lanes.run(region)
+    _yield(lanes, op, region, slots)
+    if live is not None:
+        emitter.store(lanes.mask(), live)
+    body.jump(after)
+    body.label(after)
+    lanes.live = entered if live is None else emitter.load(live, "i1", lanes.width)
+    pairs = zip(slots, op.results, strict=True)
+    return [lanes.load(slot, result) for slot, result in pairs] if comes_back else None
+
+
+def _is_light(region: Block) -> bool:
+    ops = list(region.walk())
+    return len(ops) <= LIGHT and not any(o.name in HEAVY or o.name in ("for", "loop") for o in ops)
+
+
+def _keeps_live(lanes: Lanes, op: Op) -> bool:
+    """Whether the same lanes are live behind an op as before it."""
+    return all(end.name == "yield" for end in lanes.nesting.leaves(op))
+
+
+def _leaves_none(lanes: Lanes, region: Block) -> bool:
+    held = set(region.walk())
+    jumps = [op for op in held if op.defn.terminator and op.name != "yield"]
+    return all(lanes.nesting.target.get(op) in held for op in jumps)
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def _loop(lanes: Lanes, op: Op) -> None:
+    if op in lanes.facts.split:
+        _split_loop(lanes, op, None)
+    else:
+        _whole_loop(lanes, op, None)
+
+
+def _for(lanes: Lanes, op: Op) -> None:
+    rounds = round_count(lanes, op)
+    if op in lanes.facts.split:
+        _split_loop(lanes, op, rounds)
+    else:
+        _whole_loop(lanes, op, rounds)
+
+
+def round_count(lanes: Lanes, op: Op) -> Vec:
+    """How often a `for` runs; counted, so that a bound near the end of its type is harmless."""
+    bounds = op.operands[:3]
+    width = max(lanes.get(v).lanes for v in bounds)
+    lower, upper, step = (lanes.emitter.splat(lanes.get(v).frozen(), width) for v in bounds)
+    signed = bounds[0].tile.dtype.is_signed
+    runs = lower.compare("", "slt" if signed else "ult", upper)
+    runs = runs & (step > 0 if signed else step.ne(0))
+    safe = where(runs, step, step.like(1))
+    rounds = (upper - lower - 1).binary("udiv", safe) + 1
+    return where(runs, rounds, rounds.like(0))
+
+
+def _begin(lanes: Lanes, op: Op) -> list[Vec]:
+    """Slots of what a loop carries; what it gives in the end is in them, too."""
+    slots = [lanes.slot(result) for result in op.results]
+    for slot, result, init in zip(slots, op.results, op.all("init"), strict=True):
+        lanes.emitter.store(lanes.emitter.splat(lanes.get(init), lanes.lanes(result)), slot)
+    return slots
+
+
+def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
+    """Bind the arguments of a loop's body to what the slots hold."""
+    body = op.regions[0]
+    args = body.args[1:] if op.name == "for" else body.args
+    for arg, result, slot in zip(args, op.results, slots, strict=True):
+        held = lanes.load(slot, result)
+        if lanes.lanes(arg) < held.lanes:  # the same in every round, but not where it ends
+            held = lanes.emitter.body.emit(f"extractelement {held}, i64 0", held.elem, 1)
+        lanes.put(arg, held)
+
+
+def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
+    """Bind the variable of a `for`; give the number of the round."""
+    count = lanes.emitter.load(counter, kind)
+    lower, step = (lanes.get(v) for v in (op.one("lower"), op.one("step")))
+    width = max(lower.lanes, step.lanes)
+    at = (lanes.emitter.splat(v, width) for v in (lower, count, step))
+    first, number, by = at
+    lanes.put(op.regions[0].args[0], first + number * by)
+    return count
+
+
+def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
+    """All lanes run the same rounds."""
+    emitter, body = lanes.emitter, lanes.emitter.body
+    slots = _begin(lanes, op)
+    head, inside, again, done = (emitter.label(w) for w in ("loop", "body", "next", "done"))
+    counter, turns, outer = None, None, emitter.unseen
+    if rounds is None:
+        enter(emitter)
+    else:
+        counter = emitter.slot(rounds.elem)
+        emitter.store(rounds.like(0), counter)
+        turns = Rounds(emitter, op, rounds, _bounds(lanes, op))
+    entered = lanes.live
+
+    def leave(end: Op) -> bool:
+        for slot, result, value in zip(slots, op.results, end.operands, strict=True):
+            emitter.store(emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
+        body.jump(again if end.name == "continue" else done)
+        return False
+
+    body.jump(head)
+    body.label(head)
+    if rounds is not None and counter is not None and turns is not None:
+        count = round_number(lanes, op, counter, rounds.elem)
+        turns.begin(count, inside, done)
+    else:
+        body.jump(inside)
+    body.label(inside)
+    _carry(lanes, op, slots)
+    _inside(lanes, op, leave)
+    body.label(again)
+    if counter is not None and rounds is not None:
+        emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
+    if turns is None:
+        look_up(emitter, outer)
+    else:
+        turns.end()
+    body.jump(head)
+    body.label(done)
+    lanes.live = entered
+    for result, slot in zip(op.results, slots, strict=True):
+        lanes.names[result] = lanes.load(slot, result)
+
+
+def _bounds(lanes: Lanes, op: Op) -> list[Vec]:
+    return [lanes.get(v) for v in op.operands[:3]]
+
+
+def _inside(lanes: Lanes, op: Op, leave: Callable[[Op], bool]) -> bool:
+    outer = lanes.exits.get(op)
+    lanes.exits[op] = leave
+    goes_on = lanes.run(op.regions[0])
+    if outer is not None:
+        lanes.exits[op] = outer
+    return goes_on
+
+
+def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
+    """Lanes leave when they will; the loop goes on while any is left."""
+    emitter, body, width = lanes.emitter, lanes.emitter.body, lanes.width
+    slots = _begin(lanes, op)
+    alive, onward, left = (emitter.slot("i1", width) for _ in range(3))
+    emitter.store(lanes.mask(), alive)
+    emitter.store(lanes.none(), left)
+    counter = None
+    if rounds is not None:
+        counter = emitter.slot(rounds.elem)
+        emitter.store(emitter.body.constant(rounds.elem, 1, 0), counter)
+    head, inside, done = (emitter.label(word) for word in ("loop", "body", "done"))
+
+    def leave(end: Op) -> bool:
+        for slot, result, value in zip(slots, op.results, end.operands, strict=True):
+            lanes.blend(slot, result, lanes.get(value))
+        mask = onward if end.name == "continue" else left
+        emitter.store(emitter.load(mask, "i1", width) | lanes.mask(), mask)
+        lanes.live = lanes.none()
+        return True
+
+    body.jump(head)
+    body.label(head)
+    lanes.live = emitter.load(alive, "i1", width)
+    if rounds is not None and counter is not None:
+        count = round_number(lanes, op, counter, rounds.elem)
+        more = emitter.splat(count, rounds.lanes).compare("", "ult", rounds)
+        _finish(lanes, left, emitter.splat(more, width))
+        emitter.store(count + 1, counter)
+    emitter.store(lanes.none(), onward)
+    emitter.branch(any_lane(lanes.mask()), inside, done)
+    body.label(inside)
+    outer = enter(emitter)
+    _carry(lanes, op, slots)
+    if _inside(lanes, op, leave):
+        emitter.store(emitter.load(onward, "i1", width), alive)
+        known = None if rounds is None else most_rounds(rounds.elem, *_bounds(lanes, op))
+        look_up(emitter, outer, known)
+        body.jump(head)
+    body.label(done)
+    lanes.live = emitter.load(left, "i1", width)
+    for result, slot in zip(op.results, slots, strict=True):
+        lanes.names[result] = lanes.load(slot, result)
+
+
+def _finish(lanes: Lanes, left: Vec, more: Vec) -> None:
+    """Lanes whose rounds are over leave the loop."""
+    emitter, live = lanes.emitter, lanes.mask()
+    over = live & (more ^ 1)
+    emitter.store(emitter.load(left, "i1", lanes.width) | over, left)
+    lanes.live = live & more
+
+
+# --- scopes --------------------------------------------------------------------------------------
+
+
+def _scope(lanes: Lanes, op: Op) -> None:
+    emitter, body = lanes.emitter, lanes.emitter.body
+    slots = [lanes.slot(result) for result in op.results]
+    split, entered = op in lanes.facts.split, lanes.live
+    left = emitter.slot("i1", lanes.width)
+    done = emitter.label("left")
+    if split:
+        emitter.store(lanes.none(), left)
+        for slot, result in zip(slots, op.results, strict=True):
+            emitter.store(emitter.literal(result.tile.elem, 0, lanes.lanes(result)), slot)
+
+    def leave(end: Op) -> bool:
+        for slot, result, value in zip(slots, op.results, end.operands, strict=True):
+            if split:
+                lanes.blend(slot, result, lanes.get(value))
+            else:
+                emitter.store(emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
+        if not split:
+            body.jump(done)
+            return False
+        emitter.store(emitter.load(left, "i1", lanes.width) | lanes.mask(), left)
+        lanes.live = lanes.none()
+        return True
+
+    if _inside(lanes, op, leave):
+        body.jump(done)
+    body.label(done)
+    lanes.live = emitter.load(left, "i1", lanes.width) if split else entered
+    for result, slot in zip(op.results, slots, strict=True):
+        lanes.names[result] = lanes.load(slot, result)
+
+
+TABLE: dict[str, Write] = {"if": _if, "for": _for, "loop": _loop, "scope": _scope}
+
+
+# -------------------------------------------------------------------------------------------------
+# Unmasked loop iterations: those in which all threads of the block are in bounds.
+#
+# The threads of a block that is one row are compared with a number by two scalars, as those of a
+# group are; what is known of all of them then needs no test in any group. The numbers they compare
+# follow from where the block stands, so they are written before any group runs.
+
+
+def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Value, bool]] | None:
+    """Whether all threads of a block take the first ways of the branches in a phase, and what is
+    known then; None if there is nothing to ask.
+
+    `front` is the block's first group, with what is the same in all threads of the block as
+    scalars; `span` is how many threads follow each other from there on.
+    """
+    tests: list[Vec] = []
+    known: dict[Value, bool] = {}
+    for op in ops:
+        if op.name == "if" and front.facts.varies(op.one("cond")):
+            checks = [held for held in op.regions[0].ops if held.name == "check_index"]
+            for value in (op.one("cond"), *(v for check in checks for v in check.operands)):
+                _follows(front, value)
+            inside = wholly_inside(front, op, span)
+            if inside is not None:
+                tests.append(inside[0])
+                known |= inside[1]
+        elif op.name == "check_index" and all(_follows(front, v) for v in op.operands):
+            for check in row_checks(front, [op]):
+                tests += check_tests(front, check, span)
+                known[check.result] = True
+    return (front.emitter.any_of(tests), known) if tests else None
+
+
+def _follows(front: Lanes, value: Value) -> bool:
+    """Write a number that follows from where the block stands; gives whether it does."""
+    if value in front.names or value in front.emitter.tensors:
+        return True
+    made = front.nesting.definer(value)
+    if made is None or made.name not in REMATERIALIZED or _starts_again(made):
+        return False
+    if not all(_follows(front, operand) for operand in made.operands):
+        return False
+    front.table[made.name](front, made)
+    return True
+
+
+def _starts_again(op: Op) -> bool:
+    """Whether an op counts the threads of each group from zero."""
+    return op.name == "place" and op.attrs["what"] is ThreadCoordinate.LANE

@@ -1,0 +1,268 @@
+"""One SIMD group of threads: the value of each lane, which lanes are live, elementwise ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ...analysis.structure import Structure
+from ...analysis.uniformity import Uniformity
+from ...base.dtypes import i32, int_range
+from ...ir.attrs import ThreadCoordinate
+from ...ir.core import Block, Op, Value
+from ..cpu.emit.emitter import LlvmEmitter, register_type
+from ..cpu.emit.kernel import COMPUTE
+from ..llvm.builder import Vec, any_lane, where
+from .plan import Threads
+
+# -------------------------------------------------------------------------------------------------
+# The threads of one group as lanes: the value of each, which lanes are live, how ops are written.
+#
+# A value that is the same in all threads is a scalar; others have one lane per thread. `live` is
+# the
+# mask of the lanes that run; None while all of them do.
+
+Write: TypeAlias = "Callable[[Lanes, Op], None]"
+"""How an op is written."""
+
+
+@dataclass(slots=True)
+class ThreadPosition:
+    """Where the threads of a group stand: scalars, of the first lane; the others follow along x.
+
+    In a warp with threads of several rows, `index` and `thread` have one number per lane.
+    """
+
+    number: Vec
+    """The number of the thread in the whole launch, for reports."""
+    index: Vec
+    """Its place along x in the whole launch."""
+    thread: list[Vec]
+    block: list[Vec]
+    grid: list[Vec]
+    group: Vec
+    """The number of the group in its block, where there are groups."""
+
+
+class Lanes:
+    """Writes the body of a kernel for the threads of one group."""
+
+    def __init__(
+        self,
+        emitter: LlvmEmitter,
+        plan: Threads,
+        table: dict[str, Write],
+        facts: Uniformity | None = None,
+    ) -> None:
+        self.emitter = emitter
+        self.plan = plan
+        self.func = plan.func
+        self.width = plan.width
+        self.table = table
+        self.facts: Uniformity = facts or plan.facts
+        self.nesting: Structure = plan.nesting
+        self.names: dict[Value, Vec] = dict(emitter.names)
+        self.rows: dict[Value, Vec] = {}
+        """Numbers that grow by one from lane to lane: the first lane's, where it is known."""
+        self.gaps: set[Value] = set()
+        """Rows in which lanes without an element have another number, beyond every slice."""
+        self.known: dict[Value, bool] = {}
+        """Conditions that hold, or do not, in all lanes of this version of the code."""
+        self.live: Vec | None = None
+        self.place: ThreadPosition
+        self.past: Vec | None = None
+        """Whether whole vectors are written past the caches; they are aligned then."""
+        self.exits: dict[Op | None, Callable[[Op], bool]] = {}
+        """What leaving a loop, a scope or the kernel does; gives whether the block goes on."""
+
+    # Values.
+
+    def lanes(self, value: Value) -> int:
+        """How many lanes a value has."""
+        return self.width if value in self.facts.varying else 1
+
+    def scalar(self, value: Value) -> Vec:
+        """A value that is the same in all threads."""
+        return self.names[value]
+
+    def wide(self, value: Value) -> Vec:
+        """A value with one lane per thread."""
+        return self.emitter.splat(self.names[value], self.width)
+
+    def get(self, value: Value) -> Vec:
+        """A value in the lanes that it has."""
+        return self.names[value]
+
+    def is_used(self, value: Value) -> bool:
+        """Whether anybody asks for a value, in kernels whose threads meet."""
+        return value in self.plan.used
+
+    def put(self, value: Value, vec: Vec) -> None:
+        """Give a value its register."""
+        self.names[value] = self.emitter.splat(vec, self.lanes(value))
+
+    def fitted(self, vec: Vec, width: int) -> Vec:
+        """A register with so many lanes; one of many, where what is made of them is one number."""
+        if vec.lanes > width:
+            return self.emitter.body.emit(f"extractelement {vec}, i64 0", vec.elem, 1)
+        return self.emitter.splat(vec, width)
+
+    def slot(self, value: Value) -> Vec:
+        """Memory for a value that is carried or chosen."""
+        return self.emitter.slot(register_type(value.tile.elem), self.lanes(value))
+
+    def load(self, slot: Vec, value: Value) -> Vec:
+        """What a slot of a value holds."""
+        return self.emitter.load(slot, register_type(value.tile.elem), self.lanes(value))
+
+    # Masks.
+
+    def none(self) -> Vec:
+        """No lane."""
+        return self.emitter.body.constant("i1", self.width, 0)
+
+    def all(self) -> Vec:
+        """Every lane."""
+        return self.emitter.body.constant("i1", self.width, 1)
+
+    def mask(self) -> Vec:
+        """The live lanes as a mask."""
+        return self.all() if self.live is None else self.live
+
+    def narrowed(self, condition: Vec | None) -> Vec | None:
+        """The live lanes in which a condition holds; None: all lanes."""
+        if condition is None:
+            return self.live
+        wide = self.emitter.splat(condition, self.width)
+        return wide if self.live is None else self.live & wide
+
+    def any_live(self) -> Vec:
+        """Whether any lane is live."""
+        return any_lane(self.mask())
+
+    def blend(self, slot: Vec, value: Value, new: Vec) -> None:
+        """Change a slot where lanes are live."""
+        new = self.emitter.splat(new, self.lanes(value))
+        if self.live is not None and new.lanes > 1:
+            new = where(self.live, new, self.load(slot, value))
+        self.emitter.store(new, slot)
+
+    # Ops.
+
+    def run(self, block: Block) -> bool:
+        """Write the ops of a block; gives whether control goes on behind its terminator."""
+        for op in block.ops[:-1]:
+            self.table[op.name](self, op)
+        return self.leave(block.terminator)
+
+    def leave(self, op: Op) -> bool:
+        """Write a terminator; gives whether control goes on behind it."""
+        if op.name == "yield":
+            return True
+        return self.exits[self.nesting.target.get(op)](op)
+
+    def values(self, values: Sequence[Value]) -> list[Vec]:
+        """The registers of several values."""
+        return [self.names[v] for v in values]
+
+
+# -------------------------------------------------------------------------------------------------
+# Numbers in lanes: constants, elementwise ops, and where the threads stand.
+
+NOWHERE = int_range(i32)[1]
+"""An index beyond every slice."""
+
+
+def _constant(lanes: Lanes, op: Op) -> None:
+    lanes.put(op.result, lanes.emitter.literal(op.attrs["dtype"], op.attrs["value"], 1))
+
+
+def _compute(lanes: Lanes, op: Op) -> None:
+    """An elementwise op: of scalars where all operands are alike in all threads."""
+    if op.result in lanes.known:
+        lanes.put(op.result, lanes.emitter.body.constant("i1", 1, lanes.known[op.result]))
+        return
+    width = lanes.lanes(op.result)
+    args = [lanes.fitted(lanes.get(v), width) for v in op.operands]
+    lanes.put(op.result, COMPUTE[op.name](lanes.emitter, op, args))
+    if op.name in ("addi", "subi"):
+        _row(lanes, op)
+
+
+def _row(lanes: Lanes, op: Op) -> None:
+    """A row of numbers moved by a number is a row again; what wraps is outside of every slice."""
+    a, b = op.operands
+    if op.result.tile.dtype is not i32:
+        return
+    if op.name == "addi" and b in lanes.rows:
+        a, b = b, a
+    if a in lanes.rows and b not in lanes.facts.varying:
+        first = lanes.rows[a]
+        by = lanes.scalar(b)
+        lanes.rows[op.result] = first + by if op.name == "addi" else first - by
+        if a in lanes.gaps:
+            lanes.gaps.add(op.result)
+
+
+def _spread(lanes: Lanes, op: Op, first: Vec) -> Vec:
+    """A number per lane; the first one (i64), from which the others follow, or all of them."""
+    if first.lanes > 1:
+        return first.cast("trunc", "i32")
+    start = first.cast("trunc", "i32")
+    lanes.rows[op.result] = start
+    wide = lanes.emitter.splat(start, lanes.width)
+    return wide + lanes.emitter.lanes_of("i32", lanes.width)
+
+
+def _index_1d(lanes: Lanes, op: Op) -> None:
+    # The host lets no launch have threads along y or z.
+    lanes.put(op.result, _spread(lanes, op, lanes.place.index))
+
+
+def _index_2d(lanes: Lanes, op: Op) -> None:
+    place, emitter = lanes.place, lanes.emitter
+    size = lanes.func.signature.block_dims
+    width = lanes.scalar(op.one("width")).cast("sext", "i64")
+    above = place.thread[1]
+    row = emitter.splat(place.block[1] * size[1], above.lanes) + above
+    start = row * emitter.splat(width, above.lanes) + emitter.splat(place.index, above.lanes)
+    if above.lanes == 1:
+        along = emitter.lanes_of("i64", lanes.width)
+        column = emitter.splat(place.index, lanes.width) + along
+        number = emitter.splat(start, lanes.width) + along
+        # Lanes without an element are beyond every slice, so nothing is done for them.
+        lanes.rows[op.result] = start.cast("trunc", "i32")
+        lanes.gaps.add(op.result)
+    else:
+        column, number = place.index, start
+    valid = column.compare("", "slt", emitter.splat(width, lanes.width))
+    valid = valid & number.compare("", "slt", number.like(NOWHERE))
+    nowhere = emitter.body.constant("i32", lanes.width, NOWHERE)
+    lanes.put(op.result, where(valid, number.cast("trunc", "i32"), nowhere))
+
+
+def _place(lanes: Lanes, op: Op) -> None:
+    what: ThreadCoordinate = op.attrs["what"]
+    axis: int = op.attrs["axis"]
+    place, emitter = lanes.place, lanes.emitter
+    first = {ThreadCoordinate.THREAD: place.thread[0], ThreadCoordinate.LANE: emitter.integer(0)}
+    if what in first and axis == 0:
+        lanes.put(op.result, _spread(lanes, op, first[what]))
+        return
+    sizes = [emitter.integer(n) for n in lanes.func.signature.block_dims]
+    known = {
+        ThreadCoordinate.THREAD: place.thread, ThreadCoordinate.BLOCK: place.block,
+        ThreadCoordinate.BLOCK_SIZE: sizes,
+        ThreadCoordinate.GRID_SIZE: place.grid, ThreadCoordinate.WARP: [place.group],
+    }  # fmt: skip
+    lanes.put(op.result, known[what][axis].cast("trunc", "i32"))
+
+
+TABLE: dict[str, Write] = {
+    "constant": _constant,
+    "index_1d": _index_1d,
+    "index_2d": _index_2d,
+    "place": _place,
+    **dict.fromkeys(COMPUTE, _compute),
+}

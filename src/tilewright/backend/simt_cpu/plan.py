@@ -1,0 +1,207 @@
+"""Plans how the threads of a SIMT kernel run on a CPU, before any code is emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...analysis.constants import Constants, Number, constants
+from ...analysis.structure import Structure, bound_of, structure
+from ...analysis.uniformity import Over, Uniformity, uniformity
+from ...ir.attrs import WARP_SIZE
+from ...ir.core import Block, Func, Op, Value
+from ..cpu.emit.kernel import COMPUTE
+from ..cpu.loopnest.facts import ELEMENTWISE, WEIGHTS
+from ..cpu.loopnest.vectorize import LIGHT_NEST
+from ..llvm.target import CpuTarget
+from .barriers import CooperativePlan, plan_cooperation
+
+# -------------------------------------------------------------------------------------------------
+# Detects memory-bound SIMT kernels, and selects the vector width for them.
+
+ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr")
+LOOPS = ("for", "loop")
+
+
+def is_memory_bound(func: Func, facts: Uniformity) -> bool:
+    """Whether each access, in the innermost loops that have any, comes with little arithmetic."""
+    found = list(_with_depth(func.body, 0))
+    depths = [depth for op, depth in found if op.name in ACCESSES]
+    if not depths or max(depth for _, depth in found) > max(depths):
+        return False
+    inner = [op for op, depth in found if depth == max(depths)]
+    weight = sum(_weight(op, facts) for op in inner)
+    return weight <= LIGHT_NEST * sum(op.name in ACCESSES for op in inner)
+
+
+def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
+    """All ops, with how many loops are around each."""
+    found: list[tuple[Op, int]] = []
+    for op in block.ops:
+        found.append((op, depth))
+        for region in op.regions:
+            found += _with_depth(region, depth + (op.name in LOOPS))
+    return found
+
+
+def _weight(op: Op, facts: Uniformity) -> int:
+    """What an op costs; one that is the same in all threads is done once for many."""
+    if op.name not in ELEMENTWISE or not any(map(facts.varies, op.results)):
+        return 0
+    return WEIGHTS.get(op.name, 1)
+
+
+def attributes(cpu: CpuTarget) -> str:
+    """What lets LLVM move memory in the vectors that the machine moves best."""
+    if cpu.stream_bytes >= cpu.vector_bytes:
+        return ""
+    bits = 8 * cpu.stream_bytes
+    return f' "prefer-vector-width"="{bits}" "min-legal-vector-width"="0"'
+
+
+# -------------------------------------------------------------------------------------------------
+# How the threads of a SIMT kernel run on a CPU: what is decided before any code is written.
+#
+# A comparison of every thread's index with one number, at the top of a kernel, is no comparison
+# but
+# the end of the loop over threads. A check of that index against a length is made once for all.
+
+LANES = WARP_SIZE
+"""Threads of a group: those of a warp."""
+KNOWN_BEFORE = (*COMPUTE, "constant", "length")
+"""Ops that can be computed before the threads run."""
+
+
+@dataclass(slots=True)
+class Threads:
+    """The plan of a SIMT kernel. `limits` are numbers that the index of a thread must be below."""
+
+    func: Func
+    width: int
+    facts: Uniformity
+    """About the threads of a group."""
+    nesting: Structure
+    cooperation: CooperativePlan | None = None
+    """How the threads of a block meet; None where they never do."""
+    numbers: Constants = field(default_factory=dict["Value", "Number"])
+    """Values that are known numbers."""
+    used: set[Value] = field(default_factory=set[Value])
+    limits: list[Value] = field(default_factory=list[Value])
+    known: dict[Value, bool] = field(default_factory=dict[Value, bool])
+    """Conditions that the limits decide."""
+    whole: list[Op] = field(default_factory=list[Op])
+    """Checks that hold for all threads of a row if they hold for the last."""
+    written: list[Value] = field(default_factory=list[Value])
+    """Slices of which whole vectors are written."""
+    merged: bool = False
+    """Whether adjacent blocks are coarsened into one loop."""
+    moves: bool = False
+    """Whether it does little but move memory."""
+
+    @property
+    def decisions(self) -> list[str]:
+        """Lines for people."""
+        lines = [f"SIMD groups of {self.width} threads"]
+        if self.cooperation is not None:
+            lines += self.cooperation.decisions
+        if self.merged:
+            lines.append("adjacent blocks are coarsened into one loop")
+        if self.moves:
+            lines.append("memory-bound: vectors of the width with the best bandwidth")
+        if self.limits:
+            lines.append("a bounds guard is the trip count of the thread loop")
+        if self.whole:
+            slices = ", ".join(dict.fromkeys(f"`{op.attrs['slice']}`" for op in self.whole))
+            lines.append(f"checked once per loop: {slices}")
+        return lines
+
+
+def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
+    """Decide how the threads run."""
+    nesting = structure(func)
+    cooperation = plan_cooperation(func, nesting)
+    if cooperation is not None:
+        used = {v for op in func.walk() for v in op.operands}
+        plan = Threads(
+            func,
+            cooperation.width,
+            cooperation.of_group,
+            nesting,
+            cooperation,
+            constants(func),
+            used,
+        )
+        plan.moves = is_memory_bound(func, plan.facts)
+        return plan
+    facts = uniformity(func, Over.ROW, in_step=True)
+    plan = Threads(func, LANES, facts, nesting)
+    plan.moves = is_memory_bound(func, facts)
+    plan.merged = len(func.signature.block or ()) == 1 and not _has(func, "place")
+    _find_limits(plan, nesting)
+    rows = {op.result for op in func.walk() if op.name == "index_1d"}
+    for op in func.walk():
+        if op.name == "check_index" and op.one("index") in rows:
+            if _is_known_before(op.one("length"), nesting):
+                plan.whole.append(op)
+        elif op.name == "store_slice" and op.one("index") in rows:
+            plan.written.append(op.one("slice"))
+    plan.written = list(dict.fromkeys(plan.written))
+    return plan
+
+
+def _has(func: Func, name: str) -> bool:
+    return any(op.name == name for op in func.walk())
+
+
+def _find_limits(plan: Threads, nesting: Structure) -> None:
+    """Guards at the top of the kernel, before anything that has an effect."""
+    ops = plan.func.body.ops
+    for number, op in enumerate(ops):
+        if op.defn.pure:
+            continue
+        truth = _asked(op, ops[number + 1 :]) if op.name == "if" else None
+        if truth is None:
+            return
+        found = bound_of(nesting, op.one("cond"), truth)
+        if found is None or not _is_index(nesting, found[0]):
+            return
+        if not _is_known_before(found[1], nesting):
+            return
+        plan.limits.append(found[1])
+        plan.known[op.one("cond")] = truth
+        if truth:
+            return
+
+
+def _asked(op: Op, rest: Sequence[Op]) -> bool | None:
+    """What the condition of a guard is for threads that do anything; None if it is no guard."""
+    first, second = op.regions
+    if first.terminator.name == "return" and _is_empty(first.ops) and _is_empty(second.ops):
+        return False
+    # A branch around all the rest.
+    whole = not op.results and _is_empty(second.ops) and _is_empty(rest)
+    return True if whole and second.terminator.name == "yield" else None
+
+
+def _is_empty(ops: Sequence[Op]) -> bool:
+    return all(op.defn.pure or op.name in ("yield", "return") for op in ops)
+
+
+def _is_index(nesting: Structure, value: Value) -> bool:
+    made = nesting.definer(value)
+    return made is not None and made.name == "index_1d"
+
+
+def _is_known_before(value: Value, nesting: Structure) -> bool:
+    """Whether a number follows from the arguments alone."""
+    if value not in nesting.owner:
+        return True
+    made = nesting.definer(value)
+    if made is None or made.name not in KNOWN_BEFORE:
+        return False
+    return made.name == "length" or all(_is_known_before(v, nesting) for v in made.operands)
+
+
+def print_threads(plan: Threads) -> str:
+    """The plan as text."""
+    return "\n".join([f"threads of {plan.func.name}", *plan.decisions]) + "\n"

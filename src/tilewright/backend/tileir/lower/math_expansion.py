@@ -1,0 +1,236 @@
+"""Functions composed of others, where Tile IR has none or not within the bounds of the language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ....base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1, EXP, LN2, LOG2E, LOG_F32, LOG_F64
+from ....ir.core import Op
+from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode
+from ..bytecode.program import Val
+from ..bytecode.types import F32, F64, I1, I32, I64, ScalarType, TileValueType
+from .emitter import Rule, TileEmitter, tile
+
+# -------------------------------------------------------------------------------------------------
+# Functions within the bounds of the language, where those of Tile IR are not.
+
+EXPONENT = 23
+"""Where the exponent of an f32 begins."""
+ROUNDER = 1.5 * 2.0**EXPONENT
+"""Added to a small number it leaves the nearest whole one in the low bits."""
+LOWEST, HIGHEST = -126, 128
+"""2 to the power of what lies between them is a normal f32; at the upper end it is infinity."""
+POWERS = (
+    0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.00961843691766262,
+    0.0013398875016719103, 0.00015353360504377633,
+)  # fmt: skip
+"""2**f = 1 + f * (the polynomial of these), within 1 ulp in f32 for f from -1/2 to 1/2."""
+
+
+def in_f64(em: TileEmitter, name: str, args: Sequence[Val]) -> Val:
+    """Compute in f64, and round once."""
+    kind = tile(args[0])
+    widened = [em.one("ftof", kind.of(F64), arg) for arg in args]
+    return em.one("ftof", kind, em.same(name, *widened))
+
+
+def power_of_two(em: TileEmitter, x: Val) -> Val:
+    """2**x: a polynomial of what is left of the nearest whole number, which is the exponent.
+
+    Results that would be subnormal are zero.
+    """
+    kind = tile(x)
+    shifted = _add(em, x, em.number(ROUNDER, kind))
+    rest = _subtract(em, x, _subtract(em, shifted, em.number(ROUNDER, kind)))
+    power = em.number(POWERS[-1], kind)
+    for factor in (*POWERS[-2::-1], 1.0):
+        power = em.same("fma", power, rest, em.number(factor, kind))
+    whole = kind.of(I32)
+    # All but the low bits of the rounder's own pattern are shifted out.
+    exponent = em.same("shli", em.one("bitcast", whole, shifted), em.number(EXPONENT, whole))
+    scaled = em.same("addi", em.one("bitcast", whole, power), exponent)
+    middle = _subtract(em, x, em.number((LOWEST + HIGHEST) / 2, kind))
+    normal = _ask(
+        em, ComparisonCode.LESS_THAN_OR_EQUAL, em.same("absf", middle), (HIGHEST - LOWEST) / 2
+    )
+    # Infinity, and NaN where there is one.
+    above = _add(em, x, em.number(math.inf, kind))
+    beyond = em.one(
+        "select", kind, _ask(em, ComparisonCode.LESS_THAN, x, 0.0), em.number(0.0, kind), above
+    )
+    return em.one("select", kind, normal, em.one("bitcast", kind, scaled), beyond)
+
+
+def _add(em: TileEmitter, a: Val, b: Val) -> Val:
+    return em.same("addf", a, b)
+
+
+def _subtract(em: TileEmitter, a: Val, b: Val) -> Val:
+    return em.same("subf", a, b)
+
+
+def _ask(em: TileEmitter, predicate: ComparisonCode, lhs: Val, rhs: float) -> Val:
+    kind = tile(lhs)
+    return em.one(
+        "cmpf", kind.of(I1), lhs, em.number(rhs, kind),
+        comparison_predicate=predicate, comparison_ordering=NanOrdering.ORDERED,
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Functions that Tile IR does not have, composed of what it has, in f32 or f64.
+#
+# What they are made of is what the CPU's are made of too: see `base/polynomials.py`.
+
+WHOLE: dict[ScalarType, ScalarType] = {F32: I32, F64: I64}
+"""The integer that holds the bits of a float."""
+FRACTION = {F32: 23, F64: 52}
+"""Where the exponent begins."""
+HALVES = {F32: 126, F64: 1022}
+"""The exponent of one half."""
+EXPM1_ENDS = {F32: (-30.0, 89.0), F64: (-60.0, 710.0)}
+"""Where e**x - 1 is -1 and infinity."""
+EXPM1_SMALL = {F32: 2.0**-25, F64: 2.0**-54}
+"""Below it e**x - 1 is x."""
+LOG1P_MIDDLE, LOG1P_AROUND = 0.0625, 0.34375
+"""What lies around the middle has a polynomial: 1 + x is between the roots of 1/2 and 2."""
+
+Function = Callable[["Writer", Val], Val]
+
+
+class Writer:
+    """Writes arithmetic of tiles of one kind; numbers stand for tiles of them."""
+
+    def __init__(self, em: TileEmitter, kind: TileValueType) -> None:
+        self._em = em
+        self._kind = kind
+        self.scalar = kind.scalar
+        self.name = str(kind.scalar)
+
+    def value(self, x: Val | float) -> Val:
+        """A tile, or that of a number."""
+        return x if isinstance(x, Val) else self._em.number(x, self._kind)
+
+    def do(self, name: str, *operands: Val | float, **attrs: int | bool) -> Val:
+        """An instruction whose operands and result are tiles of the kind."""
+        return self._em.same(name, *map(self.value, operands), **attrs)
+
+    def where(
+        self, lhs: Val, predicate: ComparisonCode, rhs: Val | float, yes: Val | float, no: Val
+    ) -> Val:
+        """One where a comparison holds, which no NaN does, else the other."""
+        held = self._em.one(
+            "cmpf", self._kind.of(I1), lhs, self.value(rhs),
+            comparison_predicate=predicate, comparison_ordering=NanOrdering.ORDERED,
+        )  # fmt: skip
+        return self._em.one("select", self._kind, held, self.value(yes), no)
+
+    def horner(self, x: Val, coefficients: Sequence[float]) -> Val:
+        """The polynomial with these coefficients, lowest first."""
+        result = self.value(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = self.do("fma", result, x, coefficient)
+        return result
+
+    def half_power(self, shifted: Val) -> Val:
+        """Half of 2**n, where n is in the low bits of a float; all others are shifted out."""
+        kind = self._kind.of(WHOLE[self.scalar])
+        biased = self._em.same(
+            "addi", self._em.one("bitcast", kind, shifted),
+            self._em.number(HALVES[self.scalar], kind),
+        )  # fmt: skip
+        moved = self._em.same("shli", biased, self._em.number(FRACTION[self.scalar], kind))
+        return self._em.one("bitcast", self._kind, moved)
+
+
+def expm1(w: Writer, x: Val) -> Val:
+    """e**x - 1 = 2**n (e**r - 1) + (2**n - 1), in halves: 2**n may overflow where that does not."""
+    low_end, high_end = EXPM1_ENDS[w.scalar]
+    inside = w.where(x, ComparisonCode.GREATER_THAN, high_end, high_end, x)
+    inside = w.where(inside, ComparisonCode.LESS_THAN, low_end, low_end, inside)
+    rounder = 1.5 * 2.0 ** FRACTION[w.scalar]
+    shifted = w.do("fma", inside, LOG2E, rounder)
+    n = w.do("subf", shifted, rounder)
+    high, low = LN2[w.name]
+    exact, rest = w.do("fma", n, -high, inside), w.do("mulf", n, -low)
+    r = w.do("addf", exact, rest)
+    small = w.do("fma", w.do("mulf", r, r), w.horner(r, EXP[w.name]), rest)
+    factor = w.half_power(shifted)
+    large = w.do("fma", factor, exact, w.do("subf", factor, 0.5))
+    half = w.do("fma", factor, small, large)
+    return w.where(
+        w.do("absf", x),
+        ComparisonCode.LESS_THAN,
+        EXPM1_SMALL[w.scalar],
+        x,
+        w.do("addf", half, half),
+    )
+
+
+def log1p(w: Writer, x: Val) -> Val:
+    """log(1 + x): near 0 by a polynomial; else what the sum had to leave out counts, too."""
+    total = w.do("addf", x, 1.0)
+    added = w.do("subf", total, 1.0)
+    rest = w.do("addf", w.do("subf", 1.0, w.do("subf", total, added)), w.do("subf", x, added))
+    rounding = {"rounding_mode": RoundingCode.FULL} if w.scalar is F32 else {}
+    quotient = w.do("divf", rest, total, **rounding)
+    # At -1 and infinity there is none.
+    quotient = w.where(quotient, ComparisonCode.EQUAL, quotient, quotient, w.value(0.0))
+    far = w.do("addf", w.do("log", total), quotient)
+    near = w.do("addf", x, _CORRECTIONS[w.scalar](w, x))
+    away = w.do("absf", w.do("subf", x, LOG1P_MIDDLE))
+    return w.where(away, ComparisonCode.LESS_THAN, LOG1P_AROUND, near, far)
+
+
+def _correction_f32(w: Writer, x: Val) -> Val:
+    """log(1 + x) - x."""
+    square = w.do("mulf", x, x)
+    cubic = w.do("mulf", w.do("mulf", square, x), w.horner(x, LOG_F32))
+    return w.do("fma", square, -0.5, cubic)
+
+
+def _correction_f64(w: Writer, x: Val) -> Val:
+    """The same by 2 atanh(s) with s = x / (2 + x)."""
+    s = w.do("divf", x, w.do("addf", x, 2.0))
+    square, half = w.do("mulf", s, s), w.do("mulf", w.do("mulf", x, x), 0.5)
+    inner = w.do("fma", square, w.horner(square, LOG_F64), half)
+    return w.do("fma", s, inner, w.do("negf", half))
+
+
+_CORRECTIONS: dict[ScalarType, Function] = {F32: _correction_f32, F64: _correction_f64}
+
+
+def erf(w: Writer, x: Val) -> Val:
+    """The error function: an odd polynomial up to 1, beyond it 1 - 2**q, a small power."""
+    magnitude = w.do("absf", x)
+    near = w.do("fma", x, w.horner(w.do("mulf", x, x), ERF[w.name]), x)
+    one = ERF_ONE[w.name]
+    beyond = w.do("subf", w.where(magnitude, ComparisonCode.GREATER_THAN, one, one, magnitude), 1.0)
+    exponent = w.do("mulf", beyond, w.horner(beyond, ERFC[w.name]))
+    flushing = {"flush_to_zero": True} if w.scalar is F32 else {}
+    far = w.do("fma", w.do("exp2", exponent, **flushing), -ERFC_1, 1.0)
+    far = w.where(x, ComparisonCode.LESS_THAN, 0.0, w.do("negf", far), far)
+    return w.where(magnitude, ComparisonCode.LESS_THAN, 1.0, near, far)
+
+
+def _composed(function: Function) -> Rule:
+    """The rule of a function; smaller floats are computed in f32 and rounded once."""
+
+    def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
+        (arg,) = em.all(op)
+        kind = tile(arg)
+        if kind.scalar in WHOLE:
+            return (function(Writer(em, kind), arg),)
+        wide = kind.of(F32)
+        result = function(Writer(em, wide), em.one("ftof", wide, arg))
+        return (em.one("ftof", kind, result),)
+
+    return rule
+
+
+COMPOSED: dict[str, Rule] = {
+    "expm1": _composed(expm1),
+    "log1p": _composed(log1p),
+    "erf": _composed(erf),
+}

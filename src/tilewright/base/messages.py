@@ -1,0 +1,50 @@
+"""Parts of messages: numbers in words, and warnings about the machine."""
+
+from __future__ import annotations
+
+import reprlib
+import warnings
+
+# -------------------------------------------------------------------------------------------------
+# Numbers in words, for messages.
+
+LONG = 4096
+"""Bits of an integer whose digits nobody reads; of much longer ones Python gives none."""
+
+
+def number_text(number: object) -> str:
+    """A number as Python writes it; of a very long integer how long it is.
+
+    >>> number_text(1.5), number_text(1 << 5000)
+    ('1.5', 'an integer of 5001 bits')
+    """
+    if isinstance(number, int) and number.bit_length() > LONG:
+        return f"an integer of {number.bit_length()} bits"
+    return reprlib.repr(number)
+
+
+# -------------------------------------------------------------------------------------------------
+# Warnings about the machine that work runs on: they are told, and never end that work.
+
+
+class _Unheard:
+    """An error on its way to nobody: Python hands what finalizers raise to `sys.unraisablehook`."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        raise self.error
+
+
+def tell(message: str, stacklevel: int = 1) -> None:
+    """Warn of what is no fault of the program; where warnings are errors, it goes on even so.
+
+    `python -W error` then shows the warning as it shows the errors of finalizers.
+    """
+    try:
+        warnings.warn(message, RuntimeWarning, stacklevel=stacklevel + 1)
+    except RuntimeWarning as error:
+        _Unheard(error)

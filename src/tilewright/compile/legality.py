@@ -1,0 +1,136 @@
+"""Legality: rejects well-formed kernels that a target cannot run, before any pass."""
+
+from __future__ import annotations
+
+from ..analysis.uniformity import Over, Parting, partings
+from ..base.errors import Code, CompileError
+from ..base.source import Span
+from ..frontend.capture.sources import Dialect
+from ..ir.attrs import ThreadCoordinate
+from ..ir.core import Func, Op
+
+# -------------------------------------------------------------------------------------------------
+# Refuses ops at which threads meet, where not all of them get.
+
+TOGETHER = {Over.BLOCK: "a block", Over.WARP: "a warp"}
+PLACES = {ThreadCoordinate.THREAD: "simt.thread_idx()", ThreadCoordinate.LANE: "simt.lane_id()",
+          ThreadCoordinate.WARP: "simt.warp_id()"}  # fmt: skip
+SOURCES = {
+    "index_1d": "simt.index_1d()", "index_2d": "simt.index_2d()", "shuffle": "a shuffle",
+    "vote": "a vote of a warp", "ballot": "a ballot of a warp", "match": "a match in a warp",
+}  # fmt: skip
+"""What makes numbers differ, in the words of the language."""
+HINTS = {
+    Over.BLOCK: "move it to code that every thread of the block reaches, and make only the work"
+    " conditional",
+    Over.WARP: "move it to code that every lane of the warp reaches, or name the lanes: mask=...",
+}
+
+
+def refuse_parted(func: Func) -> None:
+    """Raise for the first op at which threads are to meet and some may not come."""
+    for parting in partings(func):
+        _refuse(parting)
+
+
+def _refuse(parting: Parting) -> None:
+    whose = TOGETHER[parting.over]
+    raise CompileError(
+        f"not all threads of {whose} reach {_words(parting.meeting.span, 'this op')}",
+        code=Code.DIVERGENT,
+        span=parting.meeting.span,
+        expected=f"code that all threads of {whose} reach together",
+        got=f"{_where(parting)}, which diverges{_why(parting)}",
+        hint=HINTS[parting.over],
+    )
+
+
+AROUND = {
+    "if": "a branch on", "for": "a loop whose trip count depends on",
+    "loop": "a loop whose trip count depends on", "scope": "a return under",
+}  # fmt: skip
+
+
+def _where(parting: Parting) -> str:
+    """The branch or loop on which threads part."""
+    made = parting.made.span if parting.made is not None else None
+    span = made or parting.at.span
+    return f"{AROUND[parting.at.name]} {_words(span, 'a condition')}{_line(span)}"
+
+
+def _why(parting: Parting) -> str:
+    """From what the condition has its differences."""
+    source = parting.source
+    if source is None or source is parting.made:
+        return ""
+    return f": it comes from {_named(source)}{_line(source.span)}"
+
+
+def _named(op: Op) -> str:
+    if op.name == "place":
+        return PLACES[op.attrs["what"]]
+    return SOURCES.get(op.name, "memory that threads write")
+
+
+def _words(span: Span | None, otherwise: str) -> str:
+    """The source text of a span that has one line."""
+    text = None if span is None else span.file.line(span.line)
+    if span is None or text is None or span.end_line != span.line:
+        return otherwise
+    return f"`{text.encode()[span.column : span.end_column].decode(errors='ignore')}`"
+
+
+def _line(span: Span | None) -> str:
+    return "" if span is None else f" (line {span.line})"
+
+
+# -------------------------------------------------------------------------------------------------
+# Refuses what only GPUs have, for other targets.
+
+HOSTS = ("cpu", "reference", "null")
+
+
+def refuse_ptx(func: Func, target: str) -> None:
+    """Raise for PTX in a kernel that is compiled for the host."""
+    for op in func.walk() if target in HOSTS else ():
+        if op.name == "inline_ptx":
+            raise CompileError(
+                "inline PTX runs on GPUs only",
+                code=Code.TARGET,
+                span=op.span,
+                expected="a CUDA device",
+                got=f"the device `{target}`",
+                hint="select it by a constant, and write an alternative in the language",
+            )
+
+
+# -------------------------------------------------------------------------------------------------
+# Refuses breakpoints where no debugger can stop: everywhere but on the reference device.
+
+CAN_STOP = "reference"
+
+
+def refuse_breakpoints(func: Func, target: str) -> None:
+    """Raise for a breakpoint in a kernel that is compiled for a device that runs it natively."""
+    for op in func.walk() if target != CAN_STOP else ():
+        if op.name == "print" and op.attrs["names"]:
+            raise CompileError(
+                "a debugger can stop on the reference device only",
+                code=Code.TARGET,
+                span=op.span,
+                expected="the device `reference`",
+                got=f"the device `{target}`",
+                hint='run it there: with tw.device("reference"): ...; or print(...) instead',
+            )
+
+
+# -------------------------------------------------------------------------------------------------
+# What is refused of kernels that are well formed, before any pass.
+
+
+def accept(func: Func, target: str, dialect: Dialect) -> None:
+    """Raise where threads that must meet may part, or a target lacks what a kernel uses."""
+    refuse_breakpoints(func, target)
+    if dialect == "simt":
+        refuse_parted(func)
+        refuse_ptx(func, target)

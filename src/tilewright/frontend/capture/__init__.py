@@ -1,0 +1,1 @@
+"""Capture of a kernel: its source, its annotations, and what it reads from outside."""

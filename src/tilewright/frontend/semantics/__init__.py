@@ -1,0 +1,1 @@
+"""Meaning of values while a kernel is compiled: types, promotion, accesses, padding, bounds."""

@@ -1,0 +1,380 @@
+"""Tile accesses: views, tile counts, index checks, padding values, rows of gather views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ...base.dtypes import AnyDType, f4e2m1fn, f4e2m1fnx2, f8e8m0fnu, i32, u32
+from ...base.errors import Code
+from ...base.shapes import Shape, broadcast, ceil_div
+from ...ir.core import Value
+from ...ir.types import TileType, ViewType
+from . import promotion
+from .builder import SemanticBuilder
+from .operands import op_body, parts
+from .values import MappedRef, OutputRef, PartitionRef, TensorRef, describe
+
+# -------------------------------------------------------------------------------------------------
+# What all tile accesses share: views, tile counts, index checks, padding values, stored values.
+
+Number: TypeAlias = float | int | bool
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things in words: `1 axis`, `2 axes`."""
+    several = "axes" if what == "axis" else f"{what}s"
+    return f"{n} {what if n == 1 else several}"
+
+
+# --- padding -----------------------------------------------------------------------------------
+
+
+def padding_value(em: SemanticBuilder, padding: Any, dtype: AnyDType) -> Number | None:
+    """A padding as a value of the tensor's dtype; None means that any value will do."""
+    if padding is None:
+        return None
+    if isinstance(padding, Value) or not isinstance(padding, int | float):
+        em.fail(
+            Code.NOT_STATIC,
+            "padding must be a compile-time constant",
+            expected="a number, tl.neg_inf, tl.pos_inf, tl.nan, tl.neg_zero or None",
+            got=describe(padding),
+        )
+    if dtype.is_bool and not isinstance(padding, float) and padding in (0, 1):
+        return bool(padding)
+    if dtype in (f4e2m1fnx2, f8e8m0fnu) and padding == 0:
+        return _zero_bits(dtype)
+    if dtype is f4e2m1fnx2:
+        em.fail(
+            Code.DTYPE,
+            f"packed {dtype.name} can only be padded with 0",
+            expected="0",
+            got=repr(padding),
+        )
+    if dtype.is_int and isinstance(padding, float):
+        em.fail(
+            Code.LITERAL,
+            f"padding {padding!r} is not a value of {dtype.name}",
+            expected=f"an int that fits in {dtype.name}",
+            got=repr(padding),
+            hint="write an int: use the least or greatest value instead of an infinity",
+        )
+    return _exact(em, padding, dtype)
+
+
+def _zero_bits(dtype: AnyDType) -> Number:
+    """What all bits zero mean: 0, but 2 ** -127 as a scale, which has no zero."""
+    return 2.0**-127 if dtype is f8e8m0fnu else 0
+
+
+def _exact(em: SemanticBuilder, padding: Number, dtype: AnyDType) -> Number:
+    value = promotion.fit(em, padding, dtype)
+    if math.isnan(value) and not math.isnan(padding):
+        em.fail(
+            Code.LITERAL,
+            f"{padding!r} does not fit in {dtype.name}",
+            expected=f"a finite {dtype.name}",
+            got=repr(padding),
+        )
+    return value
+
+
+# --- views -------------------------------------------------------------------------------------
+
+
+def make_view(
+    em: SemanticBuilder,
+    ref: TensorRef | OutputRef | MappedRef,
+    shape: Any,
+    *,
+    dim_map: Any = None,
+    padding: Any = 0,
+    step: Shape | None = None,
+    frame: Shape | None = None,
+    sparse: int | None = None,
+    what: str = "shape",
+) -> Value:
+    """A view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
+    tile = em.static_shape(shape, what)
+    rank = ref.type.rank
+    if len(tile) != rank:
+        got = counted(len(tile), "axis")
+        em.fail(
+            Code.RANK,
+            f"`{ref.name}` has {counted(rank, 'axis')}, the tile shape {got}",
+            expected=counted(rank, "tile extent"),
+            got=str(tile),
+        )
+    return em.emit(
+        "make_view",
+        ref.value,
+        tile=tile,
+        dim_map=axis_order(em, dim_map, rank, "dim_map"),
+        padding=padding_value(em, padding, ref.type.dtype),
+        step=step,
+        frame=frame,
+        sparse=sparse,
+    )
+
+
+def axis_order(em: SemanticBuilder, order: Any, rank: int, what: str) -> Shape:
+    """A permutation of the axes; None is the identity."""
+    if order is None:
+        return tuple(range(rank))
+    axes = tuple(em.static_int(k, f"{what}[{i}]") for i, k in enumerate(parts(order)))
+    if sorted(axes) != list(range(rank)):
+        em.fail(
+            Code.RANK,
+            f"{what} is not a permutation of the {rank} axes",
+            expected=f"each of 0 to {rank - 1} once",
+            got=str(axes),
+        )
+    return axes
+
+
+def tile_count(em: SemanticBuilder, view: Value, axis: int) -> int | Value:
+    """How many tiles a view has along a tile axis: an int where it is known."""
+    known = static_tile_count(view.view, axis)
+    return em.emit("num_tiles", view, axis=axis) if known is None else known
+
+
+def static_tile_count(view: ViewType, axis: int) -> int | None:
+    """The number of tiles along a tile axis, where the types alone tell it."""
+    dim = view.dim_map[axis]
+    extent = view.frame[dim] if view.frame is not None else view.tensor.shape[dim]
+    return None if extent is None else ceil_div(extent, (view.step or view.tile)[axis])
+
+
+def block_index(em: SemanticBuilder, rank: int) -> tuple[Value, ...]:
+    """This block's index along the first `rank` grid axes."""
+    return tuple(em.emit("block_id", axis=k) for k in range(rank))
+
+
+# --- indices -----------------------------------------------------------------------------------
+
+
+def index_parts(em: SemanticBuilder, index: Any, rank: int, name: str) -> Sequence[Any]:
+    """An index as one part per axis; a bare number will do for one axis."""
+    given = parts(index)
+    if len(given) != rank:
+        em.fail(
+            Code.RANK,
+            f"`{name}` has {counted(rank, 'axis')}, the index {counted(len(given), 'number')}",
+            expected=counted(rank, "tile number"),
+            got=describe(index),
+        )
+    return given
+
+
+def unchecked_index(em: SemanticBuilder, view: Value, name: str, index: Any) -> tuple[Value, ...]:
+    """The index as values, with no check; the sparse axis takes a tile of row numbers."""
+    kind = view.view
+    given = index_parts(em, index, kind.rank, name)
+    return tuple(
+        _rows(em, part, kind.tile[k]) if k == kind.sparse else em.index(part, f"index[{k}]")
+        for k, part in enumerate(given)
+    )
+
+
+def _rows(em: SemanticBuilder, rows: Any, count: int) -> Value:
+    value = em.numbers(rows, "row numbers")
+    expected = f"an integer tile of shape ({count},), at most 32 bits"
+    dtype = value.tile.dtype
+    if value.tile.shape != (count,) or not dtype.is_int:
+        em.fail(Code.SHAPE, "wrong row numbers", expected=expected, got=describe(value))
+    if dtype.bits < 32:
+        return em.emit("exti", value, to=i32)
+    if dtype is not i32:
+        em.fail(
+            Code.DTYPE,
+            "wrong row numbers",
+            expected=expected,
+            got=describe(value),
+            hint="convert them: rows.astype(tilewright.i32)",
+        )
+    return value
+
+
+def checked_index(
+    em: SemanticBuilder, view: Value, name: str, index: Any
+) -> tuple[tuple[Value, ...], Value | None]:
+    """The index as values, and a guard that is false where a check failed.
+
+    A constant that surely lies outside is refused.
+    """
+    given = index_parts(em, index, view.view.rank, name)
+    values = unchecked_index(em, view, name, index)
+    guard: Value | None = None
+    for k, part in enumerate(given):
+        guard = checked_part(em, view, name, k, part, guard)
+    return values, guard
+
+
+def checked_part(
+    em: SemanticBuilder, view: Value, name: str, axis: int, part: Any, guard: Value | None
+) -> Value | None:
+    """One number of an index, checked; gives a guard that is also false where this check failed."""
+    if not em.checked:
+        return guard
+    _refuse_outside(em, view.view, name, axis, part)
+    value = em.index(part, f"index[{axis}]")
+    return _and(em, guard, _check(em, view, name, axis, value))
+
+
+def _refuse_outside(em: SemanticBuilder, view: ViewType, name: str, axis: int, part: Any) -> None:
+    if isinstance(part, Value):
+        return
+    count = static_tile_count(view, axis)
+    if part < 0 or (count is not None and part >= count):
+        em.fail(
+            Code.INDEX,
+            f"tile index {part} is out of bounds of `{name}` on axis {view.dim_map[axis]}",
+            expected="0 or more" if count is None else f"0 <= index < {count}",
+            got=str(part),
+            hint="indices count tiles, not elements",
+        )
+
+
+def _check(em: SemanticBuilder, view: Value, name: str, axis: int, value: Value) -> Value:
+    count = tile_count(em, view, axis)
+    extent = em.index(count)
+    return em.emit("check", value, extent, tensor=name, axis=view.view.dim_map[axis])
+
+
+def _and(em: SemanticBuilder, a: Value | None, b: Value) -> Value:
+    return b if a is None else em.emit("andi", a, b)
+
+
+# --- loads and stores --------------------------------------------------------------------------
+
+
+def access_hints(em: SemanticBuilder, latency: Any, allow_tma: Any) -> dict[str, Any]:
+    """The hints of an access, which must be constants; they change speed only."""
+    steps = None if latency is None else em.static_int(latency, "latency")
+    if steps is not None and not 1 <= steps <= 10:
+        em.fail(Code.CALL, "latency is out of range", expected="1 to 10", got=str(steps))
+    tma = None if allow_tma is None else em.static_bool(allow_tma, "allow_tma")
+    return {"latency": steps, "allow_tma": tma}
+
+
+def load(
+    em: SemanticBuilder,
+    view: Value,
+    index: Sequence[Value],
+    guard: Value | None = None,
+    *,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> Value:
+    """The tile at an index."""
+    return em.emit("load_view", view, index, guard, latency=latency, allow_tma=allow_tma)
+
+
+def store(
+    em: SemanticBuilder,
+    tile: Any,
+    view: Value,
+    name: str,
+    index: Sequence[Value],
+    guard: Value | None = None,
+    *,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> None:
+    """Write a tile, which must have exactly the view's type, at an index."""
+    value = stored_value(em, tile, view.view.loaded, name)
+    em.op("store_view", value, view, index, guard, latency=latency, allow_tma=allow_tma)
+
+
+def stored_value(em: SemanticBuilder, tile: Any, expected: TileType, name: str) -> Value:
+    """A value that may be stored as it is: the shape and the element type must be exact."""
+    weak = isinstance(tile, int | float) and not expected.rank
+    value = em.number(tile, expected.dtype) if weak else em.numbers(tile, "stored value")
+    if value.tile.shape != expected.shape:
+        em.fail(
+            Code.SHAPE,
+            f"a tile stored to `{name}` must have its tile shape",
+            expected=f"shape {expected.shape}",
+            got=describe(value),
+            hint=_shape_hint(value, expected, name),
+        )
+    if value.tile.dtype is not expected.dtype:
+        em.fail(
+            Code.DTYPE,
+            f"a tile stored to `{name}` must have its element type",
+            expected=expected.dtype.name,
+            got=describe(value),
+            hint=_dtype_hint(value.tile.dtype, expected.dtype),
+        )
+    return value
+
+
+def _shape_hint(value: Value, expected: TileType, name: str) -> str:
+    shape = expected.shape
+    if value.tile.rank == 0:
+        return f"fill a tile: tl.full({shape}, value, tilewright.{expected.dtype.__name__})"
+    if value.tile.size == expected.size:
+        return f"rearrange it: tile.reshape({shape})"
+    if broadcast(value.tile.shape, shape) == shape:
+        return f"repeat it: tl.broadcast(tile, {shape}), or make it with keepdims=True"
+    return f"make the tile with {name}.shape, or store parts of it: {name}.partition_mut(shape)"
+
+
+def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:
+    if (got, expected) == (f4e2m1fn, f4e2m1fnx2):
+        return "pack pairs first: tile.pack()"
+    return f"convert it: tile.astype(tilewright.{expected.__name__})"
+
+
+# -------------------------------------------------------------------------------------------------
+# Indices of views of rows: row numbers, and the elements that tiles start at.
+#
+# What lies outside of the tensor is padding where the view was made with one; else it fails.
+
+
+def checked_rows(
+    em: SemanticBuilder, ref: PartitionRef, index: Any
+) -> tuple[tuple[Value, ...], Value | None]:
+    """The index as values, and a guard that is false where a row or an element lies outside."""
+    values = unchecked_index(em, ref.view, ref.name, index)
+    if ref.padded or not em.checked:
+        return values, None
+    kind = ref.view.view
+    tensor = em.defining[ref.view].one("tensor")
+    guard: Value | None = None
+    for axis, part in enumerate(index_parts(em, index, kind.rank, ref.name)):
+        known = kind.tensor.shape[axis]
+        _refuse_rows_outside(em, ref, axis, part, known)
+        extent = em.emit("extent", tensor, axis=axis) if known is None else em.index(known)
+        place = _outermost(em, values[axis]) if axis == kind.sparse else values[axis]
+        ok = em.emit("check", place, extent, tensor=ref.name, axis=axis, elements=True)
+        guard = ok if guard is None else em.emit("andi", guard, ok)
+    return values, guard
+
+
+def _refuse_rows_outside(
+    em: SemanticBuilder, ref: PartitionRef, axis: int, part: Any, known: int | None
+) -> None:
+    if isinstance(part, Value) or (part >= 0 and (known is None or part < known)):
+        return
+    em.fail(
+        Code.INDEX,
+        f"element {part} is out of bounds of `{ref.name}` on axis {axis}",
+        expected="0 or more" if known is None else f"0 <= index < {known}",
+        got=str(part),
+        hint="make the view with padding=..., the value of elements outside the tensor",
+    )
+
+
+def _outermost(em: SemanticBuilder, rows: Value) -> Value:
+    """The row number that lies outside, if any does: read without a sign, those below 0 are large.
+
+    So one reduction finds both kinds, and the check names the number.
+    """
+    wide = em.emit("bitcast", rows, to=u32)
+    largest = em.op(
+        "reduce", [wide], regions=[op_body(em, "maxi", u32)], axis=0, identities=(0,)
+    ).result
+    return em.emit("bitcast", largest, to=i32)

@@ -1,0 +1,365 @@
+"""The builder that rules write IR with: it knows the source place, coerces, promotes, complains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ...base.dtypes import AnyDType, DTypeMeta, as_dtype, bool_, i32, is_dtype
+from ...base.errors import Code, CompileError, PaddingWarning, render
+from ...base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
+from ...base.source import Span
+from ...ir.builder import Builder, Given
+from ...ir.core import Block, BoundsCheck, Op, Value
+from ...ir.launch_expr import Expr, LaunchCheck
+from ...ir.signature import GlobalSpec, Signature
+from ...ir.types import TileType
+from ...lang.device_global import Global
+from . import promotion
+from .values import Cut, Indexed, MappedRef, Memory, OutputRef, Space, TensorRef, describe
+
+INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
+
+
+class SemanticBuilder(Builder):
+    """Emits ops at the current source place; rules get one as their first argument.
+
+    `inline` runs a Python function of the kernel on given values; the interpreter sets it.
+    `depth` counts the conditions and loops around the current place; `left` says that control may
+    have left the function before it. Only where code surely runs in every block may an assertion
+    become a launch check.
+    Accesses are `checked` unless the kernel has said that they shall not be; `obligations` has the
+    checks that were placed already: of spans.
+    `scalars` names the scalar parameters; `defining` has the op that made each value;
+    `unchecked` has the tiles that were loaded from an index nobody checked; `owned` says of the
+    numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
+    parameter for the memory of each global in use; `global_names` says how globals were found.
+    `witnesses` has the values that are a thread's own index, with the width of those in two
+    dimensions; `widths` the one that each slice is written with. `shared_arrays` counts those in
+    the memory of a block; `cuts` has what of each slice a witness stands for. `left_out` says that
+    constants have decided against some statements.
+    """
+
+    inline: Callable[[Any, Sequence[Any]], Any]
+
+    def __init__(self, signature: Signature, *, unsafe: bool, checked: bool = True) -> None:
+        super().__init__(Block())
+        self.signature = signature
+        self.unsafe = unsafe
+        self.checked = checked
+        self.unsafe_depth = 0
+        self.depth = 0
+        self.left = False
+        self.left_out = False
+        self.launch_checks: list[LaunchCheck] = []
+        self.obligations: list[BoundsCheck] = []
+        self.warned: set[str] = set()
+        self.scalars: dict[Value, str] = {}
+        self.defining: dict[Value, Op] = {}
+        self.unchecked: set[Value] = set()
+        self.owned: dict[Value, Space] = {}
+        self.hidden: dict[object, tuple[GlobalSpec, Value]] = {}
+        self.global_names: dict[Global[Any], str] = {}
+        self.witnesses: dict[Value, Expr | None] = {}
+        self.widths: dict[str, Expr] = {}
+        self.shared_arrays = 0
+        self.cuts: dict[str, Cut] = {}
+
+    def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
+        """Append an op, and remember which values it made."""
+        op = super().op(name, *operands, regions=regions, **attrs)
+        self.defining.update(dict.fromkeys(op.results, op))
+        return op
+
+    @property
+    def is_simt(self) -> bool:
+        """Whether it is a kernel of threads."""
+        return self.signature.block is not None
+
+    def require_threads(self, what: str) -> None:
+        """Refuse a word of SIMT kernels elsewhere."""
+        if not self.is_simt:
+            self.fail(
+                Code.CALL,
+                f"{what} is not supported in a tile kernel",
+                expected="a kernel decorated with @simt.kernel",
+                got="one decorated with @tw.entry",
+            )
+
+    @property
+    def surely_runs(self) -> bool:
+        """Whether every block gets to the current place."""
+        return self.depth == 0 and not self.left
+
+    def require_at_launch(self, check: LaunchCheck) -> None:
+        """Add a condition the host checks before each launch, once."""
+        if all(check.expr != known.expr for known in self.launch_checks):
+            self.launch_checks.append(check)
+
+    # --- complaining -------------------------------------------------------------------------
+
+    def fail(
+        self,
+        code: Code,
+        message: str,
+        *,
+        expected: str | None = None,
+        got: str | None = None,
+        hint: str | None = None,
+        span: Span | None = None,
+    ) -> NoReturn:
+        """Raise a CompileError at the current place (or at `span`)."""
+        where = span or self.span
+        raise CompileError(message, expected=expected, got=got, hint=hint, span=where, code=code)
+
+    def warn(
+        self,
+        message: str,
+        hint: str,
+        code: Code = Code.PADDING,
+        category: type[Warning] = PaddingWarning,
+    ) -> None:
+        """Warn at the current place, once per text."""
+        text = render(CompileError(message, hint=hint, span=self.span, code=code))
+        if text not in self.warned:
+            self.warned.add(text)
+            name, line = (self.span.file.name, self.span.line) if self.span else ("<kernel>", 1)
+            warnings.warn_explicit(text, category, name, line)
+
+    def require_unsafe(self, what: str) -> None:
+        """Refuse what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
+        if not self.unsafe and self.unsafe_depth == 0:
+            entry = "@simt.kernel" if self.is_simt else "@tw.entry"
+            self.fail(
+                Code.UNSAFE,
+                f"{what} is only allowed in unsafe code",
+                hint=f"mark the kernel {entry}(unsafe=True), or put this in `with tw.unsafe():`",
+            )
+
+    # --- static arguments --------------------------------------------------------------------
+
+    def static_int(self, x: Any, what: str) -> int:
+        """An int known while compiling."""
+        if isinstance(x, bool) or not isinstance(x, int):
+            hint = "use a literal, a shape, or a keyword-only `tl.Const[int]` parameter"
+            self.fail(
+                Code.NOT_STATIC,
+                f"{what} must be a compile-time constant",
+                expected="a constant int",
+                got=describe(x),
+                hint=hint,
+            )
+        return int(x)
+
+    def static_bool(self, x: Any, what: str) -> bool:
+        """A bool known while compiling."""
+        if not isinstance(x, bool):
+            self.fail(
+                Code.NOT_STATIC,
+                f"{what} must be a compile-time constant",
+                expected="True or False",
+                got=describe(x),
+            )
+        return x
+
+    def static_axis(self, x: Any, rank: int, what: str = "axis") -> int:
+        """An axis of a tile of this rank; negative ones count from the end."""
+        axis = self.static_int(x, what)
+        if not -rank <= axis < rank:
+            self.fail(
+                Code.RANK,
+                f"{what} {axis} is out of range",
+                expected=f"-{rank} <= {what} < {rank}" if rank else "a tile with axes",
+                got=str(axis),
+            )
+        return axis % rank
+
+    def static_dtype(self, x: Any) -> AnyDType:
+        """An element type known while compiling."""
+        if is_dtype(x):
+            return as_dtype(x)
+        try:
+            if isinstance(x, Value | Memory):
+                raise TypeError
+            return as_dtype(x)
+        except TypeError:
+            self.fail(
+                Code.DTYPE,
+                "not an element type",
+                expected="an element type such as tilewright.f32",
+                got=describe(x),
+            )
+
+    def static_shape(self, x: Any, what: str = "shape") -> Shape:
+        """A shape of a tile: constant powers of two."""
+        dims = x if isinstance(x, tuple | list) else (x,)
+        shape = tuple(self.static_int(n, f"{what}[{k}]") for k, n in enumerate(dims))
+        for k, n in enumerate(shape):
+            if not is_power_of_two(n):
+                self.fail(
+                    Code.POWER_OF_TWO,
+                    f"tile dimensions must be powers of two, {what}[{k}] is {n}",
+                    expected="1, 2, 4, 8, ...",
+                    got=str(shape),
+                    hint=_power_hint(n, what),
+                )
+        if size(shape) > MAX_TILE_ELEMENTS:
+            self.fail(
+                Code.RESOURCES,
+                "tile too large",
+                expected=f"at most {MAX_TILE_ELEMENTS} elements",
+                got=f"{shape}: {size(shape)} elements",
+            )
+        return shape
+
+    # --- tiles -------------------------------------------------------------------------------
+
+    def tile(self, x: Any, dtype: AnyDType | None = None, what: str = "operand") -> Value:
+        """A number tile: a Value as it is, a Python number as a scalar (of `dtype` if given)."""
+        if isinstance(x, Value) and isinstance(x.type, TileType):
+            return x
+        if isinstance(x, bool | int | float) or isinstance(type(x), DTypeMeta):
+            return self.number(x, dtype)
+        if isinstance(x, Memory):
+            self.fail(
+                Code.TYPE,
+                f"{what} is {describe(x)}, which has no arithmetic",
+                expected="a tile or a number",
+                got=describe(x),
+                hint=_load_hint(x),
+            )
+        self.fail(
+            Code.TYPE, f"{what} is not a tile", expected="a tile or a number", got=describe(x)
+        )
+
+    def numbers(self, x: Any, what: str = "operand") -> Value:
+        """A tile whose elements are numbers, not pointers."""
+        value = self.tile(x, what=what)
+        if value.tile.is_pointer:
+            self.fail(Code.TYPE, f"{what} is a pointer", expected="numbers", got=describe(value))
+        return value
+
+    def floats(self, x: Any, what: str = "operand") -> Value:
+        """A tile of floats that have arithmetic; Python numbers become f32."""
+        value = self.numbers(float(x) if type(x) is int else x, what)
+        dtype = value.tile.dtype
+        if not (dtype.is_float and dtype.has_arithmetic):
+            self.fail(
+                Code.DTYPE,
+                f"{what} must be floating point",
+                expected="f16, bf16, f32 or f64",
+                got=describe(value),
+                hint="convert it first: x.astype(tilewright.f32)",
+            )
+        return value
+
+    def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
+        """A Python number as a constant, of `dtype` where given; it must be representable."""
+        if dtype is None:
+            dtype = promotion.natural_dtype(x)
+        return self.constant(promotion.fit(self, x, dtype), dtype)
+
+    def scalar(self, x: Any, dtype: AnyDType, what: str) -> Value:
+        """A scalar of exactly this dtype."""
+        value = self.numbers(x, what) if isinstance(x, Value) else self.tile(x, dtype, what)
+        if value.tile.rank or value.tile.dtype is not dtype:
+            self.fail(
+                Code.TYPE,
+                f"{what} must be a scalar {dtype.name}",
+                expected=dtype.name,
+                got=describe(value),
+            )
+        return value
+
+    def index(self, x: Any, what: str = "index") -> Value:
+        """A scalar i32; other integers are converted where they fit."""
+        if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
+            if x.type.rank == 0 and x.type.dtype is i32:
+                return x
+            if x.type.rank == 0 and x.type.dtype.is_int and x.type.dtype.bits < 32:
+                return self.emit("exti", x, to=i32)
+            self.fail(
+                Code.TYPE,
+                f"{what} must be a scalar i32",
+                expected="an int or a scalar i32",
+                got=describe(x),
+                hint="rows in any order: tl.make_gather_scatter_view(x, shape, axis).load([rows])"
+                if x.type.rank
+                else "convert it: tilewright.i32(i)",
+            )
+        if isinstance(x, bool) or not isinstance(x, int):
+            self.fail(
+                Code.TYPE, f"{what} must be an integer", expected="an int or i32", got=describe(x)
+            )
+        return self.number(int(x), i32)
+
+    def condition(self, x: Any, what: str = "condition") -> Value:
+        """A scalar bool."""
+        return self.scalar(x, bool_, what)
+
+    def broadcast_to(self, value: Value, shape: Shape) -> Value:
+        """Broadcast as NumPy: axes of length 1 are put in front, then repeated."""
+        tile = value.tile
+        if tile.shape == shape:
+            return value
+        if broadcast(tile.shape, shape) != shape:
+            self.fail(
+                Code.BROADCAST,
+                f"shape {tile.shape} does not broadcast to {shape}",
+                expected=f"a shape that broadcasts to {shape}",
+                got=str(tile.shape),
+                hint=INSERT_AXES,
+            )
+        ones = (1,) * (len(shape) - tile.rank) + tile.shape
+        if ones != tile.shape:
+            value = self.emit("reshape", value, shape=ones)
+        return value if ones == shape else self.emit("broadcast", value, shape=shape)
+
+    def pair(self, a: Any, b: Any, verb: str = "combine") -> tuple[Value, Value]:
+        """Two operands brought to one dtype by the promotion table and to one shape."""
+        left, right = promotion.unify(self, a, b, verb)
+        a_shape, b_shape = left.tile.shape, right.tile.shape
+        shape = self.common_shape(
+            a_shape, b_shape, f"shapes {a_shape} and {b_shape} do not broadcast"
+        )
+        return self.broadcast_to(left, shape), self.broadcast_to(right, shape)
+
+    def common_shape(self, a: Shape, b: Shape, problem: str) -> Shape:
+        """The shape that two shapes broadcast to; what to say where they do not."""
+        shape = broadcast(a, b)
+        if shape is None:
+            self.fail(
+                Code.BROADCAST,
+                problem,
+                expected="equal extents, or 1, on each axis counted from the last",
+                got=f"{a} and {b}",
+                hint=INSERT_AXES,
+            )
+        return shape
+
+    def cast(self, value: Value, dtype: AnyDType) -> Value:
+        """Convert the elements, whatever the two types are."""
+        return promotion.cast(self, value, dtype)
+
+
+def _power_hint(n: int, what: str) -> str:
+    if n < 1:
+        return "a tile has at least one element along each axis"
+    # The shape of an output is the host's choice.
+    where = " in its partition" if what.endswith(".shape") else ""
+    return f"use {1 << (n - 1).bit_length()}{where}: loads pad beyond the tensor and stores clip"
+
+
+def _load_hint(x: Memory) -> str:
+    if isinstance(x, Indexed):
+        return f"read an element: {x.name}[i]"
+    if isinstance(x, Global):
+        return "load a tile first: g.load()"
+    if isinstance(x, TensorRef):
+        loads = f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
+        return f"load a tile first: {loads}"
+    if isinstance(x, MappedRef):
+        return f"load a tile first: {x.name}.load(index)"
+    load = f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
+    return f"load a tile first: {load}"

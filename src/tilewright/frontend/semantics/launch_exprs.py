@@ -1,0 +1,165 @@
+"""Builds launch expressions: a value of the kernel over what the host knows before a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ...ir.attrs import Predicate, Rounding, ThreadCoordinate
+from ...ir.core import Op, Value
+from ...ir.launch_expr import Expr, LaunchFacts, evaluate, leaves
+from .builder import SemanticBuilder
+
+NOTHING = LaunchFacts({}, {}, ())
+
+MAX_STEPS = 200
+"""Expressions are trees: a value used twice at each of many steps must not grow without end."""
+
+
+def expression(em: SemanticBuilder, value: Value) -> Expr | None:
+    """The launch expression for an integer or bool scalar, or None where a block decides it."""
+    found = _LaunchExprWalk(em)(value)
+    return found if found is None or leaves(found) else ("const", evaluate(found, NOTHING))
+
+
+class _LaunchExprWalk:
+    """Follows values back to what the launch knows."""
+
+    def __init__(self, em: SemanticBuilder) -> None:
+        self.em = em
+        self.steps = 0
+
+    def __call__(self, value: Value) -> Expr | None:
+        self.steps += 1
+        tile = value.tile
+        if self.steps > MAX_STEPS or tile.rank or tile.is_pointer or tile.dtype.is_float:
+            return None
+        if value in self.em.scalars:
+            return ("scalar", self.em.scalars[value])
+        op = self.em.defining.get(value)
+        translate = _TRANSLATE.get(op.name) if op is not None else None
+        return translate(self, op) if op is not None and translate is not None else None
+
+
+Translate: TypeAlias = Callable[[_LaunchExprWalk, Op], Expr | None]
+
+
+def _constant(walk: _LaunchExprWalk, op: Op) -> Expr:
+    return ("const", op.attrs["value"])
+
+
+def _extent(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    param = op.operands[0].tensor.param
+    return None if param is None else ("extent", param, op.attrs["axis"])
+
+
+def _length(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    param = op.operands[0].tensor.param
+    return None if param is None else ("length", param)
+
+
+def _grid(walk: _LaunchExprWalk, op: Op) -> Expr:
+    return ("grid", op.attrs["axis"])
+
+
+def _place(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    axis: int = op.attrs["axis"]
+    match ThreadCoordinate(op.attrs["what"]):
+        case ThreadCoordinate.BLOCK_SIZE:
+            return ("given", f"block_dim({axis})", walk.em.signature.block_dims[axis])
+        case ThreadCoordinate.GRID_SIZE:
+            return ("grid_dim", axis)
+        case _:
+            return None
+
+
+def _tiles(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    view = op.operands[0].view
+    axis: int = op.attrs["axis"]
+    dim: int = view.dim_map[axis]
+    step: int = (view.step or view.tile)[axis]
+    if view.frame is not None:
+        return ("const", -(-view.frame[dim] // step))
+    if view.tensor.param is None:
+        return None
+    return ("ceildiv", ("extent", view.tensor.param, dim), ("const", step))
+
+
+def _binary(name: str) -> Translate:
+    def translate(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+        a, b = (walk(v) for v in op.operands)
+        return None if a is None or b is None else (name, a, b)
+
+    return translate
+
+
+def _logic(name: str) -> Translate:
+    """`&`, `|`, `^` are logic on booleans; on integers they are bit patterns, not for the host."""
+    binary = _binary(name)
+
+    def translate(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+        return binary(walk, op) if op.result.tile.dtype.is_bool else None
+
+    return translate
+
+
+def _not(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    inner = walk(op.operands[0]) if op.result.tile.dtype.is_bool else None
+    return None if inner is None else ("not", inner)
+
+
+def _minus(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    # The host has no unsigned wrap: 0 - 1 would be -1 there.
+    return _binary("sub")(walk, op) if op.result.tile.dtype.is_signed else None
+
+
+def _negative(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    inner = walk(op.operands[0]) if op.result.tile.dtype.is_signed else None
+    return None if inner is None else ("sub", ("const", 0), inner)
+
+
+def _same(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    return walk(op.operands[0])
+
+
+# Rounding toward zero has no launch form; `//` and `%` in a kernel round down.
+_DIVISIONS = {Rounding.NEG_INF: _binary("floordiv"), Rounding.POS_INF: _binary("ceildiv")}
+_REMAINDERS = {Rounding.NEG_INF: _binary("mod")}
+
+
+def _divide(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    translate = _DIVISIONS.get(op.attrs["rounding"])
+    return translate(walk, op) if translate else None
+
+
+def _remainder(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    translate = _REMAINDERS.get(op.attrs["rounding"])
+    return translate(walk, op) if translate else None
+
+
+def _compare(walk: _LaunchExprWalk, op: Op) -> Expr | None:
+    return _binary(Predicate(op.attrs["predicate"]).value)(walk, op)
+
+
+_TRANSLATE: dict[str, Translate] = {
+    "constant": _constant,
+    "extent": _extent,
+    "length": _length,
+    "num_blocks": _grid,
+    "place": _place,
+    "num_tiles": _tiles,
+    "addi": _binary("add"),
+    "subi": _minus,
+    "muli": _binary("mul"),
+    "mini": _binary("min"),
+    "maxi": _binary("max"),
+    "divi": _divide,
+    "remi": _remainder,
+    "negi": _negative,
+    "exti": _same,
+    "cmpi": _compare,
+    "andi": _logic("and"),
+    "ori": _logic("or"),
+    "xori": _logic("ne"),
+    "noti": _not,
+}

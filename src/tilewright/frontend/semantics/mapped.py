@@ -1,0 +1,300 @@
+"""Owned indices: which tiles of mapped outputs a loop visits, and what an index permits.
+
+A block visits tile number `block`, `block + blocks`, and so on, of the tiles that a loop walks; so
+no two blocks visit the same tile, and every tile is visited. That holds for one set of tiles. A
+kernel may have several loops if they walk the same tiles, or tiles that cannot meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from ...base.errors import Code
+from ...ir.core import Block, BoundsCheck, Op, Placement, Value
+from ...ir.launch_expr import Expr, parts, show
+from ...ir.types import TensorType
+from ..rules.control import ask_at_launch
+from .access import make_view, tile_count
+from .builder import SemanticBuilder
+from .launch_exprs import expression
+from .values import Extent, MappedRef, Origin, OwnedIndex, Space, describe
+
+REST = -1
+"""The count that stands for all tiles that are left."""
+WHOLE = Extent(0, None)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Indices:
+    """What `z.iter_indices()` and its kin give, for a `for` to go over."""
+
+    origin: Origin
+    counts: tuple[Value, ...]
+    starts: tuple[Value, ...]
+    """None of them where all tiles are walked."""
+    total: Value
+
+
+def whole(em: SemanticBuilder, outputs: Sequence[MappedRef]) -> Indices:
+    """All tiles of some mapped outputs."""
+    first = outputs[0]
+    counts = tuple(em.index(n) for n in tiles_of(em, first))
+    groups = tuple(first.groups[k] for k in first.walked)
+    space = Space(groups, (WHOLE,) * len(groups))
+    return Indices(Origin(tuple(outputs), space), counts, (), _product(em, counts))
+
+
+def tiles_of(em: SemanticBuilder, output: MappedRef) -> list[int | Value]:
+    """How many tiles a mapped output has along each axis that is walked."""
+    view = make_view(em, output, output.tile)
+    return [tile_count(em, view, k) for k in output.walked]
+
+
+def _product(em: SemanticBuilder, counts: Sequence[Value]) -> Value:
+    total = counts[0]
+    for count in counts[1:]:
+        total = em.emit("muli", total, count)
+    return total
+
+
+# --- a part of the tiles -----------------------------------------------------------------------
+
+
+def within(em: SemanticBuilder, outputs: Sequence[MappedRef], spans: Any) -> Indices:
+    """The tiles inside a span along each axis."""
+    all_tiles = whole(em, outputs)
+    output = outputs[0]
+    if len(output.walked) != len(output.groups):
+        em.fail(
+            Code.CALL,
+            f"`{output.name}` has owned axes, so a loop must visit all of its tiles",
+            expected=f"{output.name}.iter_indices()",
+            got="a part of the tiles",
+        )
+    pairs = _pairs(em, output, spans)
+    placed = [
+        _span(em, output.name, axis, pair, all_tiles.counts[axis])
+        for axis, pair in enumerate(pairs)
+    ]
+    starts, counts = (tuple(values) for values in zip(*[s.values for s in placed], strict=True))
+    extents = tuple(span.extent for span in placed)
+    space = Space(tuple(output.groups), extents)
+    return Indices(Origin(tuple(outputs), space), counts, starts, _product(em, counts))
+
+
+def _pairs(em: SemanticBuilder, output: MappedRef, spans: Any) -> list[tuple[Any, Any]]:
+    rank = len(output.groups)
+    given = spans if isinstance(spans, tuple | list) else ()
+    if len(given) != rank or not all(isinstance(s, tuple | list) and len(s) == 2 for s in given):
+        em.fail(
+            Code.CALL,
+            f"iter_indices_within of `{output.name}` needs one (first, count) pair per axis",
+            expected=f"{rank} pairs (first, count)",
+            got=describe(spans),
+        )
+    return [(first, count) for first, count in given]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    values: tuple[Value, Value]
+    extent: Extent
+
+
+def _span(
+    em: SemanticBuilder, name: str, axis: int, pair: tuple[Any, Any], tiles: Value
+) -> _Placed:
+    """Where a span begins and how many tiles it has; nothing where it leaves the grid."""
+    first, count = pair
+    for number, least in ((first, 0), (count, REST)):
+        if isinstance(number, int) and number < least:
+            em.fail(
+                Code.INDEX,
+                f"the span along axis {axis} is out of bounds",
+                expected="a first tile of 0 or more, and a count of 0 or more, or -1 for the rest",
+                got=describe(pair),
+            )
+        _require_uniform(em, axis, number)
+    start = em.index(first, f"the first tile along axis {axis}")
+    begins = _no_more(em, em.index(0), start)
+    if _is_rest(count):
+        extent = Extent(_known(em, first), None)
+        if extent == WHOLE:
+            return _Placed((start, tiles), extent)
+        inside = em.emit("andi", begins, _no_more(em, start, tiles))
+        given = em.emit("subi", tiles, start)
+    else:
+        extent = Extent(_known(em, first), _known(em, count))
+        given, ends = _counted(em, axis, start, count, tiles)
+        inside = em.emit("andi", begins, ends)
+    _require_inside(em, name, axis, inside)
+    return _Placed((start, em.emit("select", inside, given, em.index(0))), extent)
+
+
+def _is_rest(count: Any) -> bool:
+    return isinstance(count, int) and count == REST
+
+
+def _counted(
+    em: SemanticBuilder, axis: int, start: Value, count: Any, tiles: Value
+) -> tuple[Value, Value]:
+    """How many tiles a span has, and whether it ends inside; a number of -1 stands for the rest."""
+    given = em.index(count, f"the count along axis {axis}")
+    least, least_count, counted = em.index(0), given, given
+    if _may_be_rest(em, count):
+        least, least_count = em.index(REST), em.emit("maxi", given, em.index(0))
+        is_rest = em.emit("cmpi", given, least, predicate="eq")
+        counted = em.emit("select", is_rest, em.emit("subi", tiles, start), given)
+    some = _no_more(em, least, given)
+    room = _no_more(em, start, em.emit("subi", tiles, least_count))
+    return counted, em.emit("andi", some, room)
+
+
+def _may_be_rest(em: SemanticBuilder, count: Any) -> bool:
+    """Whether a count may be below 0: a scalar, data, a difference; no constant, and no extent."""
+    if not isinstance(count, Value):
+        return False
+    found = expression(em, count)
+    return found is None or not _is_sum(found)
+
+
+def _is_sum(expr: Expr) -> bool:
+    """Whether an expression is made from extents by what never gives a number below 0."""
+    if expr[0] == "const":
+        return bool(expr[1] >= 0)
+    return expr[0] not in ("scalar", "sub") and all(map(_is_sum, parts(expr)))
+
+
+def _no_more(em: SemanticBuilder, a: Value, b: Value) -> Value:
+    return em.emit("cmpi", a, b, predicate="le")
+
+
+def _require_inside(em: SemanticBuilder, name: str, axis: int, inside: Value) -> None:
+    """Check that a span lies inside the tiles, at launch or in the kernel, and note where."""
+    message = f"the span along axis {axis} must be in bounds"
+    asked = ask_at_launch(em, inside, message)
+    if asked is None:
+        em.op("assert", inside, message=message, tensor=name, axis=axis)
+        placement, why = Placement.IN_PLACE, "the bounds of the span are known only in the kernel"
+    elif asked:
+        placement, why = Placement.AT_LAUNCH, " and ".join(show(check.expr) for check in asked)
+    else:
+        placement, why = Placement.PROVED, "the compiler knows the span and the number of tiles"
+    advice = "use constants, extents or scalars for the span" if asked is None else ""
+    em.obligations.append(BoundsCheck(em.span, name, axis, placement, why, advice))
+
+
+# --- numbers that are the same in all blocks ---------------------------------------------------
+
+
+def _known(em: SemanticBuilder, number: Any) -> Hashable:
+    """What tells a number from others: itself, or how the host would compute it."""
+    if not isinstance(number, Value):
+        return int(number)
+    found = expression(em, number)
+    if found is not None and found[0] == "const":
+        return int(found[1])
+    return number if found is None else found
+
+
+DIFFERING = frozenset(("block_id", "tile_index"))
+"""Ops that give each block something else."""
+
+
+def _require_uniform(em: SemanticBuilder, axis: int, number: Any) -> None:
+    """Refuse a number that may differ between blocks, or between the rounds of a loop."""
+    pending, seen = [number], set[Value]()
+    while pending:
+        value = pending.pop()
+        if not isinstance(value, Value) or value in seen or value in em.scalars:
+            continue
+        seen.add(value)
+        op = em.defining.get(value)
+        if op is None and isinstance(value.type, TensorType):  # a parameter
+            continue
+        if op is None or not _is_uniform(op):
+            em.fail(
+                Code.MINTED,
+                f"the span along axis {axis} may differ between blocks, or between iterations of"
+                " a loop, which could then visit the same tile",
+                expected="constants, extents, scalars, and values loaded from inputs by these",
+                got=describe(number),
+                hint="visit all tiles with iter_indices(), and skip some with `if`",
+            )
+        pending += op.operands
+
+
+def _is_uniform(op: Op) -> bool:
+    if op.name in DIFFERING or op.regions:
+        return False
+    if op.name == "load_view":
+        tensor = op.one("view").view.tensor
+        return tensor.param is not None and not tensor.mutable
+    return op.defn.pure or op.name == "check"
+
+
+# --- loops -------------------------------------------------------------------------------------
+
+
+def bounds_of(em: SemanticBuilder, indices: Indices) -> tuple[Value, Value, Value]:
+    """Where a block begins to count tiles, where it ends, and its step."""
+    grid = em.signature.grid
+    blocks = em.emit("num_blocks", axis=0) if grid is None else em.index(grid[0])
+    return em.emit("block_id", axis=0), indices.total, blocks
+
+
+def owned_index(em: SemanticBuilder, indices: Indices, number: Value) -> OwnedIndex:
+    """The index of a tile by its number."""
+    space = indices.origin.space
+    assert space is not None, "a loop walks tiles"
+    made = em.op("tile_index", number, indices.counts, indices.starts, groups=space.groups)
+    em.owned.update(dict.fromkeys(made.results, space))
+    output = indices.origin.outputs[0]
+    is_whole = len(output.walked) == len(output.groups)
+    return OwnedIndex.made(made.results, indices.origin, whole=is_whole)
+
+
+# --- loops that could meet ---------------------------------------------------------------------
+
+
+def reject_overlapping_loops(em: SemanticBuilder, body: Block) -> None:
+    """Refuse a kernel in which two blocks could be at one tile, by way of different loops."""
+    used: dict[str, dict[Space, Op]] = {}
+    for op, space in _accesses(em, body):
+        name = op.one("view").view.tensor.param
+        assert name is not None, "a mapped output is a parameter"
+        used.setdefault(name, {}).setdefault(space, op)
+    for name, spaces in used.items():
+        for (one, first), (other, second) in combinations(spaces.items(), 2):
+            if not _are_apart(one, other):
+                em.fail(
+                    Code.MINTED,
+                    f"two loops visit tiles of `{name}` in different ways, so that two blocks"
+                    " could be at the same tile",
+                    span=second.span,
+                    expected="loops over the same tiles, or over tiles that provably differ",
+                    got=f"another loop at {first.span.place}" if first.span else "another loop",
+                    hint="assign iter_indices_within(...) to a variable and use it in both",
+                )
+
+
+def _accesses(em: SemanticBuilder, body: Block) -> Iterator[tuple[Op, Space]]:
+    for op in body.walk():
+        if op.name in ("load_view", "store_view") and op.one("view").view.tensor.mutable:
+            spaces = [em.owned[v] for v in op.all("index") if v in em.owned]
+            yield from ((op, space) for space in spaces[:1])
+
+
+def _are_apart(one: Space, other: Space) -> bool:
+    """Whether two sets of tiles surely have none in common."""
+    pairs = zip(one.extents, other.extents, strict=True)
+    return any(_ends_before(a, b) or _ends_before(b, a) for a, b in pairs)
+
+
+def _ends_before(a: Extent, b: Extent) -> bool:
+    if isinstance(a.start, int) and isinstance(a.count, int) and isinstance(b.start, int):
+        return a.start + a.count <= b.start
+    return a.start == 0 and a.count is not None and a.count == b.start

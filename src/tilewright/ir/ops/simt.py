@@ -1,0 +1,278 @@
+"""SIMT kernels: threads, slices, shared memory, warps, inline PTX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.dtypes import bool_, i32, u32
+from ..attrs import WARP_SIZE, AtomicMode, ShuffleMode, ThreadCoordinate, VoteMode
+from ..opdef import Effect, declare
+from ..types import DYNAMIC, I1, I32, PtrType, SharedType, TensorType, TileType, Type
+from .memory import ATOMIC, BOTH
+from .rules import Attrs, combines, need, none, number, scalar, tensor
+
+# -------------------------------------------------------------------------------------------------
+# Where a thread of a SIMT kernel stands. Axes are x, y and z, as in launch configurations.
+
+
+def _index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    return (I32,)
+
+
+def _index_2d(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[0], i32)
+    return (I32,)
+
+
+def _thread_place(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    axes = 1 if attrs["what"] in (ThreadCoordinate.LANE, ThreadCoordinate.WARP) else 3
+    need(attrs["axis"] in range(axes), f"no axis {attrs['axis']}")
+    return (I32,)
+
+
+THREADS_OPS = (
+    declare("index_1d", "simt", "", _index,
+            "This thread's number along x; the largest i32, which is beyond every slice, where the"
+            " launch has threads along y or z."),
+    declare("index_2d", "simt", "width", _index_2d,
+            "row * width + column, of the thread's place along y and x; the largest i32 where the"
+            " column is not below width, the launch has threads along z, or it would not fit."),
+    declare("place", "simt", "", _thread_place,
+            "A plain number along `axis`: of the thread in its block, of the block, or a size; or"
+            " of the lane in its warp, or of the warp.",
+            attrs={"what": ThreadCoordinate.THREAD, "axis": 0}),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Slices: the elements of a contiguous tensor in a row, read and written one at a time.
+
+
+def _slice(t: Type) -> TensorType:
+    result = tensor(t)
+    need(result.rank == 1 and result.strides == (1,), f"{t} is not a slice")
+    return result
+
+
+def _slice_length(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _slice(types[0])
+    return (I32,)
+
+
+def _check(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[0], i32)
+    scalar(types[1], i32)
+    return (I1,)
+
+
+def _element_place(types: Sequence[Type]) -> None:
+    """An index, then perhaps a guard."""
+    scalar(types[0], i32)
+    for t in types[1:]:
+        scalar(t, bool_)
+
+
+def _load_element(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _element_place(types[1:])
+    return (TileType(_slice(types[0]).dtype),)
+
+
+def _store_element(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    target = _slice(types[1])
+    need(target.mutable, f"{target} is read only")
+    need(types[0] == TileType(target.dtype), f"{types[0]} does not fit {target}")
+    _element_place(types[2:])
+    return ()
+
+
+def _pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    target = _slice(types[0])
+    need(target.mutable, f"{target} is read only")
+    scalar(types[1], i32)
+    return (TileType(PtrType(target.dtype)),)
+
+
+SLICES_OPS = (
+    declare("length", "simt", "slice", _slice_length, "How many elements a slice has."),
+    declare("check_index", "simt", "index length", _check,
+            "Whether 0 <= index < length; if not, the launch's error record says so.",
+            attrs={"slice": "", "hoisted": False}, effects=Effect.CHECK),
+    declare("load_slice", "simt", "slice index guard?", _load_element,
+            "The element at index, which is inside; zero if not guard.", effects=Effect.READ),
+    declare("store_slice", "simt", "value slice index guard?", _store_element,
+            "Writes the element at index, which is inside; nothing if not guard.",
+            effects=Effect.WRITE),
+    declare("slice_pointer", "simt", "slice index", _pointer,
+            "The address of the element at index; no element is there where it is outside."),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Memory that the threads of a block share, and the barrier at which they all meet.
+#
+# Indices are row major, one for each axis. That they lie inside, and that no two threads meet at
+# an
+# element without a barrier between them, is the kernel's own promise.
+
+
+def _memory(t: Type) -> SharedType:
+    need(isinstance(t, SharedType), f"expected shared memory, got {t}")
+    assert isinstance(t, SharedType)
+    return t
+
+
+def _shared(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    shape = attrs["shape"]
+    need(bool(shape) and all(n > 0 for n in shape), f"no shared memory of shape {shape}")
+    need(attrs["number"] >= 0, f"no array has the number {attrs['number']}")
+    return (SharedType(attrs["dtype"], shape, attrs["number"]),)
+
+
+def _dynamic(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[0], i32)
+    return (SharedType(attrs["dtype"], (None,), DYNAMIC),)
+
+
+def _shared_length(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    need(_memory(types[0]).number == DYNAMIC, f"the length of {types[0]} is known")
+    return (I32,)
+
+
+def _element(memory: Type, values: Sequence[Type], indices: Sequence[Type]) -> TileType:
+    """The type of an element; refuses values of another, and indices that do not fit."""
+    kind = _memory(memory)
+    element = TileType(kind.dtype)
+    need(len(indices) == kind.rank, f"{len(indices)} indices of {kind}")
+    for t in indices:
+        scalar(t, i32)
+    for t in values:
+        need(t == element, f"{t} does not fit {kind}")
+    return element
+
+
+def _load_shared(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    return (_element(types[0], (), types[1:]),)
+
+
+def _store_shared(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _element(types[1], types[:1], types[2:])
+    return ()
+
+
+def _rmw(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    element = _element(types[0], types[1:2], types[2:])
+    combines(attrs["mode"], element.dtype)
+    return (element,)
+
+
+def _cas(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    return (_element(types[0], types[1:3], types[3:]),)
+
+
+SHARED_OPS = (
+    declare("shared", "simt", "", _shared,
+            "An array of the block's own memory; nothing is in it before it is written.",
+            attrs={"number": 0, "dtype": None, "shape": ()}),
+    declare("dynamic_shared", "simt", "offset", _dynamic,
+            "The memory that the launch asked for, from so many bytes on.", attrs={"dtype": None}),
+    declare("shared_length", "simt", "memory", _shared_length,
+            "How many elements the memory that the launch asked for has from its offset on."),
+    declare("load_shared", "simt", "memory index*", _load_shared, "The element at an index, which is"
+            " inside.", effects=Effect.READ),
+    declare("store_shared", "simt", "value memory index*", _store_shared,
+            "Writes the element at an index, which is inside.", effects=Effect.WRITE),
+    declare("atomic_shared", "simt", "memory value index*", _rmw,
+            "Combines `value` into the element at an index; gives the old value.",
+            attrs={"mode": AtomicMode.ADD} | ATOMIC, effects=BOTH),
+    declare("cas_shared", "simt", "memory compare value index*", _cas,
+            "Stores `value` if the element equals `compare` bit for bit; gives the old value.",
+            attrs=ATOMIC, effects=BOTH),
+    declare("sync_threads", "simt", "", none,
+            "All threads of the block get here; what they did to memory before is seen after.",
+            effects=BOTH | Effect.SYNC),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# What the 32 lanes of a warp do together: neighbouring threads of a block, x fastest.
+#
+# Those take part that get here together; all lanes of the warp that have not returned must, or
+# those
+# of `mask`, if it is given. What a lane that takes no part would have said is unspecified.
+
+LANES = TileType(u32)
+
+
+def _mask(types: Sequence[Type]) -> None:
+    for t in types:
+        scalar(t, u32)
+
+
+def _value(t: Type) -> TileType:
+    kind = number(t)
+    need(kind.rank == 0, f"expected a scalar, got {t}")
+    return kind
+
+
+def _sync(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _mask(types)
+    return ()
+
+
+def _shuffle(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[1], i32)
+    _mask(types[2:])
+    width = attrs["width"]
+    need(width in (1, 2, 4, 8, 16, WARP_SIZE), f"no segments of {width} lanes")
+    return (_value(types[0]),)
+
+
+def _vote(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[0], bool_)
+    _mask(types[1:])
+    return (I1,)
+
+
+def _ballot(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _vote(types, attrs)
+    return (LANES,)
+
+
+def _match(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    _value(types[0])
+    _mask(types[1:])
+    return (LANES,)
+
+
+WARPS_OPS = (
+    declare("sync_warp", "simt", "mask?", _sync,
+            "The lanes get here; what they did to memory before is seen after.",
+            effects=BOTH | Effect.SYNC),
+    declare("shuffle", "simt", "value lane mask?", _shuffle,
+            "The value of another lane among `width` neighbours: lane number `lane` (idx), as many"
+            " below or above (its own where none is), or the own number with bits flipped (xor).",
+            attrs={"mode": ShuffleMode.IDX, "width": WARP_SIZE}, effects=Effect.SYNC),
+    declare("vote", "simt", "cond mask?", _vote, "Whether it holds for all lanes, or for any.",
+            attrs={"mode": VoteMode.ALL}, effects=Effect.SYNC),
+    declare("ballot", "simt", "cond mask?", _ballot, "A bit for each lane for which it holds.",
+            effects=Effect.SYNC),
+    declare("match", "simt", "value mask?", _match,
+            "A bit for each lane whose value has the same bits.", effects=Effect.SYNC),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------
+# Instructions of a GPU, written out by the author of a SIMT kernel.
+
+
+def _inline(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    for t in types:
+        need(number(t).rank == 0, f"expected a scalar, got {t}")
+    return tuple(TileType(dtype) for dtype in attrs["dtypes"])
+
+
+ASSEMBLY_OPS = (
+    declare("inline_ptx", "simt", "value*", _inline,
+            "What the text does: $0, $1, ... are its results, then the values it is given.",
+            attrs={"text": "", "dtypes": ()}, effects=BOTH),
+)  # fmt: skip

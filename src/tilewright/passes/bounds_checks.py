@@ -1,0 +1,209 @@
+"""Bounds checks: removes those that are proved or that the launch makes, hoists the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis.bounds.check_placement import OUTSIDE, Decision, decide
+from ..analysis.bounds.placement_report import CHECKS, bounded, checked_place, worse
+from ..analysis.constants import Constants, constants
+from ..analysis.structure import Structure, structure
+from ..base.dtypes import bool_
+from ..ir.attrs import Predicate
+from ..ir.builder import Builder
+from ..ir.core import Block, BoundsCheck, Func, Op, Value
+from ..ir.launch_expr import LaunchCheck
+from ..ir.rewrite import Rewriter, rewrite
+from ..ir.types import I1
+
+# -------------------------------------------------------------------------------------------------
+# Takes checks out of a kernel that are proved, or that the host can make once for all blocks.
+#
+# Goals: a kernel whose accesses follow from its loops and its grid has no check in it; what it
+# must
+# be launched with is known before it runs. `check_placement` decides; this only carries it out. To
+# be
+# run first, so that every access of the source is seen, and noted as a bounds check.
+#
+# Non-goals: moving what is left (`place_checks`), conditions that the user wrote.
+#
+# Rules:
+#
+# 1. A check that is proved, or made at launch, is true.
+#        for %i in 0..(num_tiles %v) {%ok = check %i, (num_tiles %v)}  ->  %ok = constant True
+# 2. A check equal to one before it is the one before it: see `cse`.
+
+
+def prove_checks(func: Func) -> Func:
+    """Apply the rules above."""
+    decisions = decide(func)
+    gone = {d.op for d in decisions if d.placement in OUTSIDE}
+
+    def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
+        return (r.constant(True, bool_),) if op in gone else None
+
+    return replace(
+        rewrite(func, visit),
+        launch_checks=_distinct(func.launch_checks, decisions),
+        obligations=(*func.obligations, *_obligations(decisions), *bounded(func)),
+    )
+
+
+def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[LaunchCheck, ...]:
+    """Each condition once: where it was asked for first."""
+    checks = {(check.expr, check.where): check for check in known}
+    for check in (check for decision in found for check in decision.launch):
+        checks.setdefault((check.expr, check.where), check)
+    return tuple(checks.values())
+
+
+def _obligations(decisions: Sequence[Decision]) -> tuple[BoundsCheck, ...]:
+    """One per access and axis; a loop that was unrolled has several checks for each."""
+    found: dict[tuple[object, ...], BoundsCheck] = {}
+    for d in decisions:
+        new = BoundsCheck(d.op.span, *checked_place(d.op), d.placement, d.reason, d.advice)
+        found[new.key] = worse(found.get(new.key), new)
+    return tuple(found.values())
+
+
+# -------------------------------------------------------------------------------------------------
+# Moves checks out of loops: what would fail in some round is found before the first one.
+#
+# Goals: loops of kernels with checked indices have nothing in them but loads and arithmetic. A
+# launch
+# fails if and only if it failed before, in the same block, and with the same index and extent.
+#
+# Non-goals: which of several failing checks of one block is the first; loops that may be left
+# early,
+# steps other than the constant 1 where the index is counted, checks inside branches, launch
+# checks.
+#
+# Rules (`ok` takes the place of what the check gave; the index of rule 2 is that of the first
+# round
+# that fails, or else of the last round):
+#
+# 1. A check of an index and an extent that do not change in the loop.
+#        for i in lower..upper {%ok = check %a, %n; ...}
+#     -> %ok = if (lower < upper) {yield (check %a, %n)} else {yield true}; for i in ... {...}
+# 2. A check of the induction variable against an extent that does not change.
+#        for i in lower..upper {%ok = check %i, %n; ...}
+#     -> %ok = if (lower < upper) {yield (check (lower if lower < 0 else
+#                                  max(lower, min(upper - 1, %n))), %n)} else ...
+# 3. What rules 1 and 2 gave for an inner loop is moved by rule 1 too.
+
+
+def place_checks(func: Func) -> Func:
+    """Apply the rules above, inner loops first."""
+    return rewrite(func, _Placer(structure(func), constants(func)).visit)
+
+
+class _Placer:
+    def __init__(self, nesting: Structure, known: Constants) -> None:
+        self.nesting = nesting
+        self.known = known
+        self.placed: dict[Op, list[Op]] = {}
+        """The branches that rules 1 and 2 have made, with the ops that their conditions took."""
+
+    def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
+        if op.name != "for" or self.may_end_early(op):
+            return None
+        region = r.region(op.regions[0])
+        rounds = _Rounds.of(r, op, region.args[0], self.known)
+        for check in self.take(region, rounds):
+            self.place(r, check, rounds)
+        return r.put(op, r.many(op.operands), (region,)).results
+
+    def may_end_early(self, loop: Op) -> bool:
+        """Whether a round, or the whole loop, may end before its last op."""
+        return len(self.nesting.exits.get(loop, ())) != 1 or any(self.nesting.leaves(loop))
+
+    def take(self, region: Block, rounds: _Rounds) -> list[Op]:
+        """Take the checks that can be moved out of a new loop body."""
+        inner = set(region.args) | {v for op in region.ops for v in op.results}
+        found = [op for op in region.ops if self.movable(op, inner, rounds)]
+        gone = {*found, *(own for op in found for own in self.placed.get(op, ()))}
+        region.ops[:] = [op for op in region.ops if op not in gone]
+        return found
+
+    def movable(self, op: Op, inner: set[Value], rounds: _Rounds) -> bool:
+        if op.name in CHECKS:
+            index, extent = op.operands
+            return extent not in inner and (index not in inner or rounds.counts(index))
+        if op not in self.placed:
+            return False
+        own = self.placed[op]
+        made = {v for helper in own for v in helper.results}
+        return not any(v in inner - made for each in (*own, op) for v in _used(each))
+
+    def place(self, r: Rewriter, op: Op, rounds: _Rounds) -> None:
+        """Put a check before the loop, if the loop runs at all."""
+        start = len(r.block.ops)
+        r.block.ops += self.placed.pop(op, ())
+        runs = rounds.run(r)
+        then, otherwise = Block(), Block()
+        with r.at(then):
+            moved = rounds.before(r, op)
+            r.block.ops.append(moved)
+            r.op("yield", [moved.result])
+        with r.at(otherwise):
+            r.op("yield", [r.constant(True, bool_)])
+        own = r.block.ops[start:]
+        branch = r.op("if", runs, regions=(then, otherwise), types=(I1,))
+        # What uses the check finds its answer under the same name.
+        branch.results = op.results
+        self.placed[branch] = own
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """The rounds of a loop, in values that are there before it; `step` where it is a constant."""
+
+    lower: Value
+    upper: Value
+    by: Value
+    step: int | None
+    index: Value
+
+    @classmethod
+    def of(cls, r: Rewriter, loop: Op, index: Value, known: Constants) -> _Rounds:
+        lower, upper, by = (r.get(loop.one(name)) for name in ("lower", "upper", "step"))
+        step = known.get(loop.one("step"))
+        return cls(lower, upper, by, step if isinstance(step, int) else None, index)
+
+    def counts(self, value: Value) -> bool:
+        """Whether a value counts the rounds, one by one."""
+        return value is self.index and self.step == 1
+
+    def run(self, b: Builder) -> Value:
+        """Whether there is a round."""
+        runs = b.emit("cmpi", self.lower, self.upper, predicate=Predicate.LT)
+        if self.step is not None and self.step > 0:
+            return runs
+        zero = b.constant(0, self.by.tile.dtype)
+        return b.emit("andi", runs, b.emit("cmpi", zero, self.by, predicate=Predicate.LT))
+
+    def before(self, b: Builder, op: Op) -> Op:
+        """A check, or what one has become, as it is made for all rounds at once."""
+        operands, attrs = op.operands, op.attrs
+        if op.name in CHECKS:
+            attrs = {**attrs, "hoisted": True}
+            index, extent = operands
+            if index is self.index:
+                operands = (self.first_failing(b, extent), extent)
+        return Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
+
+    def first_failing(self, b: Builder, extent: Value) -> Value:
+        """The index of the first round that fails; that of the last one if none does."""
+        dtype = self.upper.tile.dtype
+        last = b.emit("subi", self.upper, b.constant(1, dtype))
+        highest = b.emit("maxi", self.lower, b.emit("mini", last, extent))
+        below = b.emit("cmpi", self.lower, b.constant(0, dtype), predicate=Predicate.LT)
+        return b.emit("select", below, self.lower, highest)
+
+
+def _used(op: Op) -> Iterator[Value]:
+    yield from op.operands
+    for region in op.regions:
+        for inner in region.walk():
+            yield from inner.operands
