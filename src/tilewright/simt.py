@@ -29,8 +29,8 @@ from .lang.elementwise import (
     log,
     log1p,
     log2,
-    pow,
-    round,
+    pow,  # noqa: A004 - the word for it, as `simt.pow`
+    round,  # noqa: A004 - the word for it, as `simt.round`
     rsqrt,
     sin,
     sinh,

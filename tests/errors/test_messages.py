@@ -70,7 +70,7 @@ def test_every_code_has_a_program() -> None:
     unreached = {
         Code.NOT_INFERRED: "shapes and types are always known at a launch",
         Code.PADDING: "a warning, tested with the reductions",
-        Code.UNWRITTEN: "a warning, tested in tests/host/frontend/interp/test_build_lint_unwritten_outputs.py",
+        Code.UNWRITTEN: "a warning, tested in test_build_lint_unwritten_outputs.py",
         Code.INTERNAL: "a bug by definition",
         Code.TOOLCHAIN: "of CUDA kernels, tested in tests/host/backend/tileir",
     }

@@ -16,7 +16,7 @@ from source_tree import ROOT
 from support.cuda import cuda_ir, lowered
 from support.fake_cuda import FakeCuda
 from support.store import swap_code
-from tilewright.backend.tileir import lowered
+from tilewright.backend.tileir import lowered as lowering
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.toolchain import description
 from tilewright.base.config import override
@@ -162,7 +162,7 @@ def test_processes_that_start_together_assemble_once(tool, tmp_path):
 def test_metadata_is_looked_at(store, wrong):
     code = made().code
     with pytest.raises(ValueError, match=r"not the code|another architecture"):
-        lowered.restore(_lowered(), Saved(wrong, code))
+        lowering.restore(_lowered(), Saved(wrong, code))
 
 
 def _lowered():

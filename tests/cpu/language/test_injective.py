@@ -2,8 +2,8 @@
 
 Each kernel adds 1 to what its blocks own, so an element that nobody has stays 0, and one that two
 have becomes 2. The blocks run one after the other, so that no addition is lost. Which of the tiles
-a number stands for in a mapped output is enumerated in `tests/host/base/test_shapes_tile_order.py`, with
-every map shape; here it is put together with the tiles themselves.
+a number stands for in a mapped output is enumerated in `tests/host/base/test_shapes_tile_order.py`,
+with every map shape; here it is put together with the tiles themselves.
 """
 
 from __future__ import annotations

@@ -92,12 +92,12 @@ def _number_in_block(emitter: LlvmEmitter) -> Vec:
 def thread_number(emitter: LlvmEmitter) -> Vec:
     """The number of the thread in the launch, x fastest, blocks before threads: i64."""
     number = emitter.integer(0)
-    for what, size in (
+    for what, sizes in (
         (ThreadCoordinate.BLOCK, ThreadCoordinate.GRID_SIZE),
         (ThreadCoordinate.THREAD, ThreadCoordinate.BLOCK_SIZE),
     ):
         for axis in (2, 1, 0):
-            length = register(emitter, size, axis).cast("zext", "i64")
+            length = register(emitter, sizes, axis).cast("zext", "i64")
             number = number * length + register(emitter, what, axis).cast("zext", "i64")
     return number
 

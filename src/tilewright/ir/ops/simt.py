@@ -177,8 +177,8 @@ SHARED_OPS = (
             "The memory that the launch asked for, from so many bytes on.", attrs={"dtype": None}),
     declare("shared_length", "simt", "memory", _shared_length,
             "How many elements the memory that the launch asked for has from its offset on."),
-    declare("load_shared", "simt", "memory index*", _load_shared, "The element at an index, which is"
-            " inside.", effects=Effect.READ),
+    declare("load_shared", "simt", "memory index*", _load_shared,
+            "The element at an index, which is inside.", effects=Effect.READ),
     declare("store_shared", "simt", "value memory index*", _store_shared,
             "Writes the element at an index, which is inside.", effects=Effect.WRITE),
     declare("atomic_shared", "simt", "memory value index*", _rmw,

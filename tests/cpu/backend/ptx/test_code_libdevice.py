@@ -47,9 +47,9 @@ def test_every_function_is_of_one_of_both(name, dtype):
     theirs = (name, computed) in code.LINKED
     lines = [line for line in made.decisions if f"{name} of {computed}" in line]
     assert [line.startswith("functions of libdevice") for line in lines] == [theirs]
-    code = made.code.decode()
-    assert re.findall(r"^\.visible \.entry (\w+)", code, re.MULTILINE) == ["apply"]
-    assert ".extern" not in code, "all that is called is there"
+    text = made.code.decode()
+    assert re.findall(r"^\.visible \.entry (\w+)", text, re.MULTILINE) == ["apply"]
+    assert ".extern" not in text, "all that is called is there"
 
 
 @pytest.mark.usefixtures("found")

@@ -183,12 +183,12 @@ class _ProgramPrinter:
 
 def _attrs(instr: Instr) -> list[str]:
     shown: list[str] = []
-    for field in instr.op.fields:
-        value = instr.attrs.get(field.name)
-        usual = value == field.otherwise and field.form is not FieldForm.NUMBER
-        if value is None or usual or (field.form is FieldForm.BYTES and not _any(value)):
+    for declared in instr.op.fields:
+        value = instr.attrs.get(declared.name)
+        usual = value == declared.otherwise and declared.form is not FieldForm.NUMBER
+        if value is None or usual or (declared.form is FieldForm.BYTES and not _any(value)):
             continue
-        shown.append(_attr(instr, field, value))
+        shown.append(_attr(instr, declared, value))
     return shown
 
 
