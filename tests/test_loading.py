@@ -19,15 +19,15 @@ LEFT_OUT = {
         "lang", "launch", "passes", "simt", "testing", "tools",
     ),
     "definition": (
-        "analysis", "backend", "compile.pipeline", "compile.store", "frontend.interpret",
+        "analysis", "backend", "compile.pipeline", "compile.store", "frontend.interp",
         "frontend.rules", "interop", "ir.core", "ir.ops", "jit_cache", "kernels", "launch.run",
         "launch.simt", "passes", "simt", "testing", "tools",
     ),
 }  # fmt: skip
 """What is not loaded by a step, nor by those before it: the import, and the first definition."""
 LIGHT = (
-    "backend", "backend.tileir", "backend.tileir.abi", "backend.tileir.encoding",
-    "backend.tileir.encoding.versions", "backend.tileir.target",
+    "backend", "backend.tileir", "backend.tileir.abi", "backend.tileir.bytecode",
+    "backend.tileir.bytecode.enums", "backend.tileir.target",
 )  # fmt: skip
 """Small modules that say what options and parameters the kernels of a GPU have."""
 OTHERS = (
@@ -107,13 +107,13 @@ def test_an_import_loads_few_modules(loaded):
 
 
 def test_the_first_launch_loads_the_compiler(loaded):
-    names = ("compile.pipeline", "backend.llvm.stages", "passes.licm", "frontend.rules")
+    names = ("compile.pipeline", "backend.cpu.stages", "passes.licm", "frontend.rules")
     assert {f"{PACKAGE}.{name}" for name in names} <= loaded["launch"]
     assert "llvmlite.binding" in loaded["launch"]
 
 
 def test_a_launch_loads_no_other_backend(loaded):
-    others = ("backend.reference", "backend.tileir")
+    others = ("backend.ptx", "backend.reference", "backend.simt_cpu", "backend.tileir")
     assert below(loaded["launch"], others) <= set(LIGHT)
 
 

@@ -149,7 +149,7 @@ if _typing.TYPE_CHECKING:
     exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
 _LATER = {
-    "exec": ".frontend.sources:execute",
+    "exec": ".frontend.capture.sources:execute",
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
     "lang": ".lang",
@@ -159,7 +159,7 @@ _LATER = {
     name: f"{module}:{name}"
     for module, names in {
         ".compile.options": ("CompileOptions",),
-        ".frontend.preconditions": ("dim",),
+        ".frontend.capture.parameters": ("dim",),
         ".kernels": (
             "arange",
             "convert",

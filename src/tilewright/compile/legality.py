@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
 from ..analysis.uniformity import Over, Parting, partings
 from ..base.errors import Code, CompileError
 from ..base.source import Span
-from ..frontend.capture.sources import Dialect
+from ..frontend.capture.sources import Dialect, KernelSource
 from ..ir.attrs import ThreadCoordinate
 from ..ir.core import Func, Op
 
@@ -134,3 +138,34 @@ def accept(func: Func, target: str, dialect: Dialect) -> None:
     if dialect == "simt":
         refuse_parted(func)
         refuse_ptx(func, target)
+
+
+# -------------------------------------------------------------------------------------------------
+# Converts RecursionError into a diagnostic that names the kernel.
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def limit_depth(
+    compile_: Callable[Concatenate[KernelSource, P], R],
+) -> Callable[Concatenate[KernelSource, P], R]:
+    """Wrap a recursive compiler: reject a kernel that is nested too deeply for Python's stack."""
+
+    @wraps(compile_)
+    def compiling(kernel: KernelSource, /, *args: P.args, **keywords: P.kwargs) -> R:
+        try:
+            return compile_(kernel, *args, **keywords)
+        except RecursionError:
+            # Not raised from it: its traceback is as long as the stack.
+            error = CompileError(
+                f"`{kernel.name}` is nested too deeply",
+                code=Code.RESOURCES,
+                span=kernel.source.span(kernel.source.node),
+                expected="shallower nesting",
+                hint="name parts of long expressions, and replace chains of branches by a loop or a"
+                " tensor; or raise sys.setrecursionlimit(...)",
+            )
+        raise error
+
+    return compiling

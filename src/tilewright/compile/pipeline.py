@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
 
 from ..backend.tileir.target import is_architecture
-from ..base.errors import Code, CompileError
 from ..base.stage import Stage
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..frontend.interp.build import Built, build_captured
@@ -25,64 +21,9 @@ from ..passes.lower_control_flow import lower_control_flow
 from ..passes.rematerialize import rematerialize
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
-from .legality import accept
+from .legality import accept, limit_depth
 from .options import PLAIN, CompileOptions
 from .runner import Runner
-
-# -------------------------------------------------------------------------------------------------
-# Says of a kernel that is nested too deeply for Python's own stack what it is.
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def tells_depth(
-    compile_: Callable[Concatenate[KernelSource, P], R],
-) -> Callable[Concatenate[KernelSource, P], R]:
-    """Let a compiler, which goes down into what it compiles, refuse what has no end in sight."""
-
-    @wraps(compile_)
-    def compiling(kernel: KernelSource, /, *args: P.args, **keywords: P.kwargs) -> R:
-        try:
-            return compile_(kernel, *args, **keywords)
-        except RecursionError:
-            # Not raised from it: its traceback is as long as the stack.
-            error = CompileError(
-                f"`{kernel.name}` is nested too deeply",
-                code=Code.RESOURCES,
-                span=kernel.source.span(kernel.source.node),
-                expected="shallower nesting",
-                hint="name parts of long expressions, and replace chains of branches by a loop or a"
-                " tensor; or raise sys.setrecursionlimit(...)",
-            )
-        raise error
-
-    return compiling
-
-
-# -------------------------------------------------------------------------------------------------
-# What each target makes of a function once the passes are done: the stages of its backend.
-
-
-def stages(
-    target: str, options: CompileOptions = PLAIN, dialect: Dialect = "tile"
-) -> tuple[Stage, ...]:
-    """The backend's own steps for a target; a backend is loaded with its first kernel."""
-    if target in ("reference", "null"):
-        from ..backend.reference import interpreter
-
-        return interpreter.stages()
-    if dialect == "simt" or target == "cpu":
-        from ..backend.cpu import stages as llvm
-
-        return llvm.simt_stages(target) if dialect == "simt" else llvm.stages()
-    from ..backend.tileir import stages as tileir
-
-    return tileir.stages_for(target, options.codegen_hints)
-
-
-# -------------------------------------------------------------------------------------------------
-# The map of the compiler: from a captured kernel to an artifact, in the order things happen.
 
 PASSES = (
     # First, so that no access of the source is forgotten.
@@ -106,7 +47,7 @@ CUDA_PASSES = (lower_control_flow, canonicalize, cse, dce, rematerialize, dce, i
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
 
-@tells_depth
+@limit_depth
 def compile_kernel(
     kernel: KernelSource,
     signature: Signature,
@@ -131,3 +72,39 @@ def compile_kernel(
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)
     return replace(result, obligations=obligations), built
+
+
+def stages(
+    target: str, options: CompileOptions = PLAIN, dialect: Dialect = "tile"
+) -> tuple[Stage, ...]:
+    """Return the stages of a target's backend, which is loaded with its first kernel.
+
+    | target            | tile kernels            | SIMT kernels            |
+    |-------------------|-------------------------|-------------------------|
+    | reference, null   | interpret               | interpret               |
+    | cpu               | plan, llvm, object      | plan, llvm, object      |
+    | sm_80 and later   | tile_ir, cubin          | llvm, ptx               |
+    """
+    if target in ("reference", "null"):
+        from ..backend.reference import interpreter as reference
+
+        return reference.stages()
+    if dialect == "simt":
+        return _simt_stages(target)
+    if target == "cpu":
+        from ..backend.cpu import stages as cpu
+
+        return cpu.stages()
+    from ..backend.tileir import stages as tileir
+
+    return tileir.stages_for(target, options.codegen_hints)
+
+
+def _simt_stages(target: str) -> tuple[Stage, ...]:
+    if target == "cpu":
+        from ..backend.simt_cpu import stages as simt_cpu
+
+        return simt_cpu.stages()
+    from ..backend.ptx import stages as ptx
+
+    return ptx.stages(target)

@@ -20,7 +20,12 @@ from ...ir.core import Func
 from ...ir.printer import NotExactError, exact_text
 from ..llvm.target import CpuTarget
 
-SOURCES = ("base", "ir", "analysis", "backend/llvm")
+SOURCES = (
+    "base",
+    "ir",
+    "analysis",
+    *(f"backend/{name}" for name in ("llvm", "libm", "cpu", "simt_cpu")),
+)
 """All that this backend can run: what it may import, and itself."""
 
 llvm: Any = llvmlite.binding
@@ -159,3 +164,8 @@ def _list(value: object) -> list[object]:
     if not isinstance(value, list):
         raise ValueError(f"not a list: {value!r}")
     return cast("list[object]", value)
+
+
+def summary(made: Artifact) -> str:
+    """Return the text of the last stage: the target and what was decided."""
+    return "\n".join([f"{made.name} for {made.target}", *made.decisions]) + "\n"

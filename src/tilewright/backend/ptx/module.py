@@ -22,11 +22,12 @@ from ..cpu.emit.access import alignment, from_memory
 from ..cpu.emit.emitter import CUDA, LlvmEmitter, TensorPointer, memory_type
 from ..cpu.emit.kernel import run
 from ..cpu.loopnest.lower import lower
+from ..cpu.loopnest.nodes import ScalarStmt, Stmt
 from ..libm import Library
 from ..llvm.builder import Vec
 from ..llvm.target import CpuTarget
 from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, find_libdevice
-from .simt import thread_number
+from .simt import TABLE, thread_number
 
 # -------------------------------------------------------------------------------------------------
 # Writes the module of a SIMT kernel for GPUs: one entry, called as `base.cuda_abi` says.
@@ -74,7 +75,7 @@ def _decisions(library: Libdevice | None, used: Used) -> Iterator[str]:
 
 def _emit(func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]) -> tuple[str, Used]:
     plan = lower(func, ANY_WIDTH, ANY_WIDTH)
-    emitter = LlvmEmitter(plan, CpuTarget(target.arch, target.features, TRIPLE), run)
+    emitter = LlvmEmitter(plan, CpuTarget(target.arch, target.features, TRIPLE), _run)
     emitter.record = CUDA
     emitter.library = Library(linked=linked)
     declared = _Parameters(emitter, func).declared()
@@ -87,6 +88,14 @@ def _emit(func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]) 
     emitter.body.label(emitter.next_block)
     emitter.do("ret void")
     return _text(emitter, func, declared), emitter.library.used
+
+
+def _run(emitter: LlvmEmitter, statement: Stmt) -> None:
+    """Write one statement for one thread: SIMT ops by their own table, all others as on CPUs."""
+    if isinstance(statement, ScalarStmt) and statement.op.name in TABLE:
+        TABLE[statement.op.name](emitter, statement.op)
+    else:
+        run(emitter, statement)
 
 
 class _Parameters:

@@ -16,7 +16,7 @@ from ..cpu.emit.emitter import Area, LlvmEmitter, memory_type, register_type
 from ..llvm.builder import Vec, where
 
 # -------------------------------------------------------------------------------------------------
-# Where a thread of a GPU stands. On a CPU the threads are lanes: `backend.llvm.lanes`.
+# Where a thread of a GPU stands. On a CPU the threads are lanes: `backend.simt_cpu`.
 
 NOWHERE = int_range(i32)[1]
 """An index beyond every slice."""
@@ -168,7 +168,7 @@ SLICES_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory of a block of threads on a GPU. On a CPU the threads are lanes: `backend.llvm.lanes`.
+# Memory of a block of threads on a GPU. On a CPU the threads are lanes: `backend.simt_cpu`.
 
 SHARED = "ptr addrspace(3)"
 DYNAMIC = "@tw_dynamic_shared"
@@ -262,7 +262,7 @@ SHARED_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# What lanes of a GPU do together. On a CPU they are those of vectors: `backend.llvm.lanes`.
+# What lanes of a GPU do together. On a CPU they are those of vectors: `backend.simt_cpu`.
 
 ALL_LANES = -1
 LAST_LANE = WARP_SIZE - 1
@@ -402,3 +402,7 @@ def _unpack(emitter: LlvmEmitter, op: Op, kinds: list[str], asm: str) -> None:
 
 
 ASSEMBLY_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {"inline_ptx": _inline_ptx}
+
+TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
+    **THREADS_TABLE, **SLICES_TABLE, **SHARED_TABLE, **WARPS_TABLE, **ASSEMBLY_TABLE,
+}  # fmt: skip

@@ -129,3 +129,7 @@ def _assert(frame: Frame, op: Op) -> Results:
 
 
 DEBUG_RULES: dict[str, Rule] = {"print": _print, "assert": _assert}
+
+RULES: dict[str, Rule] = {
+    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
+}  # fmt: skip

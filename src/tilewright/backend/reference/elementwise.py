@@ -328,3 +328,7 @@ CONVERSION_RULES: dict[str, Rule] = {
     "unpack": _unpack,
     "pack": _pack,
 }
+
+RULES: dict[str, Rule] = {
+    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES, **CONVERSION_RULES,
+}  # fmt: skip

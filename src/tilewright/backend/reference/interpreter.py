@@ -20,7 +20,6 @@ from ...ir.core import Func, Op, Value
 from ...ir.opdef import Effect
 from ...ir.types import TensorType, TileType
 from . import control, elementwise, layout, matmul, memory, reduction, simt
-from . import control as grid_family
 from .floating import Array
 from .machine import Data, Frame, Jump, ReferenceLaunch, Results, Rule, TensorData
 from .simt import TOGETHER
@@ -252,17 +251,14 @@ def _is_barrier(thread: _Thread) -> bool:
 # The NumPy interpreter that defines the language: runs IR as it is, one small rule per op.
 
 FAMILIES: dict[str, dict[str, Rule]] = {
-    "control": control.CONTROL_RULES, "grid": grid_family.GRID_RULES,
-    "creation": layout.CREATION_RULES,
-    "arithmetic": elementwise.ARITHMETIC_RULES, "math": elementwise.MATH_RULES,
-    "comparison": elementwise.COMPARISON_RULES,
-    "bitwise": elementwise.BITWISE_RULES, "conversion": elementwise.CONVERSION_RULES,
-    "layout": layout.LAYOUT_RULES,
-    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.MEMORY_RULES,
-    "pointer": memory.POINTER_RULES, "atomics": memory.ATOMICS_RULES, "debug": control.DEBUG_RULES,
-    "token": memory.TOKEN_RULES, "threads": simt.THREADS_RULES, "slices": simt.SLICES_RULES,
-    "shared": simt.SHARED_RULES, "warps": simt.WARPS_RULES,
-}  # fmt: skip
+    "elementwise": elementwise.RULES,
+    "layout": layout.RULES,
+    "reduction": reduction.RULES,
+    "matmul": matmul.RULES,
+    "memory": memory.RULES,
+    "control": control.RULES,
+    "simt": simt.RULES,
+}
 
 RULES: dict[str, Rule] = merged(FAMILIES)
 

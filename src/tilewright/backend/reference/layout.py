@@ -58,3 +58,7 @@ LAYOUT_RULES: dict[str, Rule] = {
     "cat": _cat,
     "extract": _extract,
 }
+
+RULES: dict[str, Rule] = {
+    **CREATION_RULES, **LAYOUT_RULES,
+}  # fmt: skip

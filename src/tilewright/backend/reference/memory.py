@@ -285,3 +285,7 @@ TOKEN_RULES: dict[str, Rule] = {
     "join_tokens": _token,
     **{f"{op.name}_tko": _ordered(_RULES_OF_PLAIN[op.name]) for op in PLAIN},
 }
+
+RULES: dict[str, Rule] = {
+    **POINTER_RULES, **ATOMICS_RULES, **MEMORY_RULES, **TOKEN_RULES,
+}  # fmt: skip

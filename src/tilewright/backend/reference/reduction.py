@@ -8,15 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.core import Block, Op
-from ...ir.ops import FAMILIES
+from ...ir.ops import control, elementwise, layout
 from ...ir.types import TileType
 from .floating import Array
 from .machine import Frame, Results, Rule, filled
 
 ELEMENTWISE = frozenset(
-    op.name
-    for family in ("arithmetic", "math", "comparison", "bitwise", "conversion", "creation", "grid")
-    for op in FAMILIES[family]
+    op.name for op in (*elementwise.OPS, *layout.CREATION_OPS, *control.GRID_OPS)
 ) | {"yield"}
 
 

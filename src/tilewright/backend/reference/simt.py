@@ -336,3 +336,7 @@ TOGETHER: dict[str, Together] = {
     "match": _match,
 }
 WARPS_RULES: dict[str, Rule] = dict.fromkeys(TOGETHER, meets)
+
+RULES: dict[str, Rule] = {
+    **THREADS_RULES, **SLICES_RULES, **SHARED_RULES, **WARPS_RULES,
+}  # fmt: skip

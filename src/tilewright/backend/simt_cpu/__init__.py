@@ -1,7 +1,1 @@
-"""SIMT kernels on the CPU: neighbouring threads are lanes of vectors, masked where they part."""
-
-from __future__ import annotations
-
-from .module import Threads, emit_threads, plan_threads, print_threads
-
-__all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
+"""SIMT kernels on the CPU: adjacent threads are SIMD lanes, masked where they diverge."""

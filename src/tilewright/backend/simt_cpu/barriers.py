@@ -13,7 +13,7 @@ from ...base.shapes import ceil_div, size
 from ...ir.attrs import WARP_SIZE, ThreadCoordinate
 from ...ir.core import Block, Func, Op, Value, walk
 from ...ir.opdef import Effect
-from ...ir.ops import FAMILIES
+from ...ir.ops.elementwise import MATH_OPS
 from ...ir.types import TileType
 from ..cpu.emit.kernel import COMPUTE
 from ..cpu.loopnest.nodes import itemsize
@@ -206,7 +206,7 @@ def togethers(nodes: Sequence[Node]) -> Iterator[Together]:
 # known which of them are neighbours; all others have a place in the block's memory.
 
 LINE = 64
-MATH = {op.name for op in FAMILIES["math"]}
+MATH = {op.name for op in MATH_OPS}
 OF_BLOCK = ("constant", "place", "length", "shared", "dynamic_shared", "shared_length")
 REMATERIALIZED = ({*COMPUTE} - MATH) | {*OF_BLOCK, "index_1d", "index_2d"}
 """Ops that may be computed again in every phase."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from ...base.dtypes import i32, int_range
 from ...ir.attrs import Predicate, ThreadCoordinate
 from ...ir.core import Block, Op, Value
-from ...ir.ops import FAMILIES
+from ...ir.ops.elementwise import MATH_OPS
+from ...ir.ops.memory import ATOMICS_OPS
 from ..cpu.emit.control import Rounds, enter, look_up, most_rounds
 from ..llvm.builder import Vec, any_lane, where
 from .barriers import REMATERIALIZED
@@ -110,8 +111,8 @@ def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
 
 LIGHT = 24
 """So many cheap ops are rather computed for nothing than jumped over."""
-HEAVY = {op.name for op in FAMILIES["math"]} | {"divi", "remi", "remf", "print"} | {
-    op.name for op in FAMILIES["atomics"]
+HEAVY = {op.name for op in MATH_OPS} | {"divi", "remi", "remf", "print"} | {
+    op.name for op in ATOMICS_OPS
 }  # fmt: skip
 
 

@@ -350,3 +350,7 @@ POINTERS_TABLE: dict[str, Write] = {
     "atomic_rmw": _atomic_rmw,
     "atomic_cas": _atomic_cas,
 }
+
+TABLE: dict[str, Write] = {
+    **REPORT_TABLE, **ACCESS_TABLE, **POINTERS_TABLE,
+}  # fmt: skip

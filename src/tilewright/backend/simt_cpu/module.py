@@ -26,9 +26,7 @@ from .plan import Threads, attributes, plan_threads, print_threads
 __all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
 
 TABLE: dict[str, Write] = {
-    **machine.TABLE, **memory.ACCESS_TABLE, **control.TABLE, **memory.REPORT_TABLE,
-    **memory.POINTERS_TABLE,
-    **shared.SHARED_TABLE, **shared.WARPS_TABLE,
+    **machine.TABLE, **memory.TABLE, **control.TABLE, **shared.TABLE,
 }  # fmt: skip
 """How every op of a SIMT kernel is written for lanes."""
 LINE = 64

@@ -413,3 +413,7 @@ WARPS_TABLE: dict[str, Write] = {
     "ballot": _ballot,
     "match": _match,
 }
+
+TABLE: dict[str, Write] = {
+    **SHARED_TABLE, **WARPS_TABLE,
+}  # fmt: skip

@@ -9,7 +9,7 @@ from ...base.cuda_abi import symbol
 from ...base.dtypes import AnyDType, i32, i64
 from ...ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 
-__all__ = ["Slot", "slots", "symbol"]
+__all__ = ["ParameterSlot", "slots", "symbol"]
 
 
 @dataclass(frozen=True, slots=True)

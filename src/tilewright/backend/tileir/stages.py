@@ -15,9 +15,10 @@ from ...ir.core import Func
 from .assembler import Defeat, Job, attempt
 from .bytecode.program import Program, program_text
 from .heuristics import decide
+from .legality import refuse_unknown
 from .lower.kernel import lower
 from .lowered import CAREFUL, Lowered, artifact, codec_for
-from .target import CodegenHints, TileTarget, refuse_unknown
+from .target import CodegenHints, TileTarget
 from .toolchain import Toolchain, find_toolchain
 
 PRODUCER = "tilewright"

@@ -253,3 +253,7 @@ DEBUG_RULES: dict[str, Callable[..., Any]] = {
     "cuda_tile_print": cuda_tile_print,
     "cuda_tile_assert": cuda_tile_assert,
 }
+
+RULES: dict[str, Callable[..., Any]] = {
+    **CONTROL_RULES, **DEBUG_RULES,
+}  # fmt: skip

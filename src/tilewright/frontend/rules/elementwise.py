@@ -755,3 +755,7 @@ BITWISE_RULES: dict[str, Rule] = {
     "operator.lshift": _lshift,
     "operator.rshift": shri,
 }
+
+RULES: dict[str, Rule] = {
+    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES,
+}  # fmt: skip

@@ -499,3 +499,9 @@ LAYOUT_RULES: dict[str, Rule] = {
 LAYOUT_PROPERTIES: frozenset[str] = frozenset(
     f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
 )
+
+RULES: dict[str, Callable[..., Any]] = {
+    **CREATION_RULES, **LAYOUT_RULES,
+}  # fmt: skip
+
+PROPERTIES: frozenset[str] = CREATION_PROPERTIES | LAYOUT_PROPERTIES

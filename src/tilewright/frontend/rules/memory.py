@@ -742,3 +742,9 @@ GRID_RULES: dict[str, Callable[..., Any]] = {
     **MAPPED_RULES,
 }
 GRID_PROPERTIES: frozenset[str] = MAPPED_PROPERTIES
+
+RULES: dict[str, Callable[..., Any]] = {
+    **MEMORY_RULES, **GRID_RULES,
+}  # fmt: skip
+
+PROPERTIES: frozenset[str] = MEMORY_PROPERTIES | GRID_PROPERTIES

@@ -635,3 +635,9 @@ ATOMICS_RULES: dict[str, Callable[..., Any]] = {
     "atomic_red_view_tko": atomic_red_view,
 }
 ATOMICS_PROPERTIES: frozenset[str] = frozenset()
+
+RULES: dict[str, Callable[..., Any]] = {
+    **POINTER_RULES, **ATOMICS_RULES,
+}  # fmt: skip
+
+PROPERTIES: frozenset[str] = POINTER_PROPERTIES | ATOMICS_PROPERTIES

@@ -681,3 +681,15 @@ def _check_places(em: SemanticBuilder, text: str, count: int) -> None:
 
 ASSEMBLY_RULES: dict[str, Callable[..., Any]] = {"inline_ptx": inline_ptx}
 ASSEMBLY_PROPERTIES: frozenset[str] = frozenset()
+
+RULES: dict[str, Callable[..., Any]] = {
+    **THREADS_RULES, **SLICES_RULES, **SHARED_RULES, **WARPS_RULES, **ASSEMBLY_RULES,
+}  # fmt: skip
+
+PROPERTIES: frozenset[str] = (
+    THREADS_PROPERTIES
+    | SLICES_PROPERTIES
+    | SHARED_PROPERTIES
+    | WARPS_PROPERTIES
+    | ASSEMBLY_PROPERTIES
+)

@@ -8,7 +8,7 @@ from ...base.dtypes import i32
 from ...base.errors import Code
 from ...ir.attrs import Rounding, ThreadCoordinate
 from ...ir.core import Block, Op, Value
-from ...ir.ops import FAMILIES
+from ...ir.ops import control, elementwise, memory, simt
 from ...ir.types import DYNAMIC, SharedType, TileType
 from .builder import SemanticBuilder
 from .launch_exprs import expression
@@ -191,11 +191,11 @@ def refuse_large_shared(em: SemanticBuilder, body: Block) -> None:
 # What a SIMT kernel may not contain: tiles, and the words of tile kernels.
 
 OF_THREADS = (
-    "control", "arithmetic", "math", "comparison", "bitwise", "conversion", "debug", "pointer",
-    "atomics", "threads", "slices", "shared", "warps", "assembly",
+    *control.CONTROL_OPS, *control.DEBUG_OPS, *elementwise.OPS, *memory.POINTER_OPS,
+    *memory.ATOMICS_OPS, *simt.OPS,
 )  # fmt: skip
-"""Families whose ops work on scalars."""
-ALLOWED = frozenset(op.name for family in OF_THREADS for op in FAMILIES[family]) | {"constant"}
+"""Ops that work on the scalars of one thread."""
+ALLOWED = frozenset(op.name for op in OF_THREADS) | {"constant"}
 
 
 def refuse_tiles(em: SemanticBuilder, body: Block) -> None:

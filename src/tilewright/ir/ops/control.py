@@ -120,3 +120,7 @@ DEBUG_OPS = (
             " tiles names the output, `tensor`, and the `axis`.",
             attrs={"message": "", "tensor": "", "axis": 0}, effects=Effect.CHECK),
 )  # fmt: skip
+
+
+OPS = (*CONTROL_OPS, *GRID_OPS, *DEBUG_OPS)
+"""All ops of the family."""

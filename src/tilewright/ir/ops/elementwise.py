@@ -180,3 +180,7 @@ CONVERSION_OPS = (
     declare("pack", "core", "arg", _pack,
             "Neighbouring f4 along the last axis to packed pairs, the first in the low half."),
 )  # fmt: skip
+
+
+OPS = (*ARITHMETIC_OPS, *MATH_OPS, *COMPARISON_OPS, *BITWISE_OPS, *CONVERSION_OPS)
+"""All ops of the family."""

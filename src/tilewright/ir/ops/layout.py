@@ -87,3 +87,7 @@ LAYOUT_OPS = (
             "The part of `shape` at `index`, counted in parts; an index outside wraps (modulo).",
             attrs={"shape": ()}),
 )  # fmt: skip
+
+
+OPS = (*CREATION_OPS, *LAYOUT_OPS)
+"""All ops of the family."""

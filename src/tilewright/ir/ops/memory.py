@@ -244,3 +244,7 @@ TOKEN_OPS = (
     declare("join_tokens", "tile", "tokens*", _tokens, "A token that waits for all of these."),
     *(ordered(op) for op in PLAIN),
 )
+
+
+OPS = (*MEMORY_OPS, *POINTER_OPS, *ATOMICS_OPS, *TOKEN_OPS)
+"""All ops of the family."""

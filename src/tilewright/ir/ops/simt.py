@@ -276,3 +276,7 @@ ASSEMBLY_OPS = (
             "What the text does: $0, $1, ... are its results, then the values it is given.",
             attrs={"text": "", "dtypes": ()}, effects=BOTH),
 )  # fmt: skip
+
+
+OPS = (*THREADS_OPS, *SLICES_OPS, *SHARED_OPS, *WARPS_OPS, *ASSEMBLY_OPS)
+"""All ops of the family."""

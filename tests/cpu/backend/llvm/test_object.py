@@ -18,7 +18,7 @@ from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import FLOATS, INTS, bool_, f8e4m3fn, f32
 from tilewright.base.errors import InternalError
-from tilewright.ir.ops import FAMILIES
+from tilewright.ir.ops.elementwise import MATH_OPS
 
 AVX512_AND_LATER = ("avx512", "avx10", "amx", "gfni", "vaes", "vpclmul")
 
@@ -58,7 +58,7 @@ def everything() -> Kernel:
     k = Dense()
     for dtype in FLOATS:
         x = k.load(k.tensor(f"x{dtype.name}", dtype, 1), (32,))
-        for op in FAMILIES["math"]:
+        for op in MATH_OPS:
             value = k.emit(op.name, *[x] * len(op.operands))
             k.store(value, k.output(f"{op.name}_{dtype.name}", dtype, 1))
         for to in (*INTS, f8e4m3fn):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from support.ir import Kernel, checked, poisoned
-from tilewright.backend.reference.interpreter import FAMILIES
+from tilewright.backend.reference.memory import TOKEN_RULES
 from tilewright.base.dtypes import bool_, f32, i32
 from tilewright.ir.attrs import AtomicMode
-from tilewright.ir.ops import FAMILIES as DECLARED
+from tilewright.ir.ops.memory import TOKEN_OPS
 from tilewright.ir.types import TOKEN, TileType
 
 
 def test_every_token_op_has_a_rule():
-    assert set(FAMILIES["token"]) == {op.name for op in DECLARED["token"]}
+    assert set(TOKEN_RULES) == {op.name for op in TOKEN_OPS}
 
 
 def test_views_with_tokens():

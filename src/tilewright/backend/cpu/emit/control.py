@@ -477,3 +477,7 @@ CONTROL_TABLE: dict[str, Callable[..., None]] = {
     "leave": jump,
     "return": jump,
 }
+
+TABLE: dict[str, Callable[..., None]] = {
+    **CONTROL_TABLE, **GRID_TABLE, **DEBUG_TABLE,
+}  # fmt: skip

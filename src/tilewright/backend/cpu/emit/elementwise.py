@@ -510,3 +510,7 @@ CONVERSION_TABLE: dict[str, Compute] = {
     "unpack": _unpack,
     "pack": _pack,
 }
+
+TABLE: dict[str, Compute] = {
+    **ARITHMETIC_TABLE, **MATH_TABLE, **COMPARISON_TABLE, **BITWISE_TABLE, **CONVERSION_TABLE,
+}  # fmt: skip

@@ -10,7 +10,6 @@ from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ...llvm.builder import Vec, repeat
 from ...llvm.target import CpuTarget
-from ...ptx import simt
 from ..loopnest.cache_hints import prefetched_reads
 from ..loopnest.nodes import (
     For,
@@ -108,11 +107,7 @@ def _wide(emitter: LlvmEmitter, number: Value) -> Vec:
 # -------------------------------------------------------------------------------------------------
 # Writes a whole module: the kernel by the native calling convention, and the functions it uses.
 
-COMPUTE: dict[str, Compute] = {
-    **elementwise.ARITHMETIC_TABLE, **elementwise.MATH_TABLE, **elementwise.COMPARISON_TABLE,
-    **elementwise.BITWISE_TABLE, **elementwise.CONVERSION_TABLE,
-    **memory.COMPUTE,
-}  # fmt: skip
+COMPUTE: dict[str, Compute] = {**elementwise.TABLE, **memory.COMPUTE}
 """Elementwise ops, for any number of lanes."""
 SCALARS: dict[str, Callable[[LlvmEmitter, Op], None]] = {
     **control.GRID_TABLE,
@@ -121,25 +116,16 @@ SCALARS: dict[str, Callable[[LlvmEmitter, Op], None]] = {
     **{name: layout.LAYOUT_TABLE[name] for name in ("reshape", "broadcast", "permute", "extract")},
     "constant": layout.CREATION_TABLE["constant"],
     "assert": control.DEBUG_TABLE["assert"],
-    **simt.THREADS_TABLE,
-    **simt.SLICES_TABLE,
-    **simt.SHARED_TABLE,
-    **simt.WARPS_TABLE,
-    **simt.ASSEMBLY_TABLE,
 }  # fmt: skip
 """Ops on scalars, tensors and views that are not elementwise."""
 FAMILIES: dict[str, Mapping[str, Callable[..., object]]] = {
-    "arithmetic": elementwise.ARITHMETIC_TABLE, "math": elementwise.MATH_TABLE,
-    "comparison": elementwise.COMPARISON_TABLE,
-    "bitwise": elementwise.BITWISE_TABLE, "conversion": elementwise.CONVERSION_TABLE,
-    "creation": layout.CREATION_TABLE,
-    "layout": layout.LAYOUT_TABLE, "reduction": reduction.TABLE, "matmul": matmul.TABLE,
-    "memory": memory.MEMORY_TABLE, "pointer": memory.POINTER_TABLE, "atomics": atomics.TABLE,
-    "grid": control.GRID_TABLE, "debug": control.DEBUG_TABLE, "control": control.CONTROL_TABLE,
-    "threads": simt.THREADS_TABLE,
-    "slices": simt.SLICES_TABLE, "shared": simt.SHARED_TABLE, "warps": simt.WARPS_TABLE,
-    "assembly": simt.ASSEMBLY_TABLE,
-}  # fmt: skip
+    "elementwise": elementwise.TABLE,
+    "layout": layout.TABLE,
+    "reduction": reduction.TABLE,
+    "matmul": matmul.TABLE,
+    "memory": {**memory.TABLE, **atomics.TABLE},
+    "control": control.TABLE,
+}
 TABLE = merged(FAMILIES)
 """How every op is written."""
 NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))

@@ -261,3 +261,8 @@ class _TransposeWriter(LoopWriter):
         text = ", ".join(f"i32 {i}" for i in order)
         shuffle = f"shufflevector {a}, {b}, <{lanes} x i32> <{text}>"
         return self.body.emit(shuffle, a.elem, lanes)
+
+
+TABLE: dict[str, Callable[..., None]] = {
+    **CREATION_TABLE, **LAYOUT_TABLE,
+}  # fmt: skip

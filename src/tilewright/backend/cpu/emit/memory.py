@@ -497,3 +497,7 @@ POINTER_TABLE: dict[str, Callable[..., object]] = {
     "load_ptr": _load_ptr,
     "store_ptr": _store_ptr,
 }
+
+TABLE: dict[str, Callable[..., object]] = {
+    **MEMORY_TABLE, **POINTER_TABLE,
+}  # fmt: skip

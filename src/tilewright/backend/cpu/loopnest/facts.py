@@ -10,6 +10,7 @@ from ....ir.attrs import Ordering
 from ....ir.core import Block, Func, Op, Value
 from ....ir.opdef import Effect
 from ....ir.ops import FAMILIES
+from ....ir.ops.elementwise import MATH_OPS
 from ....ir.types import TileType
 from .nodes import TileBuffer
 
@@ -25,11 +26,10 @@ SOURCES = ("constant", "iota")
 READS = ("load_view", "load_ptr")
 NIBBLES = ("pack", "unpack")
 POINTER_MATH = ("offset", "ptr_to_int", "int_to_ptr", "ptr_to_ptr")
-ELEMENTWISE_FAMILIES = ("arithmetic", "math", "comparison", "bitwise", "conversion")
 
-ELEMENTWISE = frozenset(
-    op.name for family in ELEMENTWISE_FAMILIES for op in FAMILIES[family]
-) - set(NIBBLES) | set(POINTER_MATH)
+ELEMENTWISE = frozenset(op.name for op in FAMILIES["elementwise"]) - set(NIBBLES) | set(
+    POINTER_MATH
+)
 LAZY = ELEMENTWISE | {*LAYOUT, *SOURCES, *READS, *NIBBLES}
 """Ops whose tile is not computed where it stands, but in the loops that use it."""
 TRANSPARENT = frozenset((*LAYOUT, *SOURCES))
@@ -41,7 +41,7 @@ FOREVER = 1000
 WEIGHTS = {
     "divf": 8, "divi": 30, "remi": 30, "remf": 30, "sqrt": 8, "ftof": 2, "pack": 8, "unpack": 8,
     "iota": 1, "load_ptr": FOREVER, **dict.fromkeys((*LAYOUT, "constant"), 0),
-    **{op.name: 20 for op in FAMILIES["math"] if op.name not in ("ceil", "floor", "sqrt")},
+    **{op.name: 20 for op in MATH_OPS if op.name not in ("ceil", "floor", "sqrt")},
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ....base.errors import InternalError
 from ....ir.artifact import reporting_ops
 from ....ir.core import Block, Func, Op, Value
-from ....ir.ops import FAMILIES
+from ....ir.ops.memory import TOKEN_OPS
 from .facts import REGIONS, PlanFacts, collect, is_tile
 from .index import Layout, panels
 from .legalize import legalize, share_reciprocals
@@ -32,7 +32,7 @@ from .nodes import (
 from .schedule import NestDraft, Segment, State, StepDraft
 
 Target = TileBuffer | Variable
-TOKENS = frozenset(op.name for op in FAMILIES["token"])
+TOKENS = frozenset(op.name for op in TOKEN_OPS)
 FIRST = -(1 << 30)
 """Sorts before every nest of a step."""
 

@@ -529,3 +529,7 @@ CONVERSIONS_RULES: dict[str, Rule] = {
     "ftof": _ftof, "itof": _itof, "ftoi": _ftoi, "bitcast": _bitcast,
     "pack": _repacked, "unpack": _repacked,
 }  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **INTEGERS_RULES, **FLOATS_RULES, **CONVERSIONS_RULES,
+}  # fmt: skip

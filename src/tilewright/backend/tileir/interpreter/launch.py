@@ -17,11 +17,12 @@ from .values import Value, element, tile_kind
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     merged({
-        "control": control.RULES, "integers": elementwise.INTEGERS_RULES,
-        "floats": elementwise.FLOATS_RULES,
-        "conversions": elementwise.CONVERSIONS_RULES, "layout": layout.RULES,
-        "reductions": reduction.RULES,
-        "products": matmul.RULES, "accesses": memory.ACCESSES_RULES, "views": memory.VIEWS_RULES,
+        "elementwise": elementwise.RULES,
+        "layout": layout.RULES,
+        "reduction": reduction.RULES,
+        "matmul": matmul.RULES,
+        "memory": memory.RULES,
+        "control": control.RULES,
     })
 )  # fmt: skip
 

@@ -384,3 +384,7 @@ VIEWS_RULES: dict[str, Rule] = {
     "load_view_tko": _load_tile, "store_view_tko": _store_tile,
     "get_index_space_shape": _index_space_shape, "get_tensor_shape": _tensor_shape,
 }  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **ACCESSES_RULES, **VIEWS_RULES,
+}  # fmt: skip

@@ -19,14 +19,12 @@ from . import (  # fmt: skip
 from .emitter import Rule
 
 FAMILIES: dict[str, Mapping[str, Rule]] = {
-    "control": control.CONTROL_RULES, "grid": control.GRID_RULES, "creation": layout.CREATION_RULES,
-    "arithmetic": elementwise.ARITHMETIC_RULES, "math": elementwise.MATH_RULES,
-    "comparison": elementwise.COMPARISON_RULES,
-    "bitwise": elementwise.BITWISE_RULES, "conversion": conversion.RULES,
-    "layout": layout.LAYOUT_RULES,
-    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.MEMORY_RULES,
-    "pointer": pointers.POINTER_RULES, "atomics": pointers.ATOMICS_RULES,
-    "debug": control.DEBUG_RULES, "token": memory.TOKEN_RULES,
-}  # fmt: skip
+    "elementwise": {**elementwise.RULES, **conversion.RULES},
+    "layout": layout.RULES,
+    "reduction": reduction.RULES,
+    "matmul": matmul.RULES,
+    "memory": {**memory.RULES, **pointers.RULES},
+    "control": control.RULES,
+}
 
 RULES: Mapping[str, Rule] = MappingProxyType(merged(FAMILIES))

@@ -380,3 +380,7 @@ CONTROL_RULES: dict[str, Rule] = {
     **dict.fromkeys(("yield", "continue", "break"), _jump),
     **dict.fromkeys(("scope", "leave"), _desugared),
 }  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
+}  # fmt: skip

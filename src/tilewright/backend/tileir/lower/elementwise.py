@@ -397,3 +397,7 @@ BITWISE_RULES: dict[str, Rule] = {
     **dict.fromkeys(("andi", "ori", "xori"), plain),
     "noti": _noti, "shli": _shli, "shri": _shri,
 }  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES,
+}  # fmt: skip

@@ -73,3 +73,7 @@ LAYOUT_RULES: dict[str, Rule] = {
     "reshape": _rearranged("reshape"), "broadcast": _rearranged("broadcast"),
     "permute": _permute, "cat": _cat, "extract": _extract,
 }  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **CREATION_RULES, **LAYOUT_RULES,
+}  # fmt: skip

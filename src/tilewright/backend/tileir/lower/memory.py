@@ -459,3 +459,7 @@ TOKEN_RULES: dict[str, Rule] = {
     "make_token": _make_token, "join_tokens": _join_tokens,
     **ORDERED, **pointer_ops.POINTER_ORDERED, **pointer_ops.ATOMICS_ORDERED,
 }  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **MEMORY_RULES, **TOKEN_RULES,
+}  # fmt: skip

@@ -391,3 +391,7 @@ ATOMICS_RULES: dict[str, Rule] = {
     "atomic_cas": _plain_atomic(_cas),
 }
 ATOMICS_ORDERED: dict[str, Rule] = {"atomic_rmw_tko": _rmw, "atomic_cas_tko": _cas}
+
+RULES: dict[str, Rule] = {
+    **POINTER_RULES, **ATOMICS_RULES,
+}  # fmt: skip
