@@ -77,7 +77,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "devices.cuda.finding": ("devices.cuda.bindings",),
     "devices.cuda.module": ("devices.cuda.loading",),
     "launch.definition": (
-        "compile.checks", "frontend.capture", "launch.exporting", "launch.inspection",
+        "compile.checks", "frontend.capture.annotations", "launch.exporting", "launch.inspection",
     ),
     "launch.kernel": ("launch.run",),
     "launch.report": ("analysis.bounds.check_placement",),

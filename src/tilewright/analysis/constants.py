@@ -242,8 +242,7 @@ FOLD: dict[str, Rule] = {
 #
 # Known are: constants, elementwise ops on known numbers (see `analysis.fold`), rearrangements of
 # tiles whose elements all are one number, what the signature fixes (static extents, tile counts,
-# the
-# grid), and results of an `if` that is decided or whose arms agree.
+# the grid), and results of an `if` that is decided or whose arms agree.
 
 Constants: TypeAlias = dict[Value, Number]
 

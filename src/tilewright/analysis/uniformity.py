@@ -48,8 +48,7 @@ def shared_layout(func: Func) -> SharedLayout:
 #
 # Threads of a block are in one phase at a time, from a barrier that all of them reach to the next.
 # Where no thread writes to an array in the phase of a read, all threads that read one element of
-# it
-# get one value, as each of them does from a flag that one thread has set before the barrier.
+# it get one value, as each of them does from a flag that one thread has set before the barrier.
 
 Position: TypeAlias = tuple[Block, int]
 """An op, by its place in its block."""
@@ -140,8 +139,7 @@ def _position(op: Op, nesting: Structure) -> Position:
 # A value varies if it comes from the thread's own place, from memory that threads write, or from
 # control flow on which threads differ. An op is divergent if some threads of a group may get there
 # and others not: behind a condition that varies, in a loop that threads leave in different rounds,
-# or
-# after some of them have returned.
+# or after some of them have returned.
 #
 # The group is a block, or those threads of it that run in step: what differs between blocks of
 # threads may be the same in all threads of a row or of a warp.

@@ -28,10 +28,8 @@ from .elf import (
 # and whose code it runs while it loads the kernel.
 #
 # Nobody can tell by reading machine code whether it is sound. But tileiras writes the same part
-# into
-# each cubin, but for the kernel's name and for one function, which only launches run. So what a
-# part
-# is apart from these is known, or the cubin is refused.
+# into each cubin, but for the kernel's name and for one function, which only launches run. So what
+# a part is apart from these is known, or the cubin is refused.
 
 KNOWN = frozenset({"9579c457078fd47a1cd8a0e9cde73e7e331d42278937f4f5c32ae334d5176651"})
 """Digests of such parts: tileiras 13.4."""

@@ -66,11 +66,9 @@ def grid_of(shape: Sequence[int], tile: Sequence[int]) -> Shape:
 # The order in which the tiles of a mapped partition are visited: from a number to an index.
 #
 # Tiles are visited group by group. Groups have a fixed shape and are cut off at the far edges;
-# they
-# follow each other in row-major order, and so do the tiles inside each of them. A group of one
-# tile
-# gives plain row-major order; a few rows by one column, the order in which a product of matrices
-# meets its operands again soon.
+# they follow each other in row-major order, and so do the tiles inside each of them. A group of
+# one tile gives plain row-major order; a few rows by one column, the order in which a product of
+# matrices meets its operands again soon.
 
 OWNED = 0
 """In a map shape: an axis along which a tile's block has all tiles, so that it is not walked."""

@@ -15,18 +15,14 @@ from typing import Any, ParamSpec, TypeVar, cast
 #
 # Python runs the handlers of signals on its main thread, wherever that enters a function or comes
 # back from one, and what they raise (Ctrl-C: KeyboardInterrupt) is raised there. Work that was
-# noted
-# but not yet put on its stream would be lost, and an error while one error is handled cannot be
-# caught by more handling. So such a step is `shielded`: for its length the interpreter believes
-# that
-# no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the
-# waiting
-# inside of one, which people may want to end. A step behind which a result is returned that nobody
-# else has is `concluded`: its caller gets the result before any handler runs.
+# noted but not yet put on its stream would be lost, and an error while one error is handled cannot
+# be caught by more handling. So such a step is `shielded`: for its length the interpreter believes
+# that no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the
+# waiting inside of one, which people may want to end. A step behind which a result is returned
+# that nobody else has is `concluded`: its caller gets the result before any handler runs.
 #
 # The word in which the interpreter notes its main thread is looked for once, and is tried out;
-# where
-# it is not found, nothing is shielded.
+# where it is not found, nothing is shielded.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -184,8 +180,7 @@ def listen() -> None:
 # Keeps threads and forks from tearing LLVM apart: who works with it holds a lock.
 #
 # Threads do not survive a fork, but the locks they hold inside LLVM do; a child would then wait
-# for
-# them forever. So a fork waits for the lock, too.
+# for them forever. So a fork waits for the lock, too.
 
 _LOCK = threading.RLock()
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 # Raw memory, in unsafe code only: pointers, views of memory at a pointer, unchecked promises.
 #
 # Nothing is checked: an address outside its allocation, or two blocks that write one address,
-# cause
-# wrong results or crashes. The memory accesses of a block happen in program order.
+# cause wrong results or crashes. The memory accesses of a block happen in program order.
 
 LoadOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "acquire"]
 StoreOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "release"]

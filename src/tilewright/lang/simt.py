@@ -157,10 +157,8 @@ def sync_threads() -> None:
 # Declares warp operations, in unsafe code: 32 adjacent threads of a block.
 #
 # All lanes of the warp get to such a call together, but for those that have returned. Where only
-# some
-# do, `mask` says which: a bit for each lane, as `simt.ballot` gives it. What comes from a lane
-# that
-# takes no part is unspecified; `device="reference"` reports it.
+# some do, `mask` says which: a bit for each lane, as `simt.ballot` gives it. What comes from a
+# lane that takes no part is unspecified; `device="reference"` reports it.
 
 __all__ = [
     "WARP_SIZE", "ballot", "lane_id", "match_any", "shuffle", "shuffle_down", "shuffle_up",

@@ -21,10 +21,8 @@ from ..ir.types import I1
 # Takes checks out of a kernel that are proved, or that the host can make once for all blocks.
 #
 # Goals: a kernel whose accesses follow from its loops and its grid has no check in it; what it
-# must
-# be launched with is known before it runs. `check_placement` decides; this only carries it out. To
-# be
-# run first, so that every access of the source is seen, and noted as a bounds check.
+# must be launched with is known before it runs. `check_placement` decides; this only carries it
+# out. To be run first, so that every access of the source is seen, and noted as a bounds check.
 #
 # Non-goals: moving what is left (`place_checks`), conditions that the user wrote.
 #
@@ -71,17 +69,15 @@ def _obligations(decisions: Sequence[Decision]) -> tuple[BoundsCheck, ...]:
 # Moves checks out of loops: what would fail in some round is found before the first one.
 #
 # Goals: loops of kernels with checked indices have nothing in them but loads and arithmetic. A
-# launch
-# fails if and only if it failed before, in the same block, and with the same index and extent.
+# launch fails if and only if it failed before, in the same block, and with the same index and
+# extent.
 #
 # Non-goals: which of several failing checks of one block is the first; loops that may be left
-# early,
-# steps other than the constant 1 where the index is counted, checks inside branches, launch
+# early, steps other than the constant 1 where the index is counted, checks inside branches, launch
 # checks.
 #
 # Rules (`ok` takes the place of what the check gave; the index of rule 2 is that of the first
-# round
-# that fails, or else of the last round):
+# round that fails, or else of the last round):
 #
 # 1. A check of an index and an extent that do not change in the loop.
 #        for i in lower..upper {%ok = check %a, %n; ...}

@@ -28,8 +28,7 @@ from .symbolic_range import (
 # Path conditions: when control reaches an op, as far as the launch decides it.
 #
 # A condition on what differs between blocks or rounds holds in some of them: a `Limit` says
-# exactly
-# when. A `Path` is all that must hold on the way to an op.
+# exactly when. A `Path` is all that must hold on the way to an op.
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +256,8 @@ _OPPOSITE: dict[Predicate, Predicate] = {
 # Walks every check of a function with the symbolic ranges of its operands, for `check_placement`.
 #
 # One walk in program order. A value's facts hold wherever it is used (`integers`); in a branch on
-# a
-# comparison they are sharpened by what the comparison says (`conditions`). How surely a check runs
-# is
-# told by its `Path`.
+# a comparison they are sharpened by what the comparison says (`conditions`). How surely a check
+# runs is told by its `Path`.
 
 
 @dataclass(frozen=True, slots=True)

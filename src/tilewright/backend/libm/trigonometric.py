@@ -23,8 +23,8 @@ from ..llvm.builder import (
 # The argument of sin, cos, tan modulo pi / 2: a quarter-turn count and the rest, for any number.
 #
 # Up to 2^30 the rest is x minus a multiple of pi / 2 in three parts. Above, a scalar routine,
-# called
-# lane by lane, multiplies x with those 192 bits of 2 / pi that decide (Payne and Hanek's way).
+# called lane by lane, multiplies x with those 192 bits of 2 / pi that decide (Payne and Hanek's
+# way).
 
 PI_HALF = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 """pi / 2 as a sum of three floats."""

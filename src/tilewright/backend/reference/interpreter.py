@@ -105,8 +105,7 @@ def _need(ok: bool, name: str, expected: str, got: str) -> None:
 #
 # A thread runs until it gets to an op at which threads meet. Once all are there, or have returned,
 # the lanes of a warp that wait for each other go on, or the whole block does. Where nobody can,
-# the
-# barrier is not reached by all, which is reported, and the block is given up.
+# the barrier is not reached by all, which is reported, and the block is given up.
 
 
 def has_teams(launch: ReferenceLaunch) -> bool:

@@ -22,9 +22,8 @@ from ..cpu.loopnest.nodes import itemsize
 # A kernel cut at its barriers: what the threads of a block do between two of them is a phase.
 #
 # A phase runs for one group of threads after the other. What holds a barrier is control flow of
-# the
-# whole block: all threads take the same way there, so it is written once for all of them. So are
-# jumps to its ends. Phases may be cut further, since nothing orders threads but barriers.
+# the whole block: all threads take the same way there, so it is written once for all of them. So
+# are jumps to its ends. Phases may be cut further, since nothing orders threads but barriers.
 
 
 @dataclass(eq=False, slots=True)
@@ -201,9 +200,8 @@ def togethers(nodes: Sequence[Node]) -> Iterator[Together]:
 # Live values across barriers: which are spilled, rematerialized, or scalars of the block.
 #
 # What is the same in all threads of a block is a scalar of the block. Of what else is used in
-# another
-# phase, cheap numbers that follow from where a thread stands are computed again, so that it stays
-# known which of them are neighbours; all others have a place in the block's memory.
+# another phase, cheap numbers that follow from where a thread stands are computed again, so that
+# it stays known which of them are neighbours; all others have a place in the block's memory.
 
 LINE = 64
 MATH = {op.name for op in MATH_OPS}

@@ -18,8 +18,7 @@ from .machine import Lanes, Write
 # Uniform fast path: finds when all lanes of a group take one branch, to emit it without masks.
 #
 # Two scalars then say whether all lanes are inside, and whether the checks in there hold for all
-# of
-# them; code for that case needs neither masks nor checks.
+# of them; code for that case needs neither masks nor checks.
 
 ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr", "load_shared", "store_shared",
             "atomic_shared")  # fmt: skip

@@ -20,8 +20,7 @@ from .plan import Threads
 # The threads of one group as lanes: the value of each, which lanes are live, how ops are written.
 #
 # A value that is the same in all threads is a scalar; others have one lane per thread. `live` is
-# the
-# mask of the lanes that run; None while all of them do.
+# the mask of the lanes that run; None while all of them do.
 
 Write: TypeAlias = "Callable[[Lanes, Op], None]"
 """How an op is written."""

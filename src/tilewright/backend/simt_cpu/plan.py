@@ -63,8 +63,8 @@ def attributes(cpu: CpuTarget) -> str:
 # How the threads of a SIMT kernel run on a CPU: what is decided before any code is written.
 #
 # A comparison of every thread's index with one number, at the top of a kernel, is no comparison
-# but
-# the end of the loop over threads. A check of that index against a length is made once for all.
+# but the end of the loop over threads. A check of that index against a length is made once for
+# all.
 
 LANES = WARP_SIZE
 """Threads of a group: those of a warp."""

@@ -185,10 +185,9 @@ def _record_json() -> dict[str, Any]:
 # A C header that says how a compiled kernel is launched. It needs no other header of ours.
 #
 # For files `add.*` it declares `struct add_arguments`, one member per parameter of the kernel in
-# its
-# order, and the functions `add_parameters`, which gives what cuLaunchKernel takes, `add_check`,
-# which
-# says whether the arguments fit, and `add_grid`, which gives the grid, where the kernel has one.
+# its order, and the functions `add_parameters`, which gives what cuLaunchKernel takes,
+# `add_check`, which says whether the arguments fit, and `add_grid`, which gives the grid, where
+# the kernel has one.
 
 C_TYPES = {
     "bool": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",

@@ -1,4 +1,4 @@
-"""Rejects what an architecture does not have, before its assembler does, with the source location."""
+"""Rejects what an architecture does not have, before its assembler does, with the location."""
 
 from __future__ import annotations
 

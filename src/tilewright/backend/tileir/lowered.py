@@ -107,8 +107,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
 # Encodes cubins for the disk cache: what they depend on, what is saved, how they are restored.
 #
 # The bytecode says all there is to know of a kernel, so nothing else of this compiler, of Python
-# or
-# of the machine is part of the name: what was compiled elsewhere is found here.
+# or of the machine is part of the name: what was compiled elsewhere is found here.
 
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""

@@ -14,7 +14,7 @@ from enum import Enum
 from types import MappingProxyType, MethodType
 from typing import Any
 
-from ..semantics.values import children
+from ..semantics.trees import children
 
 GONE = (LookupError, ValueError, AttributeError)
 """What reading a name raises that means nothing any more: it was deleted, its cell is empty."""

@@ -19,15 +19,8 @@ from ...lang.marker import composed_body
 from ...lang.synonyms import SYNONYMS
 from ..capture.captured import IMMUTABLE, is_written
 from ..rules.table import PROPERTIES, RULES
-from ..semantics.values import (
-    FormatString,
-    Indexed,
-    OwnedIndex,
-    describe,
-    leaves,
-    part_names,
-    receiver_class,
-)
+from ..semantics.trees import leaves, part_names
+from ..semantics.values import FormatString, Indexed, OwnedIndex, describe, receiver_class
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, call, eval_call, is_structure, unary
 from .interpreter import Closure, Evaluate, Interpreter, assign, closure, suggestion

@@ -14,7 +14,8 @@ from ...ir.types import TileType
 from ..rules.control import assert_condition
 from ..semantics.mapped import Indices, bounds_of, owned_index
 from ..semantics.promotion import natural_dtype
-from ..semantics.values import describe, leaves, replace_leaves
+from ..semantics.trees import leaves, replace_leaves
+from ..semantics.values import describe
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure, truth
 from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_names
 
@@ -22,10 +23,9 @@ from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_n
 # Infers the types of loop-carried names by iteration to a fixpoint, and passes their values.
 #
 # A name that a loop assigns and that was bound before is carried. Its type at the head of the loop
-# is
-# found by trying: the body is compiled with what is known so far; where it ends with something
-# else,
-# the head is widened and the body compiled again. A static number that changes becomes i32 or f32.
+# is found by trying: the body is compiled with what is known so far; where it ends with something
+# else, the head is widened and the body compiled again. A static number that changes becomes i32
+# or f32.
 
 MAX_TRIALS = 8
 

@@ -54,8 +54,8 @@ from .memory import tensor as tensor_of
 # Rules of views of raw memory: tensors at addresses, and tensors in tiles of any kind.
 #
 # They belong to the pointer family: nothing but the kernel says what lies behind an address. Tiles
-# of
-# inputs, though, are safe however they lie: they are only read, and indices are checked or padded.
+# of inputs, though, are safe however they lie: they are only read, and indices are checked or
+# padded.
 
 # --- tensors at addresses ----------------------------------------------------------------------
 

@@ -111,8 +111,7 @@ SLICES_OPS = (
 # Memory that the threads of a block share, and the barrier at which they all meet.
 #
 # Indices are row major, one for each axis. That they lie inside, and that no two threads meet at
-# an
-# element without a barrier between them, is the kernel's own promise.
+# an element without a barrier between them, is the kernel's own promise.
 
 
 def _memory(t: Type) -> SharedType:
@@ -197,8 +196,7 @@ SHARED_OPS = (
 # What the 32 lanes of a warp do together: neighbouring threads of a block, x fastest.
 #
 # Those take part that get here together; all lanes of the warp that have not returned must, or
-# those
-# of `mask`, if it is given. What a lane that takes no part would have said is unspecified.
+# those of `mask`, if it is given. What a lane that takes no part would have said is unspecified.
 
 LANES = TileType(u32)
 

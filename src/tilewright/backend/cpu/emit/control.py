@@ -17,8 +17,7 @@ from .emitter import Labels, LlvmEmitter, RecordWords
 #
 # A loop counts its rounds down, in a register, and asks the driver when there are none left, which
 # says how many there are until the next time: so many as take about a millisecond. Zero says that
-# the
-# launch was cancelled; then the kernel returns at once, as what follows a loop may rely on its
+# the launch was cancelled; then the kernel returns at once, as what follows a loop may rely on its
 # end.
 
 FIRST = 64

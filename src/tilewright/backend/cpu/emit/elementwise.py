@@ -72,8 +72,7 @@ def wide_type(dtype: AnyDType) -> AnyDType:
 # Directed rounding: round to nearest, find on which side the exact result lies, step by one ulp.
 #
 # f32 products, quotients and roots are compared exactly in f64. In f64 the operands are first
-# scaled
-# by powers of two, so that the remainder, which an fma gives exactly, neither over- nor
+# scaled by powers of two, so that the remainder, which an fma gives exactly, neither over- nor
 # underflows.
 
 LARGEST = {

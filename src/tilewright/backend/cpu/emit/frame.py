@@ -19,8 +19,8 @@ from .emitter import REAL, LlvmEmitter, literal
 # How the elements of a reduction along the lanes accumulate: as the body says, or faster.
 #
 # The greatest and the least of floats are found by their bits. Read as integers, floats of one
-# sign
-# are in order and NaNs lie beyond the infinities, so three extremes of the bits say everything:
+# sign are in order and NaNs lie beyond the infinities, so three extremes of the bits say
+# everything:
 #
 # - the greatest signed one is the greatest float without a sign, +0 and NaN too, if there is one;
 # - the least unsigned one is the float nearest to 0 of those with a sign, if all have one;

@@ -82,8 +82,7 @@ class LoopWriter:
 # Matrix multiply on buffers: a block of rows times a panel of columns, all sums in registers.
 #
 # One function per shape walks the panels, then the row blocks; its innermost loop runs along K
-# with
-# one vector of the right side, and one broadcast element of the left side, per multiply-add.
+# with one vector of the right side, and one broadcast element of the left side, per multiply-add.
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,8 +122,7 @@ def prefetch(emitter: LlvmEmitter, address: Vec, away: Vec, elem: Elem, lanes: i
 # Tensors and views: extents, checks, and tile accesses that never touch what lies outside.
 #
 # Before a nest each access gets its window: where the tile starts and which part of it is inside
-# the
-# tensor (and inside this block's region). A nest whose windows are all whole runs code without
+# the tensor (and inside this block's region). A nest whose windows are all whole runs code without
 # tests.
 
 # Scalars.

@@ -37,8 +37,8 @@ from .reduction import Reducer, along_lanes
 # Which steps of a loop do something, and which of them need no test: found before the loop runs.
 #
 # Along the lanes most vectors of a tile at the edge of a tensor are inside; only the last one or
-# two
-# of a row are not. Where all a nest does is to store to tensors, what lies outside is left out.
+# two of a row are not. Where all a nest does is to store to tensors, what lies outside is left
+# out.
 
 
 class Range(NamedTuple):
@@ -144,9 +144,8 @@ def choose_past(frame: NestFrame, steps: Range) -> None:
 # Writes a loop nest: every statement at the outermost loop it depends on, lanes innermost.
 #
 # A nest that touches tensors is written twice: without any test for tiles that are wholly inside,
-# and
-# for the others in loops that run over what is inside, with tests for the last vectors of a row
-# only.
+# and for the others in loops that run over what is inside, with tests for the last vectors of a
+# row only.
 
 Table = dict[str, Callable[..., object]]
 

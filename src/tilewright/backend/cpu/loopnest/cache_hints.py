@@ -71,9 +71,9 @@ def _fills_lines(nest: Nest, write: WriteView) -> bool:
 # Marks prefetches: tiles that are loaded for the next block while this one is computed.
 #
 # While a block computes from what is in its caches, memory is idle. So a loop that computes for
-# long,
-# or that reads a tile for the second time, asks for the same tile of the next block. A loop that
-# waits for memory itself does not: what it would ask for stands in the way of what it waits for.
+# long, or that reads a tile for the second time, asks for the same tile of the next block. A loop
+# that waits for memory itself does not: what it would ask for stands in the way of what it waits
+# for.
 
 HEAVY = 16
 """From this cost of an element on, a loop does not wait for memory."""

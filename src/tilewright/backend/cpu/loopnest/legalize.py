@@ -16,10 +16,8 @@ from .facts import SMALLEST_TURN
 # IR to IR: every matrix multiply becomes `matmul` on operands of the type it computes in.
 #
 # Conversions, and the scales of block-scaled inputs, become ordinary elementwise ops that stand
-# where
-# the operand was made, so they fuse into the loop that packs it and run once outside of loops.
-# Tiles
-# accessed across the dense axis of a tensor are accessed along it, and turned.
+# where the operand was made, so they fuse into the loop that packs it and run once outside of
+# loops. Tiles accessed across the dense axis of a tensor are accessed along it, and turned.
 
 COMPUTED_IN: dict[AnyDType, AnyDType] = {f16: f32, f32: f32, f64: f64, i32: i32}
 """The type a multiply runs in, by the type of its accumulator."""
@@ -178,10 +176,9 @@ MULTIPLIES: dict[str, Callable[[Rewriter, Op, Converted], Value]] = {
 # IR to IR: replaces division of f32 rows by one divisor with multiplication by its reciprocal.
 #
 # Only divisions that may be wrong by 2 ulp are rewritten: the reciprocal and the product are
-# rounded
-# once each, which makes 1.5 at most. The reciprocal of a divisor near an end of the range is no
-# normal number, so numbers and divisor are multiplied by a power of two first. That loses nothing
-# unless the quotient overflows, or is 0, anyway.
+# rounded once each, which makes 1.5 at most. The reciprocal of a divisor near an end of the range
+# is no normal number, so numbers and divisor are multiplied by a power of two first. That loses
+# nothing unless the quotient overflows, or is 0, anyway.
 
 WITHIN_BOUND = (Rounding.FULL, Rounding.APPROX)
 MANY = 8

@@ -44,8 +44,7 @@ from .vectorize import lane_width
 # Builds element expressions of lazy tiles in a nest: what an element needs, and how it is made.
 #
 # Layout ops only change the index on the way to what they need. Nothing here recurses, so chains
-# of
-# ops may be as long as a program makes them.
+# of ops may be as long as a program makes them.
 
 Element: TypeAlias = tuple[Value, Index]
 """One element of a tile (the index of a scalar is empty)."""

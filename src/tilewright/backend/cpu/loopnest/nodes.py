@@ -95,8 +95,7 @@ class ElementAccess:
 # Loop nests of a plan, and the vector statements in them.
 #
 # In a nest registers hold one element per lane. Statements that read give one each; statements
-# with
-# an effect write them to buffers, tensors and variables.
+# with an effect write them to buffers, tensors and variables.
 
 # Statements that give a register.
 
@@ -347,8 +346,7 @@ def needed_reads(nest: Nest) -> list[Read]:
 # The plan as data: whole-tile steps, loop nests and control flow, and what they read and write.
 #
 # A plan says where every tile lives and in which loops it is computed. `values` has what
-# statements
-# speak of, `statements` what stands inside of a loop nest.
+# statements speak of, `statements` what stands inside of a loop nest.
 
 # Whole steps.
 

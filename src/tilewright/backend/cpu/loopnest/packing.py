@@ -136,14 +136,12 @@ def is_constant(read: ReadView) -> bool:
 # Reuses packed tiles between adjacent blocks, and orders blocks (grouped rows) for that.
 #
 # A tile that is only loaded, and at most converted and turned, is the same in every block that
-# asks
-# for it by the same numbers. A worker that runs several blocks in a row keeps such tiles of a loop
-# with a multiply; a later block finds them there. Where one tile follows the rows of the grid and
-# another its columns, blocks are walked in groups of rows, so that both are met again soon.
+# asks for it by the same numbers. A worker that runs several blocks in a row keeps such tiles of a
+# loop with a multiply; a later block finds them there. Where one tile follows the rows of the grid
+# and another its columns, blocks are walked in groups of rows, so that both are met again soon.
 #
 # A block that visits many tiles of a mapped output is like several blocks in a row, but the
-# program
-# says in which groups: what is kept follows from these.
+# program says in which groups: what is kept follows from these.
 
 SHARED_BYTES = 6 << 20
 """Room for shared tiles per worker: small beside the last cache, large beside a tile."""

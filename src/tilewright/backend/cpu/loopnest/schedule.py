@@ -36,8 +36,7 @@ from .nodes import Put, TileBuffer, Variable
 # What a segment is scheduled into before its loops are built: nests of sinks, and whole steps.
 #
 # A sink is what makes a loop necessary: a tile that must be in memory, a store, a reduction. What
-# it
-# reads is computed inside its loop.
+# it reads is computed inside its loop.
 
 
 @dataclass(eq=False, slots=True)
@@ -138,8 +137,7 @@ def draft(sink: Sink, key: Key, exclusive: bool = False) -> NestDraft:
 #
 # Ops are taken in program order. Scalars go before the first step that may need them; a sink joins
 # the earliest nest of its shape that runs late enough; lazy tiles go nowhere. A step may start
-# when
-# what it reads is there and when no memory it writes is still to be read.
+# when what it reads is there and when no memory it writes is still to be read.
 
 END = 1 << 60
 """After every op of the segment."""

@@ -32,11 +32,9 @@ from .nodes import (
 # How wide the statements of loops are that do little but move memory.
 #
 # Arithmetic likes wide statements: several registers at once hide its latencies. What comes from
-# and
-# goes to memory does not: the fewer bytes of one tensor are touched before it is the next one's
-# turn,
-# the better the streams share the way to memory. Such nests run in the vectors that the machine
-# moves best, several in a row per round.
+# and goes to memory does not: the fewer bytes of one tensor are touched before it is the next
+# one's turn, the better the streams share the way to memory. Such nests run in the vectors that
+# the machine moves best, several in a row per round.
 
 LIGHT_NEST = 12
 """An element that takes at most this much arithmetic waits for memory."""
@@ -96,8 +94,7 @@ def _cost(read: Read) -> int:
 # Which reductions along an outer axis take several steps at once.
 #
 # Their accumulators are in memory. Several rows that are reduced together read and write them
-# once,
-# and come as so many streams, each of which memory serves on its own.
+# once, and come as so many streams, each of which memory serves on its own.
 
 MOST = 8
 LIGHT_REDUCTION = 6

@@ -183,8 +183,7 @@ def _check_written(piece: Piece) -> None:
 # Memory order inside of one block: accesses are ordered by tokens, not as they are written.
 #
 # An access comes after another if it waits, directly or not, for the token of that. Two accesses
-# of
-# the same memory, one of which writes and one of which is weak, must be ordered so.
+# of the same memory, one of which writes and one of which is weak, must be ordered so.
 
 
 @dataclass(frozen=True, slots=True)

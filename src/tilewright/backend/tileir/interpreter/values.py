@@ -169,8 +169,7 @@ def garbage(kind: TileValueType) -> Array:
 # Rounding: results that are exact, or nearly so, come down to an element type once.
 #
 # Directed rounding corrects what rounding to nearest gave, by the sign of what it left out; this
-# is
-# known exactly, by fractions where no float holds it.
+# is known exactly, by fractions where no float holds it.
 
 LARGEST: dict[ScalarType, float] = {F8E4M3FN: 448.0, F8E5M2: 57344.0, F4E2M1FN: 6.0}
 """The largest numbers of the types that numbers too large become, instead of infinity."""

@@ -345,8 +345,7 @@ COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": _se
 
 
 # -------------------------------------------------------------------------------------------------
-# Bitwise ops; shifts are brought to amounts below the width first, for Tile IR leaves others
-# open.
+# Bitwise ops; shifts are brought to amounts below the width first, for Tile IR leaves others open.
 
 
 def _noti(em: TileEmitter, op: Op) -> Sequence[Val]:

@@ -25,10 +25,8 @@ from .memory import is_whole, place_of, whole_view
 # Multi-versions the body of a kernel: for blocks whose tiles are all in bounds, and for others.
 #
 # Where each load asks for itself, what it loads must be complete before the next load is begun.
-# One
-# question before all of them lets the assembler load, compute and store as it sees fit. Where
-# tiles
-# lie inside, extents are at least their lengths, so masks made of them are not needed.
+# One question before all of them lets the assembler load, compute and store as it sees fit. Where
+# tiles lie inside, extents are at least their lengths, so masks made of them are not needed.
 
 
 def multiversioned_body(em: TileEmitter) -> None:
