@@ -1,4 +1,4 @@
-"""Rules of unrolled ranges, print, and assertions that become launch checks."""
+"""Rules of unrolled ranges, the grid, print, and assertions that become launch checks."""
 
 from __future__ import annotations
 
@@ -34,6 +34,49 @@ def static_range(em: SemanticBuilder, start: Any, stop: Any = None, step: Any = 
 
 CONTROL_RULES: dict[str, Callable[..., Any]] = {"static_range": static_range}
 PROPERTIES: frozenset[str] = frozenset()
+
+
+# -------------------------------------------------------------------------------------------------
+# Rules of the grid family: where this block stands.
+
+
+def _block_id(em: SemanticBuilder, axis: Any) -> Value:
+    return em.emit("block_id", axis=_grid_axis(em, axis))
+
+
+def _num_blocks(em: SemanticBuilder, axis: Any) -> int | Value:
+    number = _grid_axis(em, axis)
+    if em.signature.grid is not None:
+        return em.signature.grid[number] if number < len(em.signature.grid) else 1
+    return em.emit("num_blocks", axis=number)
+
+
+def _grid_axis(em: SemanticBuilder, axis: Any) -> int:
+    number, rank = em.static_int(axis, "grid axis"), em.signature.grid_rank
+    if not 0 <= number < rank:
+        em.fail(
+            Code.RANK,
+            f"the grid has no axis {number}",
+            expected=f"0 to {rank - 1}",
+            got=str(number),
+        )
+    return number
+
+
+def _get_tile_block_id(em: SemanticBuilder) -> tuple[Value, ...]:
+    return tuple(_block_id(em, k) for k in range(3))
+
+
+def _get_num_tile_blocks(em: SemanticBuilder) -> tuple[int | Value, ...]:
+    return tuple(_num_blocks(em, k) for k in range(3))
+
+
+GRID_RULES: dict[str, Callable[..., Any]] = {
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "get_tile_block_id": _get_tile_block_id,
+    "get_num_tile_blocks": _get_num_tile_blocks,
+}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -255,5 +298,5 @@ DEBUG_RULES: dict[str, Callable[..., Any]] = {
 }
 
 RULES: dict[str, Callable[..., Any]] = {
-    **CONTROL_RULES, **DEBUG_RULES,
+    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
 }  # fmt: skip

@@ -74,7 +74,7 @@ def test_the_warning_shows_the_parameter():
     (text,) = told(lambda: ir_of(forgets, out((4,)), out((4,)), tensor(1)))
     first, place, _, source, caret, *rest = text.splitlines()
     assert first == "[output-never-written] `forgets` never writes to its output `w`"
-    assert f"test_lint_unwritten_outputs.py:{forgets.__code__.co_firstlineno}" in place
+    assert f"test_build_lint_unwritten_outputs.py:{forgets.__code__.co_firstlineno}" in place
     assert "def forgets(" in source and caret.index("^") == source.index("w: tl.TensorMut")
     assert rest[-1].strip() == "hint: write w.store(tile), or take it as an input"
 
