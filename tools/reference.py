@@ -13,25 +13,51 @@ import pkgutil
 from pathlib import Path
 from types import FunctionType
 
-from tilewright.ir.ops import FAMILIES
 from tilewright.lang import stdlib
 from tilewright.lang.marker import composed_body, declared_name
 
 STDLIB = "stdlib"
-PAGES = (*FAMILIES, STDLIB)
-"""The pages with a table: one per family of ops, and one of the functions that ops compose."""
+TOPICS: dict[str, dict[str, str]] = {
+    "elementwise": {
+        "arithmetic": "maximum", "math": "ceil", "comparison": "cmpi", "bitwise": "andi",
+        "conversion": "astype",
+    },
+    "layout": {"creation": "zeros", "layout": "reshape"},
+    "reduction": {"reduction": "reduce_sum"},
+    "matmul": {"matmul": "mma"},
+    "memory": {"memory": "load_tile_like", "atomics": "atomic_rmw"},
+    "pointer": {"pointer": "pointer_to_tile"},
+    "control": {"control": "static_range", "grid": "get_tile_block_id", "debug": "cuda_tile_print"},
+    "simt": {
+        "threads": "index_1d", "shared": "shared", "warps": "lane_id", "assembly": "inline_ptx",
+    },
+}  # fmt: skip
+"""Pages by module of `lang`, each with the first function that it lists: readers look for one topic
+of a family. A page lists all functions up to the first of the next one."""
+PAGES = (*(topic for topics in TOPICS.values() for topic in topics), STDLIB)
+"""The pages with a table: one per topic, and one of the functions that ops compose."""
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 BEGIN, END = "<!-- functions: written by tools/reference.py -->\n", "<!-- end of functions -->\n"
 
 
-def functions(family: str) -> list[FunctionType]:
-    """The functions a family declares or composes, in the order in which they are written."""
-    found = pkgutil.iter_modules(stdlib.__path__, "stdlib.") if family == STDLIB else ()
-    names = [module.name for module in found] or [family]
-    modules = [importlib.import_module(f"tilewright.lang.{name}") for name in names]
+def functions(topic: str) -> list[FunctionType]:
+    """Return the functions that a page lists, in the order in which they are written."""
+    if topic == STDLIB:
+        names = [module.name for module in pkgutil.iter_modules(stdlib.__path__, "stdlib.")]
+        return [function for name in names for function in declared(name)]
+    module, topics = next((m, topics) for m, topics in TOPICS.items() if topic in topics)
+    found = declared(module)
+    starts = {name: i for i, name in enumerate(f.__name__ for f in found)}
+    bounds = [*(starts[first] for first in topics.values()), len(found)]
+    place = list(topics).index(topic)
+    return found[bounds[place] : bounds[place + 1]]
+
+
+def declared(name: str) -> list[FunctionType]:
+    """Return the functions that a module of `lang` declares or composes."""
+    module = importlib.import_module(f"tilewright.lang.{name}")
     return [
         value
-        for module in modules
         for value in vars(module).values()
         if isinstance(value, FunctionType)
         and (declared_name(value) is not None or composed_body(value) is not None)
@@ -68,32 +94,32 @@ def _short(value: object) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
-def table(family: str) -> str:
+def table(topic: str) -> str:
     """One row per function: the call and the first line of its docstring."""
-    rows = [f"| `{call(f)}` | {(f.__doc__ or '').splitlines()[0]} |" for f in functions(family)]
+    rows = [f"| `{call(f)}` | {(f.__doc__ or '').splitlines()[0]} |" for f in functions(topic)]
     return "\n".join(["| function | |", "|---|---|", *rows]) + "\n"
 
 
-def page(family: str) -> Path:
-    """Where the family is described."""
-    return FOLDER / f"{family}.md"
+def page(topic: str) -> Path:
+    """Where the topic is described."""
+    return FOLDER / f"{topic}.md"
 
 
-def rewritten(family: str) -> str:
-    """The family's page with its table up to date."""
-    text = page(family).read_text(encoding="utf-8")
+def rewritten(topic: str) -> str:
+    """The topic's page with its table up to date."""
+    text = page(topic).read_text(encoding="utf-8")
     if BEGIN not in text:
         return text
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{table(family)}\n{END}{after}"
+    return f"{before}{BEGIN}\n{table(topic)}\n{END}{after}"
 
 
 def main() -> None:
     """Rewrite every page that there is."""
-    for family in PAGES:
-        if page(family).exists():
-            page(family).write_text(rewritten(family), encoding="utf-8")
+    for topic in PAGES:
+        if page(topic).exists():
+            page(topic).write_text(rewritten(topic), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class Hints:
 
     @classmethod
     def of(cls, kernel: str, given: GivenHints) -> Hints:
-        """The hints of a kernel as its decorator was told them."""
+        """Return the hints that the decorator of a kernel was given."""
         if given is None:
             return NO_HINTS
         listed = _listed(kernel, given)
