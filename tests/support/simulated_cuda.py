@@ -130,6 +130,9 @@ class SimulatedCuda(FakeCuda):
     def capability(self, ordinal: int) -> tuple[int, int]:
         return divmod(self._arch, 10)
 
+    def most_shared(self, ordinal: int) -> int:
+        return 227 << 10
+
     # Code
 
     def load_module(self, code: bytes) -> int:

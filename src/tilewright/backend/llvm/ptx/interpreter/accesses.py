@@ -82,20 +82,20 @@ def by_space(space: str, addresses: Array) -> list[tuple[str, Array | slice, Arr
 
 
 def load_from(
-    threads: Threads, lanes: Lanes, addresses: Array, space: str, size: int, count: int = 1,
+    threads: Threads, lanes: Lanes, addresses: Array, space: str, size: int, columns: Array,
     *, constant: bool = False,
 ) -> Array:  # fmt: skip
     """Read a row of elements for each thread."""
     numbers = threads.numbers(lanes)
-    made = np.empty((len(addresses), count), BITS[8 * size])
+    made = np.empty((len(addresses), len(columns)), BITS[8 * size])
     for name, chosen, there in by_space(space, addresses):
         if name == "shared":
-            made[chosen] = threads.shared.load(numbers[chosen], there, size, count)
+            made[chosen] = threads.shared.load(numbers[chosen], there, size, columns)
         elif name == "local":
-            made[chosen] = threads.local.load(numbers[chosen], there, size, count)
+            made[chosen] = threads.local.load(numbers[chosen], there, size, columns)
         else:
             memory = threads.launch.memory
-            made[chosen] = memory.load(there, size, count, constant=constant)
+            made[chosen] = memory.load(there, size, columns, constant=constant)
     return made
 
 
@@ -133,9 +133,12 @@ def _load(layout: Layout, instr: Instr) -> Action:
     space, kind = match["space"] or "", match["kind"]
     parts = _vector(instr, match, instr.operands[0])
     address = _address(instr, instr.operands[1])
-    writes = [writer(instr, part, kind, wide=True) for part in parts]
+    # LLVM makes vectors of loads with gaps between them; what nobody reads need not be there.
+    used = [number for number, part in enumerate(parts) if layout.is_used(part)]
+    columns = np.array(used or range(len(parts)))
+    writes = [writer(instr, parts[number], kind, wide=True) for number in columns]
     take = (_load_param if space == "param" else _load_memory)(
-        layout, instr, address, space, kind, len(parts), constant=bool(match["constant"])
+        layout, instr, address, match, len(parts), columns
     )
     dtype = TYPES[kind]
 
@@ -148,26 +151,27 @@ def _load(layout: Layout, instr: Instr) -> Action:
 
 
 def _load_memory(
-    layout: Layout, instr: Instr, address: Address, space: str, kind: str, count: int,
-    *, constant: bool,
+    layout: Layout, instr: Instr, address: Address, match: re.Match[str], count: int,
+    columns: Array,
 ) -> Callable[[Threads, Lanes], Array]:  # fmt: skip
     locate = located(layout, instr, address)
-    size = bits_of(kind) // 8
+    size, space = bits_of(match["kind"]) // 8, match["space"] or ""
+    constant = bool(match["constant"])
 
     def take(threads: Threads, lanes: Lanes) -> Array:
         there = locate(threads, lanes)
         check_aligned(there, size * count)
-        return load_from(threads, lanes, there, space, size, count, constant=constant)
+        return load_from(threads, lanes, there, space, size, columns, constant=constant)
 
     return take
 
 
 def _load_param(
-    layout: Layout, instr: Instr, address: Address, space: str, kind: str, count: int,
-    *, constant: bool,
+    layout: Layout, instr: Instr, address: Address, match: re.Match[str], count: int,
+    columns: Array,
 ) -> Callable[[Threads, Lanes], Array]:  # fmt: skip
     """Read a parameter: of the kernel, the same for all; of a function, that of each thread."""
-    name, size = _param_name(instr, address), bits_of(kind) // 8
+    name, size = _param_name(instr, address), bits_of(match["kind"]) // 8
     nbytes = size * count
     place = layout.kernel_params.get(name) if layout.function.is_entry else None
     if place is not None:
@@ -177,13 +181,13 @@ def _load_param(
 
         def take(threads: Threads, lanes: Lanes) -> Array:
             raw = threads.launch.params[start : start + nbytes]
-            row = np.frombuffer(raw, BITS[8 * size])
-            return np.broadcast_to(row, (len(threads.pc[lanes]), count))
+            row = np.frombuffer(raw, BITS[8 * size])[columns]
+            return np.broadcast_to(row, (len(threads.pc[lanes]), len(columns)))
 
         return take
     start = _param_start(layout, instr, name, address.offset, nbytes)
     return lambda threads, lanes: threads.params.load(
-        threads.numbers(lanes), np.full(len(threads.pc[lanes]), start), size, count
+        threads.numbers(lanes), np.full(len(threads.pc[lanes]), start), size, columns
     )
 
 

@@ -67,14 +67,27 @@ class Step:
             for line in self.lines:
                 instr = line.instr
                 line.run(threads, lanes)
-            instr = self.last
-            assert self.end is not None, "a step has an end"
+        except UndefinedError as error:
+            raise _explained(error, threads, lanes, instr) from None
+        self.finish(threads, lanes)
+
+    def finish(self, threads: Threads, lanes: Lanes) -> None:
+        """Let threads that have run all instructions go on, or wait."""
+        assert self.end is not None, "a step has an end"
+        try:
             self.end(threads, lanes)
         except UndefinedError as error:
-            thread = int(threads.numbers(lanes)[error.which or 0])
-            guarded = instr is not None and instr.guard is not None
-            where = "" if error.which is None or guarded else f", {threads.described(thread)}"
-            raise PtxError(f"{instr}{where}: {error}") from None
+            raise _explained(error, threads, lanes, self.last) from None
+
+
+def _explained(
+    error: UndefinedError, threads: Threads, lanes: Lanes, instr: Instr | None
+) -> PtxError:
+    guarded = instr is not None and instr.guard is not None
+    if error.which is None or guarded:
+        return PtxError(f"{instr}: {error}")
+    thread = int(threads.numbers(lanes)[error.which])
+    return PtxError(f"{instr}, {threads.described(thread)}: {error}")
 
 
 class Code:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .program import Function, Module, PtxError, Variable
+from .program import Address, Function, Module, Operand, PtxError, Register, Variable
 
 STATIC = 1 << 58
 """Where the variables of the module begin."""
@@ -43,6 +45,8 @@ class Layout:
     param_end: int = 0
     local_of: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The part of a thread's memory that belongs to a function: uninitialized when it begins."""
+
+    _uses: dict[str, Counter[Register]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.function = self.entry
@@ -120,12 +124,30 @@ class Layout:
         """The space of a variable."""
         return self.spaces[self._key(name)]
 
+    def is_used(self, register: Operand) -> bool:
+        """Whether anything but the one instruction that writes a register names it."""
+        name = self.function.name
+        if name not in self._uses:
+            self._uses[name] = Counter(_registers(self.function))
+        return isinstance(register, Register) and self._uses[name][register] > 1
+
     def param(self, name: str, function: str = "") -> Place:
         """Where a parameter lies that is no parameter of the kernel."""
         owner = function or self.function.name
         if (owner, name) not in self.places:
             raise PtxError(f"{name} is no parameter of {owner}")
         return self.places[owner, name]
+
+
+def _registers(function: Function) -> Iterator[Register]:
+    for instr in function.code:
+        if instr.guard is not None:
+            yield instr.guard.register
+        for operand in instr.operands:
+            for part in operand if isinstance(operand, tuple) else (operand,):
+                named = part.base if isinstance(part, Address) else part
+                if isinstance(named, Register):
+                    yield named
 
 
 def _aligned(offset: int, align: int) -> int:

@@ -14,6 +14,8 @@ from .values import BITS, Array, Lanes, UndefinedError, first
 
 LINE = 16
 """Bytes of the widest access; memory is filled up to a multiple."""
+FIRST = np.arange(1)
+"""The column of a load that is no vector."""
 WORD = 4
 """Bytes that a compare-and-swap of a smaller element reads and writes."""
 
@@ -116,16 +118,23 @@ class Memory:
             yield segment, chosen, addresses[chosen] - segment.start
 
     def load(
-        self, addresses: Array, size: int, count: int = 1, *, constant: bool = False, slack: int = 1
+        self,
+        addresses: Array,
+        size: int,
+        columns: Array = FIRST,
+        *,
+        constant: bool = False,
+        slack: int = 1,
     ) -> Array:
-        """Read elements: a row of `count` for each address."""
-        self._readable.check(addresses, size * count, "a load", slack)
-        made = np.empty((len(addresses), count), BITS[8 * size])
+        """Read elements: for each address a row of some of those that follow it."""
+        first_byte, nbytes = _extent(size, columns)
+        self._readable.check(addresses + first_byte, nbytes, "a load", slack)
+        made = np.empty((len(addresses), len(columns)), BITS[8 * size])
         for segment, chosen, offsets in self._pieces(addresses):
-            _check_written(segment, offsets, size * count)
+            _check_written(segment, offsets + first_byte, nbytes)
             if constant and segment.dirty is not None:
-                _check_constant(segment.dirty, offsets, size * count)
-            at = (offsets // size)[:, None] + np.arange(count)
+                _check_constant(segment.dirty, offsets + first_byte, nbytes)
+            at = (offsets // size)[:, None] + columns
             made[chosen] = segment.words[size][at]
         return made
 
@@ -143,6 +152,12 @@ class Memory:
                 if segment.written is not None:
                     there = offsets + byte
                     segment.written[there[there < len(segment.written)]] = True
+
+
+def _extent(size: int, columns: Array) -> tuple[int, int]:
+    """The first byte of some columns, and the bytes up to the last."""
+    first_byte = int(columns[0]) * size
+    return first_byte, (int(columns[-1]) + 1) * size - first_byte
 
 
 def _whole(segment: Segment) -> Span:
@@ -168,6 +183,12 @@ def _check_constant(dirty: Array, offsets: Array, nbytes: int) -> None:
         raise UndefinedError("ld.global.nc reads what this launch has written", first(wrong))
 
 
+def bytes_in(size: int, columns: Array) -> Array:
+    """The bytes of some columns, counted from the address."""
+    found: Array = (columns[:, None] * size + np.arange(size)).reshape(-1)
+    return found
+
+
 class LocalMemory:
     """Memory that each thread has for itself."""
 
@@ -181,7 +202,8 @@ class LocalMemory:
         """Take a part as never written."""
         self.written[lanes, start:end] = False
 
-    def _at(self, threads: Array, offsets: Array, nbytes: int, what: str) -> Array:
+    def _at(self, threads: Array, offsets: Array, bytes_of: Array, what: str) -> Array:
+        nbytes = int(bytes_of[-1]) + 1
         wrong = (offsets < 0) | (offsets + nbytes > self.nbytes)
         if wrong.any():
             which = first(wrong)
@@ -189,12 +211,12 @@ class LocalMemory:
                 f"{what} of {nbytes} bytes at byte {int(offsets[which])} of the memory of a "
                 f"thread, which has {self.nbytes}", which
             )  # fmt: skip
-        at: Array = threads[:, None] * self.room + offsets[:, None] + np.arange(nbytes)
+        at: Array = threads[:, None] * self.room + offsets[:, None] + bytes_of
         return at
 
-    def load(self, threads: Array, offsets: Array, size: int, count: int = 1) -> Array:
-        """Read elements: a row of `count` for each thread."""
-        at = self._at(threads, offsets, size * count, "a load")
+    def load(self, threads: Array, offsets: Array, size: int, columns: Array = FIRST) -> Array:
+        """Read elements: for each thread a row of some of those that follow an offset."""
+        at = self._at(threads, offsets, bytes_in(size, columns), "a load")
         known = self.written.reshape(-1)[at].any(1)
         if not known.all():
             raise UndefinedError("memory of a thread is read, but was never written", first(~known))
@@ -203,7 +225,7 @@ class LocalMemory:
     def store(self, threads: Array, offsets: Array, values: Array) -> None:
         """Write rows of elements."""
         raw = np.ascontiguousarray(values).view(np.uint8)
-        at = self._at(threads, offsets, raw.shape[1], "a store")
+        at = self._at(threads, offsets, np.arange(raw.shape[1]), "a store")
         self.data.reshape(-1)[at] = raw
         self.written.reshape(-1)[at] = True
 

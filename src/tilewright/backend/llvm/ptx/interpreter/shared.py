@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .layout import SHARED_START
+from .memory import FIRST, LINE, bytes_in
 from .values import BITS, Array, UndefinedError, first
 
 if TYPE_CHECKING:
     from .threads import Threads
 
-LINE = 16
 NOBODY, SEVERAL = -1, -2
 
 
@@ -45,7 +45,8 @@ class SharedMemory:
         self.written = np.zeros(total, np.bool_)
         self.writes, self.reads = _Last(total), _Last(total)
 
-    def _at(self, threads: Array, addresses: Array, nbytes: int, what: str) -> Array:
+    def _at(self, threads: Array, addresses: Array, bytes_of: Array, what: str) -> Array:
+        nbytes = int(bytes_of[-1]) + 1
         offsets = addresses - SHARED_START
         wrong = (offsets < 0) | (offsets + nbytes > self.nbytes)
         if wrong.any():
@@ -55,12 +56,12 @@ class SharedMemory:
                 f"of a block, which has {self.nbytes}", which
             )  # fmt: skip
         start = self.threads.block[threads] * self.room + offsets
-        at: Array = start[:, None] + np.arange(nbytes)
+        at: Array = start[:, None] + bytes_of
         return at
 
-    def load(self, threads: Array, addresses: Array, size: int, count: int = 1) -> Array:
-        """Read elements: a row of `count` for each address."""
-        at = self._at(threads, addresses, size * count, "a load")
+    def load(self, threads: Array, addresses: Array, size: int, columns: Array = FIRST) -> Array:
+        """Read elements: for each address a row of some of those that follow it."""
+        at = self._at(threads, addresses, bytes_in(size, columns), "a load")
         known = self.written[at].all(1)
         if not known.all():
             raise UndefinedError("shared memory is read, but was never written", first(~known))
@@ -71,7 +72,7 @@ class SharedMemory:
     def store(self, threads: Array, addresses: Array, values: Array) -> None:
         """Write rows of elements."""
         raw = np.ascontiguousarray(values).view(np.uint8)
-        at = self._at(threads, addresses, raw.shape[1], "a store")
+        at = self._at(threads, addresses, np.arange(raw.shape[1]), "a store")
         self._judge(threads, at, self.writes, "a write to what", "wrote", atomic=False)
         self._judge(threads, at, self.reads, "a write to what", "read", atomic=False)
         self.data[at] = raw
@@ -83,7 +84,7 @@ class SharedMemory:
 
     def update(self, threads: Array, addresses: Array, size: int) -> tuple[Array, Array]:
         """Where atomic updates of elements happen: bytes by address, which they may change."""
-        at = self._at(threads, addresses, size, "an atomic update")
+        at = self._at(threads, addresses, np.arange(size), "an atomic update")
         known = self.written[at].all(1)
         if not known.all():
             raise UndefinedError("shared memory is updated, but was never written", first(~known))

@@ -158,15 +158,25 @@ class Threads:
         steps = self.launch.code.steps
         for count in range(MOST_STEPS):
             number = int(self.turn.min())
-            if number >= WAITS:
-                if number == WAITS:
-                    self._deadlock()
+            if number == WAITS:
+                number = self._meet_again()
+            if number == NEVER:
                 return
             if count % FAIR == FAIR - 1:
                 number = int(self.launch.rng.choice(np.unique(self.turn[self.turn < WAITS])))
             chosen = np.flatnonzero(self.turn == number)
             steps[number].run(self, ALL if len(chosen) == self.count else chosen)
         raise PtxError(f"the threads do not end within {MOST_STEPS} steps")
+
+    def _meet_again(self) -> int:
+        """Let threads go on that waited for others which have ended since then."""
+        waiting = self.turn == WAITS
+        for step in np.unique(self.pc[waiting]).tolist():
+            self.launch.code.steps[step].finish(self, np.flatnonzero(waiting & (self.pc == step)))
+        number = int(self.turn.min())
+        if number == WAITS:
+            self._deadlock()
+        return number
 
     def go(self, lanes: Lanes, step: int | Array) -> None:
         """Let threads go on elsewhere."""
@@ -182,16 +192,16 @@ class Threads:
         self.go(lanes, NEVER)
 
     @property
-    def ended(self) -> Array:
-        """Which threads have ended."""
-        return (self.pc == NEVER) & self.exists
+    def alive(self) -> Array:
+        """Which threads have not ended."""
+        return self.pc != NEVER
 
     def _deadlock(self) -> None:
         at = sorted(set(self.pc[self.turn == WAITS].tolist()))
         where = ", ".join(str(self.launch.code.steps[step].last) for step in at)
         raise PtxError(
             f"threads wait for ever: {int((self.turn == WAITS).sum())} of them at {where}, "
-            f"while {int(self.ended.sum())} have ended"
+            f"while {int((self.exists & ~self.alive).sum())} have ended"
         )
 
     def described(self, thread: int) -> str:

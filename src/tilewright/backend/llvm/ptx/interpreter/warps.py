@@ -1,8 +1,7 @@
 """What threads do together: barriers of blocks, and shuffles, votes and matches in warps.
 
 Threads wait where they meet others, until all of them are there. Those of a warp must wait at the
-same instruction and name the same threads; one that has ended is waited for by nobody in a warp,
-but a barrier of a block is for all threads.
+same instruction and name the same threads. Nobody waits for a thread that has ended.
 """
 
 from __future__ import annotations
@@ -45,18 +44,15 @@ def _barrier(layout: Layout, instr: Instr, number: int) -> End:
 
 
 def _pass_barriers(threads: Threads, lanes: Lanes, number: int) -> None:
-    """Let blocks go on whose threads are all there; raise where one never will be."""
+    """Let blocks go on whose threads are all there."""
     shape = (-1, threads.padded)
     there = (threads.turn != threads.pc) & (threads.pc == number)
     blocks = np.unique(threads.block[lanes])
-    missing = ~there.reshape(shape)[blocks] & threads.exists.reshape(shape)[blocks]
-    if (missing & threads.ended.reshape(shape)[blocks]).any():
-        raise UndefinedError("other threads of the block have ended, and this one waits", 0)
+    missing = threads.alive.reshape(shape)[blocks] & ~there.reshape(shape)[blocks]
     done = blocks[~missing.any(1)]
     if len(done):
         threads.epoch[done] += 1
-        going = np.isin(threads.block, done) & threads.exists
-        threads.go(np.flatnonzero(going), number + 1)
+        threads.go(np.flatnonzero(np.isin(threads.block, done) & threads.alive), number + 1)
 
 
 # --- warps ---------------------------------------------------------------------------------------
@@ -91,7 +87,7 @@ def _ready(threads: Threads, here: Array, masks: Array) -> Array:
     present = np.zeros(threads.count // WARP, np.uint32)
     np.bitwise_or.at(present, here // WARP, bits)
     living = np.zeros_like(present)
-    alive = np.flatnonzero(threads.exists & ~threads.ended)
+    alive = np.flatnonzero(threads.alive)
     np.bitwise_or.at(living, alive // WARP, np.uint32(1) << (alive % WARP).astype(np.uint32))
     warp = here // WARP
     ready: Array = here[(masks & living[warp] & ~present[warp]) == 0]
