@@ -54,7 +54,9 @@ def _function(
         return _between_integers(to, sat=sat)
     if floats == (True, False) and mode in WHOLE:
         return _to_integer(to, given, mode)
-    if floats == (False, True) and mode in ("rn", "rz", "rm", "rp"):
+    if floats == (False, True) and to == "f64" and mode == "rn":
+        return lambda a: a.astype(np.float64)
+    if floats == (False, True) and to != "f64" and mode in ("rn", "rz", "rm", "rp"):
         return lambda a: narrow(_wide(a), TYPES[to], mode)
     if floats == (True, True):
         return _between_floats(instr, to, given, mode, sat=sat)
