@@ -1,8 +1,8 @@
 """A CUDA device without a GPU: the driver in Python, and kernels run as what they were compiled to.
 
 Everything that the host does is as on a GPU: code is generated and written as bytecode or PTX,
-launches are packed, memory is copied, reports are read. A launch of a tile kernel reads the bytecode
-back, one of a SIMT kernel the PTX, and interprets it on the memory of this driver, with the
+launches are packed, memory is copied, reports are read. A launch reads the bytecode of a tile
+kernel, or the PTX of a SIMT kernel, back, and interprets it on the memory of this driver, with the
 parameters that the driver was given. Kernels in other forms are not known, unless they are Python
 functions.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .layout import LOCAL_WINDOW, SHARED_WINDOW, Layout
-from .program import Address, Instr, Number, PtxError, Register, Scalar, Symbol
+from .program import Address, Instr, Number, Operand, PtxError, Register, Scalar, Symbol
 from .values import (
     ALL,
     BITS,
@@ -39,6 +39,8 @@ STORE = rf"st{ORDER}{SPACE}{TYPE}"
 WINDOW = 1 << 40
 """Bytes of a window of generic addresses; no space has as many."""
 Locate = Callable[["Threads", Lanes], Array]
+Put = Callable[["Threads", Lanes, Array], None]
+"""Writes a row of elements for each thread."""
 
 
 def located(layout: Layout, instr: Instr, address: Address) -> Locate:
@@ -48,9 +50,7 @@ def located(layout: Layout, instr: Instr, address: Address) -> Locate:
         read = reader(layout, instr, base, "s64")
         return lambda threads, lanes: read(threads, lanes) + address.offset
     fixed = base.value if isinstance(base, Number) else layout.address(base.name)
-    return lambda threads, lanes: np.full(
-        len(threads.pc[lanes]), fixed + address.offset, np.int64
-    )
+    return lambda threads, lanes: np.full(len(threads.pc[lanes]), fixed + address.offset, np.int64)
 
 
 def check_aligned(addresses: Array, nbytes: int) -> None:
@@ -99,9 +99,7 @@ def load_from(
     return made
 
 
-def store_to(
-    threads: Threads, lanes: Lanes, addresses: Array, space: str, values: Array
-) -> None:
+def store_to(threads: Threads, lanes: Lanes, addresses: Array, space: str, values: Array) -> None:
     """Write a row of elements for each thread."""
     numbers = threads.numbers(lanes)
     for name, chosen, there in by_space(space, addresses):
@@ -115,14 +113,16 @@ def store_to(
             raise UndefinedError(f"a store to {name} memory", 0)
 
 
-def _vector(instr: Instr, match: re.Match[str], operand: object) -> tuple[Scalar, ...]:
+def _vector(instr: Instr, match: re.Match[str], operand: Operand) -> tuple[Scalar, ...]:
+    if isinstance(operand, Address):
+        unknown(instr)
     parts = operand if isinstance(operand, tuple) else (operand,)
     if len(parts) != int((match["vector"] or "v1")[1:]):
         unknown(instr)
     return parts
 
 
-def _address(instr: Instr, operand: object) -> Address:
+def _address(instr: Instr, operand: Operand) -> Address:
     if not isinstance(operand, Address):
         unknown(instr)
     return operand
@@ -135,8 +135,9 @@ def _load(layout: Layout, instr: Instr) -> Action:
     address = _address(instr, instr.operands[1])
     # LLVM makes vectors of loads with gaps between them; what nobody reads need not be there.
     used = [number for number, part in enumerate(parts) if layout.is_used(part)]
-    columns = np.array(used or range(len(parts)))
-    writes = [writer(instr, parts[number], kind, wide=True) for number in columns]
+    taken = used or list(range(len(parts)))
+    columns = np.array(taken)
+    writes = [writer(instr, parts[number], kind, wide=True) for number in taken]
     take = (_load_param if space == "param" else _load_memory)(
         layout, instr, address, match, len(parts), columns
     )
@@ -211,25 +212,40 @@ def _store(layout: Layout, instr: Instr) -> Action:
     parts = _vector(instr, match, instr.operands[1])
     reads = [reader(layout, instr, part, kind, wide=True) for part in parts]
     size = bits_of(kind) // 8
-    if space == "param":
-        name = _param_name(instr, address)
-        start = _param_start(layout, instr, name, address.offset, size * len(parts))
-    else:
-        locate = located(layout, instr, address)
+    put = (_put_param if space == "param" else _put_memory)(layout, instr, address, space)
 
     def act(threads: Threads, lanes: Lanes) -> None:
         count = len(threads.pc[lanes])
         rows = np.empty((count, len(parts)), BITS[8 * size])
         for number, read in enumerate(reads):
             rows[:, number] = read(threads, lanes).view(BITS[8 * size])
-        if space == "param":
-            threads.params.store(threads.numbers(lanes), np.full(count, start), rows)
-            return
-        there = locate(threads, lanes)
-        check_aligned(there, size * len(parts))
-        store_to(threads, lanes, there, space, rows)
+        put(threads, lanes, rows)
 
     return act
+
+
+def _put_param(layout: Layout, instr: Instr, address: Address, space: str) -> Put:
+    name, offset = _param_name(instr, address), address.offset
+    place = layout.param(name)
+
+    def put(threads: Threads, lanes: Lanes, rows: Array) -> None:
+        if offset + rows.shape[1] * rows.dtype.itemsize > place.nbytes:
+            raise PtxError(f"{instr} reaches beyond {name}")
+        start = np.full(len(rows), place.start + offset)
+        threads.params.store(threads.numbers(lanes), start, rows)
+
+    return put
+
+
+def _put_memory(layout: Layout, instr: Instr, address: Address, space: str) -> Put:
+    locate = located(layout, instr, address)
+
+    def put(threads: Threads, lanes: Lanes, rows: Array) -> None:
+        there = locate(threads, lanes)
+        check_aligned(there, rows.shape[1] * rows.dtype.itemsize)
+        store_to(threads, lanes, there, space, rows)
+
+    return put
 
 
 def _fence(layout: Layout, instr: Instr) -> Action:

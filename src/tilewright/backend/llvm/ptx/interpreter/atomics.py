@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -36,8 +36,22 @@ PATTERN = (
     r"(?:\.(?P<space>global|shared))?\.(?P<name>add|min|max|and|or|xor|exch|cas|inc|dec)"
     r"(?P<noftz>\.noftz)?\.(?P<kind>[bsu](?:16|32|64)|f16|bf16|f32|f64)"
 )
-Combine = Callable[..., Array]
+Combine: TypeAlias = Callable[[Array, Array], Array] | Callable[[Array, Array, Array], Array]
 """From what is there and the operands to what shall be there."""
+
+
+def _swapped(old: Array, expected: Array, new: Array) -> Array:
+    return np.where(old == expected, new, old)
+
+
+def _increased(old: Array, most: Array) -> Array:
+    return np.where(old >= most, 0, old + 1)
+
+
+def _decreased(old: Array, most: Array) -> Array:
+    return np.where((old == 0) | (old > most), most, old - 1)
+
+
 COMBINE: dict[str, Combine] = {
     "add": lambda old, a: old + a,
     "min": np.minimum,
@@ -46,9 +60,9 @@ COMBINE: dict[str, Combine] = {
     "or": lambda old, a: old | a,
     "xor": lambda old, a: old ^ a,
     "exch": lambda old, a: a,
-    "cas": lambda old, a, b: np.where(old == a, b, old),
-    "inc": lambda old, a: np.where(old >= a, 0, old + 1),
-    "dec": lambda old, a: np.where((old == 0) | (old > a), a, old - 1),
+    "cas": _swapped,
+    "inc": _increased,
+    "dec": _decreased,
 }
 TYPES_OF = {
     "add": ("u32", "s32", "u64", "f32", "f64", "f16", "bf16"),
@@ -98,18 +112,18 @@ def _rows(reads: list[Reader], threads: Threads, lanes: Lanes, count: int) -> li
 
 def _combined(name: str, kind: str, space: str) -> Combine:
     """What is computed; sums of f32 in memory of the device have no subnormal numbers."""
-    combine = COMBINE[name]
     if "f" not in kind:
-        return combine
+        return COMBINE[name]
     if kind == "f32" and space == "global":
-        return lambda old, a: canonical(flushed(combine(flushed(old), flushed(a))))
-    return lambda old, a: canonical(combine(old, a))
+        return lambda old, a: canonical(flushed(flushed(old) + flushed(a)))
+    return lambda old, a: canonical(old + a)
 
 
 def _in_turns(
     words: Array, at: Array, kind: str, given: list[Array], combine: Combine, order: Array
 ) -> Array:
     """Update words; of those at one place, one in each turn."""
+    compute: Callable[..., Array] = combine
     old = np.empty(len(at), TYPES[kind])
     left = order
     while len(left):
@@ -117,7 +131,7 @@ def _in_turns(
         now = left[chosen]
         there = words[at[now]].view(TYPES[kind])
         old[now] = there
-        made = np.asarray(combine(there, *[row[now] for row in given]), TYPES[kind])
+        made = np.asarray(compute(there, *[row[now] for row in given]), TYPES[kind])
         words[at[now]] = made.view(words.dtype)
         left = np.delete(left, chosen)
     return old

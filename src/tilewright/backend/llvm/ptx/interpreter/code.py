@@ -56,7 +56,7 @@ class Step:
     """Instructions that run one after the other."""
 
     number: int
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list[Line])
     last: Instr | None = None
     end: End | None = None
 
@@ -114,7 +114,7 @@ class Code:
     def _split(self, function: Function) -> None:
         """Number the steps of a function, and find which one each label names."""
         self.starts[function.name] = len(self.steps)
-        at = {place for place in function.labels.values()}
+        at = set(function.labels.values())
         step = self._new_step()
         for number, instr in enumerate(function.code):
             if number in at and step.lines:
@@ -192,4 +192,3 @@ class Code:
 
 def _nothing(threads: Threads, lanes: Lanes) -> None:
     raise AssertionError("an instruction that was not decoded")
-

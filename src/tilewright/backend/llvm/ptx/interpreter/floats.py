@@ -14,31 +14,31 @@ import numpy as np
 from .integers import SHARED_NAMES
 from .layout import Layout
 from .program import Instr
-from .rounding import canonical, fma_f64, fma_wide, flushed, narrow, odd_sum
-from .values import TYPES, Action, Array, Maker, form, pure, unknown
+from .rounding import canonical, flushed, fma_f64, fma_wide, narrow, odd_sum
+from .values import TYPES, Action, Array, Compute, Maker, form, pure, unknown
 
 KINDS = "f16|bf16|f32|f64"
 MODES = "rn|rz|rm|rp"
 ARITHMETIC = (
     rf"(?P<name>\w+?)(?:\.(?P<mode>{MODES}))?(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<kind>{KINDS})"
 )
-WIDE: dict[str, Callable[..., Array]] = {
+WIDE: dict[str, Compute] = {
     "add": odd_sum,
     "sub": lambda a, b: odd_sum(a, -b),
-    "mul": operator.mul,
+    "mul": lambda a, b: a * b,
     "fma": fma_wide,
-    "div": operator.truediv,
+    "div": lambda a, b: a / b,
     "rcp": lambda a: 1.0 / a,
     "sqrt": np.sqrt,
 }
 """Of f64 that hold smaller floats: exact, or rounded to odd; quotients and roots in f64 have enough
 bits to be rounded to nearest once more."""
-EXACT: dict[str, Callable[..., Array]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
+EXACT: dict[str, Compute] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
     "fma": fma_f64,
-    "div": operator.truediv,
+    "div": lambda a, b: a / b,
     "rcp": lambda a: 1.0 / a,
     "sqrt": np.sqrt,
 }
@@ -62,14 +62,15 @@ def _arithmetic(count: int) -> Maker:
     return maker
 
 
-def _rounded(name: str, kind: str, mode: str, *, ftz: bool, sat: bool) -> Callable[..., Array]:
+def _rounded(name: str, kind: str, mode: str, *, ftz: bool, sat: bool) -> Compute:
     if kind == "f64":
         return EXACT[name]
     dtype = TYPES[kind]
 
     def compute(*given: Array) -> Array:
         taken = [flushed(x) for x in given] if ftz else given
-        made = narrow(WIDE[name](*[x.astype(np.float64) for x in taken]), dtype, mode)
+        function: Callable[..., Array] = WIDE[name]
+        made = narrow(function(*[x.astype(np.float64) for x in taken]), dtype, mode)
         if sat:
             made = saturated(made)
         return canonical(np.asarray(flushed(made) if ftz else made))
@@ -130,8 +131,8 @@ def _extremum(name: str, function: Callable[..., Array]) -> Maker:
             # -0 is less than +0.
             zeros = (x == 0) & (y == 0)
             negative = (np.signbit(x) | np.signbit(y)) if least else (np.signbit(x) & np.signbit(y))
-            signed = np.where(negative, -made.dtype.type(0), made.dtype.type(0))
-            made = np.where(zeros, signed, made)
+            zero = np.copysign(np.zeros_like(made), np.where(negative, -1.0, 1.0))
+            made = np.where(zeros, zero, made)
             gone = (np.isnan(x) | np.isnan(y)) if match["nan"] else (np.isnan(x) & np.isnan(y))
             return canonical(np.where(gone, np.nan, made).astype(a.dtype))
 
@@ -183,7 +184,9 @@ def _compare_floats(word: str, *, ftz: bool) -> Callable[[Array, Array], Array]:
 
 
 def _test(layout: Layout, instr: Instr) -> Action:
-    match = form(instr, r"testp\.(finite|infinite|number|notanumber|normal|subnormal)\.(f32|f64)", 2)
+    match = form(
+        instr, r"testp\.(finite|infinite|number|notanumber|normal|subnormal)\.(f32|f64)", 2
+    )
     tests: dict[str, Callable[[Array], Array]] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
@@ -197,10 +200,10 @@ def _test(layout: Layout, instr: Instr) -> Action:
 
 # --- approximations ------------------------------------------------------------------------------
 
-APPROXIMATE: dict[str, Callable[..., Array]] = {
+APPROXIMATE: dict[str, Compute] = {
     "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
     "rcp": lambda a: 1.0 / a, "rsqrt": lambda a: 1.0 / np.sqrt(a), "sqrt": np.sqrt,
-    "div": operator.truediv,
+    "div": lambda a, b: a / b,
 }  # fmt: skip
 
 
@@ -217,7 +220,8 @@ def _approximate(layout: Layout, instr: Instr) -> Action:
 
     def compute(*given: Array) -> Array:
         taken = [flushed(x) for x in given] if ftz else given
-        made = APPROXIMATE[name](*[x.astype(np.float64) for x in taken])
+        function: Callable[..., Array] = APPROXIMATE[name]
+        made = function(*[x.astype(np.float64) for x in taken])
         if kind == "f64" and ftz:  # no more than the upper half of the bits is known
             bits = np.asarray(made).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
             return flushed(bits.view(np.float64))
@@ -248,7 +252,7 @@ RULES: dict[str, Maker] = {
     "sin": _approximate,
     "cos": _approximate,
     "tanh": _approximate,
-    "neg": _of_both("neg", _sign("neg", operator.xor)),
+    "neg": _of_both("neg", _sign("neg", lambda a, bit: a ^ bit)),
     "abs": _of_both("abs", _sign("abs", lambda a, bit: a & ~bit)),
     "copysign": _copy_sign,
     "min": _of_both("min", _extremum("min", np.fmin)),

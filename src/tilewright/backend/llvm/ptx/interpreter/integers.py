@@ -13,6 +13,7 @@ from .values import (
     TYPES,
     Action,
     Array,
+    Compute,
     Lanes,
     Maker,
     UndefinedError,
@@ -40,7 +41,7 @@ def _unsigned(kind: str) -> str:
 # --- arithmetic ----------------------------------------------------------------------------------
 
 
-def _wrapped(function: Callable[..., Array]) -> Callable[..., Maker]:
+def _wrapped(function: Compute) -> Callable[..., Maker]:
     """An operation modulo a power of two: signs make no difference."""
 
     def make(name: str, count: int) -> Maker:
@@ -53,7 +54,7 @@ def _wrapped(function: Callable[..., Array]) -> Callable[..., Maker]:
     return make
 
 
-def _signed(name: str, count: int, function: Callable[..., Array]) -> Maker:
+def _signed(name: str, count: int, function: Compute) -> Maker:
     def maker(layout: Layout, instr: Instr) -> Action:
         kind = form(instr, rf"{name}\.{INTEGER}", count + 1)["kind"]
         return pure(layout, instr, kind, (kind,) * count, function)
@@ -66,7 +67,7 @@ def high(a: Array, b: Array) -> Array:
     bits = 8 * a.dtype.itemsize
     if bits < 64:
         wide = np.dtype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
-        return ((a.astype(wide) * b.astype(wide)) >> wide.type(bits)).astype(a.dtype)
+        return np.asarray((a.astype(wide) * b.astype(wide)) >> wide.type(bits)).astype(a.dtype)
     x, y = np.broadcast_arrays(a, b)
     products = [int(p) * int(q) >> bits for p, q in zip(x.ravel(), y.ravel(), strict=True)]
     mask = (1 << bits) - 1
@@ -76,7 +77,7 @@ def high(a: Array, b: Array) -> Array:
 
 def _wide(a: Array, b: Array) -> Array:
     wide = np.dtype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
-    return a.astype(wide) * b.astype(wide)
+    return np.asarray(a.astype(wide) * b.astype(wide))
 
 
 def _multiply(layout: Layout, instr: Instr) -> Action:
@@ -123,7 +124,8 @@ def _quotient(a: Array, b: Array) -> tuple[Array, Array]:
 # --- carries -------------------------------------------------------------------------------------
 
 CARRY = (
-    r"(?P<name>add|addc|sub|subc|mad|madc)(?:\.(?P<part>lo|hi))?(?P<sets>\.cc)?\.[su](?P<bits>32|64)"
+    r"(?P<name>add|addc|sub|subc|mad|madc)(?:\.(?P<part>lo|hi))?(?P<sets>\.cc)?"
+    r"\.[su](?P<bits>32|64)"
 )
 
 
@@ -164,7 +166,7 @@ def _subtract(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
     return total, (a < b) | (part < borrow.astype(part.dtype))
 
 
-def _sum(name: str, function: Callable[..., Array]) -> Maker:
+def _sum(name: str, function: Compute) -> Maker:
     plain = _wrapped(function)(name, 2)
 
     def maker(layout: Layout, instr: Instr) -> Action:
@@ -176,7 +178,7 @@ def _sum(name: str, function: Callable[..., Array]) -> Maker:
 # --- bits ----------------------------------------------------------------------------------------
 
 
-def _bitwise(name: str, count: int, function: Callable[..., Array]) -> Maker:
+def _bitwise(name: str, count: int, function: Compute) -> Maker:
     def maker(layout: Layout, instr: Instr) -> Action:
         kind = form(instr, rf"{name}\.(b(?:{WIDTHS})|pred)", count + 1)[1]
         return pure(layout, instr, kind, (kind,) * count, function)

@@ -75,7 +75,7 @@ def _packed(code: Code, parameters: Sequence[int]) -> bytes:
 
 def _statics(code: Code) -> list[Segment]:
     """The variables of a module."""
-    found = []
+    found: list[Segment] = []
     for address, variable in code.layout.statics:
         initial = variable.initial or bytes(variable.nbytes)
         room = -(-len(initial) // 16) * 16

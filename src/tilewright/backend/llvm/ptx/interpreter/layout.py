@@ -33,20 +33,20 @@ class Layout:
     entry: Function
     function: Function = field(init=False)
     """The one whose instructions are being read."""
-    addresses: dict[tuple[str, str], int] = field(default_factory=dict)
+    addresses: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Of variables, by function ("" for those of the module) and name."""
-    spaces: dict[tuple[str, str], str] = field(default_factory=dict)
-    places: dict[tuple[str, str], Place] = field(default_factory=dict)
+    spaces: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    places: dict[tuple[str, str], Place] = field(default_factory=dict[tuple[str, str], Place])
     """Of parameters of functions and of calls, by function and name."""
-    kernel_params: dict[str, Place] = field(default_factory=dict)
-    statics: list[tuple[int, Variable]] = field(default_factory=list)
+    kernel_params: dict[str, Place] = field(default_factory=dict[str, Place])
+    statics: list[tuple[int, Variable]] = field(default_factory=list[tuple[int, Variable]])
     shared_end: int = SHARED_START
     local_end: int = 0
     param_end: int = 0
-    local_of: dict[str, tuple[int, int]] = field(default_factory=dict)
+    local_of: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """The part of a thread's memory that belongs to a function: uninitialized when it begins."""
 
-    _uses: dict[str, Counter[Register]] = field(default_factory=dict)
+    _uses: dict[str, Counter[Register]] = field(default_factory=dict[str, Counter[Register]])
 
     def __post_init__(self) -> None:
         self.function = self.entry

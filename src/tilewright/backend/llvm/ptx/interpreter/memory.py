@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .values import BITS, Array, Lanes, UndefinedError, first
+from .values import ALL, BITS, Array, Lanes, UndefinedError, first
 
 LINE = 16
 """Bytes of the widest access; memory is filled up to a multiple."""
@@ -110,9 +110,10 @@ class Memory:
         numbers = np.searchsorted(self._starts, addresses, side="right") - 1
         low = int(numbers[0])
         if (numbers == low).all():
-            yield self.segments[low], slice(None), addresses - self.segments[low].start
+            yield self.segments[low], ALL, addresses - self.segments[low].start
             return
-        for number in np.unique(numbers).tolist():
+        known: list[int] = np.unique(numbers).tolist()
+        for number in known:
             chosen = np.flatnonzero(numbers == number)
             segment = self.segments[number]
             yield segment, chosen, addresses[chosen] - segment.start
@@ -134,16 +135,16 @@ class Memory:
             _check_written(segment, offsets + first_byte, nbytes)
             if constant and segment.dirty is not None:
                 _check_constant(segment.dirty, offsets + first_byte, nbytes)
-            at = (offsets // size)[:, None] + columns
+            at: Array = (offsets // size)[:, None] + columns
             made[chosen] = segment.words[size][at]
         return made
 
     def store(self, addresses: Array, values: Array, *, slack: int = 1) -> None:
         """Write rows of elements."""
-        count, size = values.shape[1], values.dtype.itemsize
+        count, size = int(values.shape[1]), values.dtype.itemsize
         self._writable.check(addresses, size * count, "a store", slack)
         for segment, chosen, offsets in self._pieces(addresses):
-            at = (offsets // size)[:, None] + np.arange(count)
+            at: Array = (offsets // size)[:, None] + np.arange(count)
             segment.words[size][at] = values[chosen]
             if segment.dirty is None:
                 segment.dirty = np.zeros(len(segment.data), np.bool_)
@@ -217,7 +218,7 @@ class LocalMemory:
     def load(self, threads: Array, offsets: Array, size: int, columns: Array = FIRST) -> Array:
         """Read elements: for each thread a row of some of those that follow an offset."""
         at = self._at(threads, offsets, bytes_in(size, columns), "a load")
-        known = self.written.reshape(-1)[at].any(1)
+        known = np.asarray(self.written.reshape(-1)[at].any(1))
         if not known.all():
             raise UndefinedError("memory of a thread is read, but was never written", first(~known))
         return self.data.reshape(-1)[at].view(BITS[8 * size])
@@ -225,7 +226,7 @@ class LocalMemory:
     def store(self, threads: Array, offsets: Array, values: Array) -> None:
         """Write rows of elements."""
         raw = np.ascontiguousarray(values).view(np.uint8)
-        at = self._at(threads, offsets, np.arange(raw.shape[1]), "a store")
+        at = self._at(threads, offsets, np.arange(int(raw.shape[1])), "a store")
         self.data.reshape(-1)[at] = raw
         self.written.reshape(-1)[at] = True
 

@@ -75,7 +75,11 @@ def _unpack(layout: Layout, instr: Instr, kind: str) -> Action:
 def _select(layout: Layout, instr: Instr) -> Action:
     kind = form(instr, r"selp\.([bsu](?:16|32|64)|f16|f32|f64)", 4)[1]
     kind = f"b{bits_of(kind)}"
-    return pure(layout, instr, kind, (kind, kind, "pred"), lambda a, b, p: np.where(p, a, b))
+    return pure(layout, instr, kind, (kind, kind, "pred"), _chosen)
+
+
+def _chosen(a: Array, b: Array, holds: Array) -> Array:
+    return np.where(holds, a, b)
 
 
 def _generic(layout: Layout, instr: Instr) -> Action:

@@ -51,7 +51,8 @@ def parse(text: str) -> Module:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found, line = [], 1
+    found: list[_Token] = []
+    line = 1
     for match in TOKEN.finditer(text):
         if match.lastgroup != "skip":
             found.append(_Token(match[0], line))
@@ -129,13 +130,13 @@ class _Parser(_Tokens):
         if self.next in (".entry", ".func"):
             self._function()
         elif self.next in SPACES:
-            self._define(self.variables)
+            self.define(self.variables)
         else:
             self.fail(f"the interpreter does not know {self.next} here")
 
     # --- declarations --------------------------------------------------------------------------
 
-    def _define(self, known: dict[str, Variable]) -> None:
+    def define(self, known: dict[str, Variable]) -> None:
         made = self.variable()
         if made.name in known:
             self.fail(f"{made.name} is defined twice")
@@ -254,7 +255,7 @@ class _Body:
         elif p.next == ".reg":
             self._registers()
         elif p.next in (".shared", ".local"):
-            p._define(self.function.variables)
+            p.define(self.function.variables)
         elif p.next == ".param":
             self._call_parameter()
         elif p.accept(".pragma"):

@@ -102,14 +102,14 @@ class Function:
 
     name: str
     is_entry: bool
-    params: list[Variable] = field(default_factory=list)
-    results: list[Variable] = field(default_factory=list)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    registers: list[Register] = field(default_factory=list)
-    code: list[Instr] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
+    params: list[Variable] = field(default_factory=list[Variable])
+    results: list[Variable] = field(default_factory=list[Variable])
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    registers: list[Register] = field(default_factory=list[Register])
+    code: list[Instr] = field(default_factory=list[Instr])
+    labels: dict[str, int] = field(default_factory=dict[str, int])
     """The number of the instruction behind each label."""
-    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """The labels of indexed branches."""
     required_block: tuple[int, ...] | None = None
 

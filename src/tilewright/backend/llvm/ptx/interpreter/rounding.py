@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 
+from .....base.dtypes import bf16
 from .values import Array
 
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
-BF16 = np.dtype(ml_dtypes.bfloat16)
+BF16 = np.dtype(bf16.np)
 CANONICAL = {F16: 0x7FFF, BF16: 0x7FFF, F32: 0x7FFFFFFF}
 """The NaN that instructions give; those of f64 keep some bits of their operands."""
 SAFE = 2.0**450, 2.0**-450
@@ -79,7 +79,7 @@ def _stepped(bits: Array, size: int, by: int) -> Array:
     """The next float above (1) or below (-1), by its bits."""
     sign = np.array(1 << size - 1, f"uint{size}").view(bits.dtype)
     zero = (bits & ~sign) == 0
-    least = np.asarray(1 if by > 0 else 1, bits.dtype) | (sign if by < 0 else 0)
+    least = np.asarray(1, bits.dtype) | (sign if by < 0 else 0)
     return np.where(zero, least, np.where((bits >= 0) == (by > 0), bits + 1, bits - 1))
 
 

@@ -62,7 +62,7 @@ class SharedMemory:
     def load(self, threads: Array, addresses: Array, size: int, columns: Array = FIRST) -> Array:
         """Read elements: for each address a row of some of those that follow it."""
         at = self._at(threads, addresses, bytes_in(size, columns), "a load")
-        known = self.written[at].all(1)
+        known = np.asarray(self.written[at].all(1))
         if not known.all():
             raise UndefinedError("shared memory is read, but was never written", first(~known))
         self._judge(threads, at, self.writes, "a read of what", "wrote", atomic=False)
@@ -72,7 +72,7 @@ class SharedMemory:
     def store(self, threads: Array, addresses: Array, values: Array) -> None:
         """Write rows of elements."""
         raw = np.ascontiguousarray(values).view(np.uint8)
-        at = self._at(threads, addresses, np.arange(raw.shape[1]), "a store")
+        at = self._at(threads, addresses, np.arange(int(raw.shape[1])), "a store")
         self._judge(threads, at, self.writes, "a write to what", "wrote", atomic=False)
         self._judge(threads, at, self.reads, "a write to what", "read", atomic=False)
         self.data[at] = raw
@@ -85,7 +85,7 @@ class SharedMemory:
     def update(self, threads: Array, addresses: Array, size: int) -> tuple[Array, Array]:
         """Where atomic updates of elements happen: bytes by address, which they may change."""
         at = self._at(threads, addresses, np.arange(size), "an atomic update")
-        known = self.written[at].all(1)
+        known = np.asarray(self.written[at].all(1))
         if not known.all():
             raise UndefinedError("shared memory is updated, but was never written", first(~known))
         self._judge(threads, at, self.writes, "an atomic update of what", "wrote", atomic=True)
@@ -134,7 +134,9 @@ class SharedMemory:
         others = (last.thread[at] != NOBODY) & (last.epoch[at] == epoch)
         before, before_warp = last.thread[at], last.warp[at]
         last.thread[at] = np.where(others & (before != who), SEVERAL, who)
-        last.warp[at] = np.where(others & (before_warp != state.warp[who]), SEVERAL, state.warp[who])
+        last.warp[at] = np.where(
+            others & (before_warp != state.warp[who]), SEVERAL, state.warp[who]
+        )
         # Of threads that read the same byte at once, the last one is on record by now.
         several = last.thread[at] != who
         last.thread[at[several]] = SEVERAL

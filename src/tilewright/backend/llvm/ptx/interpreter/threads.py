@@ -50,6 +50,7 @@ class Launch:
 
     @property
     def layout(self) -> Layout:
+        """Where everything is that the code names."""
         return self.code.layout
 
 
@@ -171,7 +172,8 @@ class Threads:
     def _meet_again(self) -> int:
         """Let threads go on that waited for others which have ended since then."""
         waiting = self.turn == WAITS
-        for step in np.unique(self.pc[waiting]).tolist():
+        steps: list[int] = np.unique(self.pc[waiting]).tolist()
+        for step in steps:
             self.launch.code.steps[step].finish(self, np.flatnonzero(waiting & (self.pc == step)))
         number = int(self.turn.min())
         if number == WAITS:
@@ -194,10 +196,10 @@ class Threads:
     @property
     def alive(self) -> Array:
         """Which threads have not ended."""
-        return self.pc != NEVER
+        return np.asarray(self.pc != NEVER)
 
     def _deadlock(self) -> None:
-        at = sorted(set(self.pc[self.turn == WAITS].tolist()))
+        at: list[int] = sorted(set(self.pc[self.turn == WAITS].tolist()))
         where = ", ".join(str(self.launch.code.steps[step].last) for step in at)
         raise PtxError(
             f"threads wait for ever: {int((self.turn == WAITS).sum())} of them at {where}, "

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
+from .....base.dtypes import bf16
 from .program import Instr, Number, Operand, PtxError, Register, Sink, Special, Symbol
 
 if TYPE_CHECKING:
@@ -23,12 +23,20 @@ Reader: TypeAlias = "Callable[[Threads, Lanes], Array]"
 Maker: TypeAlias = "Callable[[Layout, Instr], Action]"
 """Makes of an instruction what it does; raises PtxError for a form that is not known."""
 
+Compute: TypeAlias = (
+    Callable[[Array], Array]
+    | Callable[[Array, Array], Array]
+    | Callable[[Array, Array, Array], Array]
+    | Callable[[Array, Array, Array, Array], Array]
+)
+"""Computes a result of operands, each of them an array with an element for each thread."""
+
 ALL = slice(None)
 TYPES: dict[str, np.dtype[Any]] = {
     **{f"{letter}{bits}": np.dtype(f"uint{bits}") for letter in "bu" for bits in (8, 16, 32, 64)},
     **{f"s{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
-    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "bf16": np.dtype(bf16.np),
     "pred": np.dtype(np.bool_),
 }
 BITS = {1: np.dtype(np.bool_), **{bits: TYPES[f"b{bits}"] for bits in (8, 16, 32, 64)}}
@@ -131,7 +139,7 @@ def writer(
 
 
 def pure(
-    layout: Layout, instr: Instr, result: str, given: tuple[str, ...], function: Callable[..., Any]
+    layout: Layout, instr: Instr, result: str, given: tuple[str, ...], function: Compute
 ) -> Action:
     """An instruction that computes its first operand of the others."""
     write = writer(instr, instr.operands[0], result)
@@ -139,8 +147,10 @@ def pure(
     pairs = zip(instr.operands[1:], given, strict=True)
     reads = [reader(layout, instr, operand, kind) for operand, kind in pairs]
 
+    compute: Callable[..., Array] = function
+
     def act(threads: Threads, lanes: Lanes) -> None:
-        made = function(*[read(threads, lanes) for read in reads])
+        made = compute(*[read(threads, lanes) for read in reads])
         write(threads, lanes, np.asarray(made, dtype))
 
     return act
