@@ -321,6 +321,8 @@ class _Body:
         p = self.parser
         line, guard = p.line, self._guard()
         opcode = p.take()
+        if opcode.startswith("."):
+            p.fail(f"the interpreter does not know {opcode} here")
         if opcode.split(".")[0] == "call":
             targets, results, operands = self._call()
         elif opcode in BRANCHES:

@@ -1,0 +1,182 @@
+"""SIMT kernels as the PTX they become, interpreted on a simulated GPU; no assembler is needed.
+
+Mistakes in the lowering, made by hand, fail one of a few kernels: as a wrong result, or as
+behaviour that PTX leaves undefined. All tests of threads run by
+`pytest --simulate=sm_90 --on cuda tests/gpu/test_threads.py`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from fuzz import integers, test_meeting
+from source_tree import ROOT
+from support import simulated_cuda, tiers
+from tilewright import f32, i32, simt
+from tilewright.backend.llvm.emit import comparison, gpu_atomics, kernel, shared, threads, warps
+from tilewright.backend.llvm.functions.text import Value as Vec
+from tilewright.backend.llvm.ptx.interpreter.program import PtxError
+from tilewright.devices import registry
+from tilewright.ir.attrs import AtomicMode, Place, ShuffleMode
+
+SUITES: dict[str, tuple[str, ...]] = {
+    "tests/gpu/test_threads.py": (
+        "test_threads_apart", "test_threads_that_meet", "test_planes_of_threads_that_meet",
+        "test_reductions_and_scans", "test_the_last_block_sees_what_all_wrote",
+        "test_atomics_of_every_kind_run", "test_inline_ptx", "test_checks_asserts_and_prints",
+        "test_a_graph_of_tiles_and_threads", "test_neighbours_have_results_of_their_own",
+    ),
+    "tests/cpu/launch/test_simt.py": ("",),
+    "tests/cpu/kernels/test_cooperative.py": ("",),
+    "tests/examples/test_examples.py": ("test_example[tile_to_simt]",),
+}  # fmt: skip
+PROGRAMS = tiers.count(quick=4, full=40)
+SHARDS = tiers.count(quick=4, full=1)
+"""Of the suites, every n-th test."""
+
+
+@pytest.fixture(params=["sm_80", "sm_90"])
+def gpu(request, monkeypatch):
+    """A simulated GPU."""
+    simulated_cuda.install(request.param, patch=monkeypatch.setattr)
+    (found,) = registry._Gpus.found
+    return found
+
+
+@pytest.mark.parametrize("file", SUITES)
+def test_suites(file):
+    chosen = [f"{file}::{test}" if test else file for test in SUITES[file]]
+    options = ["-q", "--tb=short", "-n", "0", "-p", "no:cacheprovider", f"--shard=1/{SHARDS}"]
+    if len(chosen) == 1:
+        options = options[:-1]
+    command = [sys.executable, "-m", "pytest", *options, "--simulate=sm_90", "--on=cuda", *chosen]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+
+
+@pytest.mark.parametrize("number", range(PROGRAMS))
+def test_random_kernels_that_meet(gpu, number):
+    test_meeting.check(test_meeting.seed_of(number), gpu)
+
+
+@pytest.mark.parametrize("number", range(PROGRAMS))
+def test_random_integers(gpu, number):
+    integers.check("threads", 7000 + number, gpu)
+
+
+# --- mistakes in the lowering --------------------------------------------------------------------
+
+BLOCK = 64
+
+
+def neighbours(out: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    """Everything at once: checks, branches, shared memory, warps, atomics."""
+    i, t = simt.index_1d(), simt.thread_idx()
+    room, sums = simt.shared(i32, (BLOCK,)), simt.shared(i32, (4,))
+    mine = x[i] if i < len(x) else -7
+    room[t] = mine
+    if t < 4:
+        sums[t] = 100
+    simt.sync_threads()
+    other = room[BLOCK - 1 - t]
+    tl.atomic_max(sums.at(t % 4), mine)
+    simt.sync_threads()
+    below = simt.shuffle_up(mine, 1)
+    swapped = simt.shuffle_xor(other, 3)
+    votes = i32(simt.ballot(mine > other) & 255)
+    least = mine if mine < below else below
+    if i < len(out):
+        out[i] = least * 1000 + swapped * 10 + sums[t % 4] * 3 + votes
+
+
+def rows(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    """Shared memory in two dimensions, and what a launch asked for."""
+    i, t = simt.index_1d(), simt.thread_idx()
+    room, more = simt.shared(f32, (4, 16)), simt.dynamic_shared(f32)
+    room[t // 16, t % 16] = x[i] if i < len(x) else 0.0
+    more[t] = f32(t)
+    simt.sync_threads()
+    if i < len(out):
+        out[i] = room[t % 4, t // 4] * 100.0 + more[BLOCK - 1 - t]
+
+
+def outcome(device):
+    """What both kernels give."""
+    rng = np.random.default_rng(0)
+    with tw.device(device), tw.unsafe():
+        numbers = rng.integers(-50, 200, 150).astype(np.int32)
+        out = tw.full((150,), -1, i32).sync()
+        simt.kernel(block=BLOCK, unsafe=True)(neighbours)(out.borrow_mut(), numbers).sync()
+        floats = rng.random(150, np.float32)
+        kernel_of_rows = simt.kernel(block=BLOCK, unsafe=True)(rows)
+        second = tw.full((150,), -1.0).sync()
+        kernel_of_rows(second.borrow_mut(), floats).launch_config(shared_mem_bytes=256).sync()
+        return out.to_numpy().tolist(), second.to_numpy().tolist()
+
+
+def no_barrier(emitter, op):
+    return None
+
+
+def no_offset(emitter, op):
+    address = Vec(emitter.body, emitter.areas[op.one("memory")].base.name, shared.SHARED, 1)
+    return emitter.body.emit(f"getelementptr i8, {address}, i32 4", shared.SHARED, 1)
+
+
+def by_columns(emitter, op):
+    memory = op.one("memory")
+    kind = memory.type
+    places = [emitter.scalar(index) for index in op.all("index")]
+    place = places[-1]
+    for extent, given in zip(reversed(kind.shape[1:]), reversed(places[:-1]), strict=True):
+        place = place * extent + given
+    base = emitter.areas[memory].base
+    return emitter.body.emit(
+        f"getelementptr {shared.memory_type(kind.dtype)}, {base}, {place}", shared.SHARED, 1
+    )
+
+
+def swapped_integers(emitter, op, args):
+    return comparison._cmpi(emitter, op, args[::-1])
+
+
+MUTANTS = {
+    "shuffle-down-for-up": ((warps, "WORDS", {**warps.WORDS, ShuffleMode.UP: "down"}),),
+    "shuffle-idx-for-xor": ((warps, "WORDS", {**warps.WORDS, ShuffleMode.XOR: "idx"}),),
+    "swapped-compare": ((kernel.COMPUTE, "cmpi", swapped_integers),),
+    "min-for-max": ((gpu_atomics, "WORDS", {AtomicMode.MAX: "min"}),),
+    "unsigned-max": ((gpu_atomics, "_kind", lambda mode, dtype: f"u{dtype.bits}"),),
+    "shared-as-generic": ((gpu_atomics, "SPACES", {}),),
+    "no-barrier": ((kernel.SCALARS, "sync_threads", no_barrier),),
+    "offset-of-the-first-element": ((shared, "_address", no_offset),),
+    "rows-for-columns": ((shared, "_address", by_columns),),
+    "block-for-thread": ((threads, "REGISTERS", {**threads.REGISTERS, Place.THREAD: "ctaid"}),),
+    "y-for-x": ((threads, "AXES", "yxz"),),
+    "first-lane-alone": ((warps, "ALL_LANES", 1),),
+}
+
+
+def test_the_kernels_are_right(gpu):
+    assert outcome(gpu) == outcome("reference")
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mistakes_in_the_lowering_are_noticed(gpu, mutant, monkeypatch):
+    expected = outcome("reference")
+    for place, name, value in MUTANTS[mutant]:
+        if isinstance(place, dict):
+            monkeypatch.setitem(place, name, value)
+        else:
+            monkeypatch.setattr(place, name, value)
+    try:
+        got = outcome(gpu)
+    except (PtxError, tw.LaunchError):
+        return
+    assert got != expected, f"nobody notices {mutant}"
