@@ -45,7 +45,7 @@ class Threads:
     @cached_property
     def module(self) -> Any:
         """The text, read."""
-        return parse(self.ptx.decode("ascii").rstrip("\0"))
+        return parse(self.ptx.decode("ascii"))
 
     @cached_property
     def _codes(self) -> dict[str, Code]:
@@ -64,7 +64,10 @@ class Threads:
 
 def made_threads(code: bytes) -> Threads | None:
     """The PTX that was loaded, if it is some."""
-    return Threads(code, THREADS.get(sha256(code).digest())) if is_ptx(code) else None
+    if not is_ptx(code):
+        return None
+    text = code.rstrip(b"\0")  # the driver asks for a zero behind it
+    return Threads(text, THREADS.get(sha256(text).digest()))
 
 
 def interpret(

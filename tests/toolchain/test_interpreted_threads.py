@@ -25,23 +25,17 @@ from tilewright.backend.llvm.ptx.interpreter.program import PtxError
 from tilewright.devices import registry
 from tilewright.ir.attrs import AtomicMode, Place, ShuffleMode
 
-SUITES: dict[str, tuple[str, ...]] = {
-    "tests/gpu/test_threads.py": (
-        "test_threads_apart", "test_threads_that_meet", "test_planes_of_threads_that_meet",
-        "test_reductions_and_scans", "test_the_last_block_sees_what_all_wrote",
-        "test_atomics_of_every_kind_run", "test_inline_ptx", "test_checks_asserts_and_prints",
-        "test_a_graph_of_tiles_and_threads", "test_neighbours_have_results_of_their_own",
-    ),
-    "tests/cpu/launch/test_simt.py": ("",),
-    "tests/cpu/kernels/test_cooperative.py": ("",),
-    "tests/examples/test_examples.py": ("test_example[tile_to_simt]",),
-}  # fmt: skip
-PROGRAMS = tiers.count(quick=4, full=40)
-SHARDS = tiers.count(quick=4, full=1)
-"""Of the suites, every n-th test."""
+SUITES = {
+    "tests/gpu/test_threads.py": 12,
+    "tests/cpu/launch/test_simt.py": 6,
+    "tests/cpu/kernels/test_cooperative.py": 4,
+    "tests/examples/test_examples.py::test_example[tile_to_simt]": 1,
+}
+"""Tests, and of how many one runs in the quick tier."""
+PROGRAMS = tiers.count(quick=2, full=40)
 
 
-@pytest.fixture(params=["sm_80", "sm_90"])
+@pytest.fixture(params=["sm_90", "sm_80"])
 def gpu(request, monkeypatch):
     """A simulated GPU."""
     simulated_cuda.install(request.param, patch=monkeypatch.setattr)
@@ -49,13 +43,11 @@ def gpu(request, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("file", SUITES)
-def test_suites(file):
-    chosen = [f"{file}::{test}" if test else file for test in SUITES[file]]
-    options = ["-q", "--tb=short", "-n", "0", "-p", "no:cacheprovider", f"--shard=1/{SHARDS}"]
-    if len(chosen) == 1:
-        options = options[:-1]
-    command = [sys.executable, "-m", "pytest", *options, "--simulate=sm_90", "--on=cuda", *chosen]
+@pytest.mark.parametrize("tests", SUITES)
+def test_suites(tests):
+    shard = f"--shard=1/{tiers.count(quick=SUITES[tests], full=1)}"
+    options = ["-q", "--tb=short", "-n", "0", "-p", "no:cacheprovider", shard]
+    command = [sys.executable, "-m", "pytest", *options, "--simulate=sm_90", "--on=cuda", tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
@@ -167,6 +159,7 @@ def test_the_kernels_are_right(gpu):
     assert outcome(gpu) == outcome("reference")
 
 
+@pytest.mark.parametrize("gpu", ["sm_90"], indirect=True)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mistakes_in_the_lowering_are_noticed(gpu, mutant, monkeypatch):
     expected = outcome("reference")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1
-from .exponential import EXP2_F32, exp2_reduced_f64
+from ....base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1, EXP2_F32
+from .exponential import exp2_reduced_f64
 from .scaling import nearest, scale_normal
 from .text import MANGLED, Function, Value, absolute, constant, copysign, fma, horner, where
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from ....base.polynomials import EXP, LN2, LOG2E
+from ....base.polynomials import EXP, EXP2_F32, LN2, LOG2E
 from .scaling import Exponent, half_power, nearest, scale
 from .text import MANGLED, Function, Value, absolute, constant, fma, horner, where
-
-EXP2_F32 = (
-    0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.009618442505598068,
-    0.001339888316579163, 0.00015352187620010227,
-)  # fmt: skip
-"""(2^r - 1) / r."""
-
 
 EXPM1_ENDS = {"float": (-30.0, 89.0), "double": (-60.0, 710.0)}
 """Where e^x - 1 is -1 and infinity."""
