@@ -16,8 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import mpmath
 import numpy as np
-from mpmath import mp, mpf
+
+mp: Any = mpmath.mp
+mpf: Any = mp.mpf
+"""Ship no types."""
 
 DIGITS = 60
 POINTS = 24
@@ -75,6 +79,10 @@ def _symmetric(end: Callable[[], Number]) -> Callable[[], tuple[Number, Number]]
 
 def _from_zero(end: Callable[[], Number]) -> Callable[[], tuple[Number, Number]]:
     return lambda: (mpf(0), end())
+
+
+def _number(n: int) -> Callable[[], Number]:
+    return lambda: mpf(n)
 
 
 def _log_interval() -> tuple[Number, Number]:
@@ -159,11 +167,11 @@ def declared() -> Iterator[Polynomial]:
                      _from_zero(_atanh_end), "f64", even=True)  # fmt: skip
     yield Polynomial(f"{functions}.power", "POW_LOG", _pow_log, lambda s: s**5 / mp.atanh(s),
                      _from_zero(_atanh_end), "f64", even=True)  # fmt: skip
-    for dtype, end in (("f32", 3), ("f64", 5)):
+    for dtype, end in (("f32", _number(3)), ("f64", _number(5))):
         yield Polynomial(shared, "ERF", _erf, lambda x: x / mp.erf(x), _from_zero(lambda: mpf(1)),
                          dtype, dtype, even=True)  # fmt: skip
         yield Polynomial(shared, "ERFC", _erfc, _erfc_weight,
-                         _from_zero(lambda end=end: mpf(end)), dtype, dtype)  # fmt: skip
+                         _from_zero(end), dtype, dtype)  # fmt: skip
     for result in ("f32", "f64"):
         yield _odd(waves, f"SIN_{result.upper()}", mp.sin, lambda: mp.pi / 4, "f64", result=result)
         yield Polynomial(
@@ -268,7 +276,7 @@ class Exchange:
         found: list[Number] = []
         for k, x in enumerate(self.grid):
             near = errors[max(k - 1, 0) : k + 2]
-            if abs(errors[k]) == max(map(abs, near)) and errors[k]:
+            if abs(errors[k]) == max(abs(error) for error in near) and errors[k]:
                 inside = 0 < k < len(self.grid) - 1
                 found.append(self._refined(k, coefficients) if inside else x)
         return found

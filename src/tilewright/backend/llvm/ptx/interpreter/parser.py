@@ -278,7 +278,7 @@ class _Body:
             self.function.tables[name] = tuple(names)
             return
         if name in self.function.labels:
-            p.fail(f"the label {name} is there twice")
+            p.fail(f"the label {name} is defined twice")
         self.function.labels[name] = len(self.function.code)
 
     def _registers(self) -> None:

@@ -23,7 +23,7 @@ from tilewright.backend.llvm.ptx.interpreter.program import PtxError
         ("bra nowhere;", "no label nowhere"),
         ("mov.b64 %d3, nothing;", "nothing is not declared"),
         ("call.uni f, ();", "f is not there"),
-        ("again: again: ret;", "there twice"),
+        ("again: again: ret;", "defined twice"),
         (".sreg .b32 %r1;", "does not know"),
         ("@%r1 bra end; end: ret;", "must be a predicate"),
     ],
