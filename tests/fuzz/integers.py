@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -145,21 +146,26 @@ WAYS: dict[str, tuple[str, tuple[str, ...], Callable[[str, list[Array]], list[Ar
 }
 
 
+def check(way: str, seed: int, device: Any) -> None:
+    """Compare what a program gives on a device with the reference."""
+    template, forms, run = WAYS[way]
+    text, dtype = source(seed, template, forms)
+    print(f"seed {seed}\n{text}", flush=True)
+    rng = np.random.default_rng(seed)
+    given = [_numbers(rng, dtype) for _ in range(2)]
+    results = []
+    for each in ("reference", device):
+        with tw.device(each):
+            results.append(run(text, given))
+    for expected, got in zip(*results, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
 def main() -> None:
     """Compare the CPU with the reference; the last seed that is named is the one at fault."""
-    template, forms, run = WAYS[sys.argv[1]]
     first, count = map(int, sys.argv[2:4])
     for seed in range(first, first + count):
-        text, dtype = source(seed, template, forms)
-        print(f"seed {seed}\n{text}", flush=True)
-        rng = np.random.default_rng(seed)
-        given = [_numbers(rng, dtype) for _ in range(2)]
-        results = []
-        for device in ("reference", "cpu"):
-            with tw.device(device):
-                results.append(run(text, given))
-        for expected, got in zip(*results, strict=True):
-            np.testing.assert_array_equal(got, expected)
+        check(sys.argv[1], seed, "cpu")
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ class CheckedCuda(SimulatedCuda, NativeCuda):
 
     def find_function(self, module: int, name: str) -> int:
         number = super().find_function(module, name)
-        made = self.made_of(module)
-        if made is not None:
+        made = self.made_of(module) or self.threads_of(module)
+        if made is not None and made.func is not None:
             self._made[self.functions[number]] = made.func
         return number
 

@@ -85,6 +85,9 @@ def orders(
     """Every mode, order, scope and element type, in both kinds of memory."""
     i = simt.index_1d()
     s, q, w = simt.shared(i32, 4), simt.shared(f32, 4), simt.shared(u64, 2)
+    if simt.thread_idx() == 0:
+        s[1], w[1], q[1], q[2] = 0, 0, 0.0, 0.0
+    simt.sync_threads()
     x = tl.atomic_max(a, 3, ordering="acquire")
     x += tl.atomic_min(a + 1, 3, ordering="release", scope="system")
     tl.atomic_or(b, 3, ordering="relaxed", scope="tile_block")

@@ -327,7 +327,8 @@ class FakeCuda(FakeSubmission):
         found = next(each for each in self.graphs[executable] if each[0] == node)
         name = self.functions[kernel.function]
         values = self._values(kernel.parameters, len(found[2][3]))
-        found[1] = self._bound(name, values, kernel.grid)
+        shape = kernel.grid, kernel.block, kernel.shared
+        found[1] = self._bound(name, values, shape)
         found[2] = ("launch", name, kernel.grid, values)
 
     def destroy_graph(self, graph: int, executable: int) -> None:
@@ -344,7 +345,9 @@ class FakeCuda(FakeSubmission):
             return status
         name = self.functions[words[Head.FUNCTION]]
         grid = tuple(words[Head.GRID : Head.GRID + 3])
-        self._put(stream, self._bound(name, values, grid), "launch", name, grid, values)
+        block = tuple(words[Head.BLOCK : Head.BLOCK + 3])
+        shape = grid, block, words[Head.SHARED]
+        self._put(stream, self._bound(name, values, shape), "launch", name, grid, values)
         return 0
 
     def idle(self, context: int, stream: int) -> int:
@@ -367,8 +370,9 @@ class FakeCuda(FakeSubmission):
         addresses = (ctypes.c_int64 * count).from_address(parameters)
         return [ctypes.c_int64.from_address(address).value for address in addresses]
 
-    def _bound(self, name: str, values: list[int], grid: Any) -> Callable[[], None]:
-        return lambda: self.kernels[name](values, grid)
+    def _bound(self, name: str, values: list[int], shape: Any) -> Callable[[], None]:
+        """What a launch does; its shape is the grid, the block, and bytes of shared memory."""
+        return lambda: self.kernels[name](values, shape[0])
 
     def record(self, context: int, event: int, stream: int) -> int:
         status = self._status("record")

@@ -82,6 +82,7 @@ class NativeCuda(FakeCuda):
     def cuLaunchKernel(self, function: int, *rest: Any) -> int:
         words = [0] * HEAD_WORDS
         words[Head.FUNCTION], words[Head.GRID : Head.GRID + 3] = function, rest[:3]
+        words[Head.BLOCK : Head.BLOCK + 3], words[Head.SHARED] = rest[3:6], rest[6]
         stream, parameters = rest[7:9]
         return self._launch(words, self._values(parameters, self._count(parameters)), stream)
 

@@ -1,9 +1,10 @@
-"""A CUDA device without a GPU: the driver in Python, and tile kernels run as the Tile IR they are.
+"""A CUDA device without a GPU: the driver in Python, and kernels run as what they were compiled to.
 
-Everything that the host does is as on a GPU: code is generated and written as bytecode, launches
-are packed, memory is copied, reports are read. A launch reads the bytecode of its kernel back, and
-interprets it on the memory of this driver, with the parameters that the driver was given. Kernels
-of other origin, SIMT kernels among them, are not known, unless they are Python functions.
+Everything that the host does is as on a GPU: code is generated and written as bytecode or PTX,
+launches are packed, memory is copied, reports are read. A launch reads the bytecode of a tile
+kernel, or the PTX of a SIMT kernel, back, and interprets it on the memory of this driver, with the
+parameters that the driver was given. Kernels in other forms are not known, unless they are Python
+functions.
 
 Nothing is assembled unless that is asked for; what stands for a cubin is the bytecode.
 """
@@ -22,6 +23,9 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from support.fake_cuda import FakeCuda
+from support.simulated_threads import Threads, interpret, made_threads, note_threads
+from tilewright.backend.ptx.interpreter.memory import Segment
+from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.abi import ParameterSlot, slots
@@ -87,10 +91,12 @@ class SimulatedCuda(FakeCuda):
         self._thread = threading.local()
         super().__init__()
         self.pinned = _Pinned()
-        self.undefined: list[TileIRError] = []
+        self.undefined: list[TileIRError | PtxError] = []
         """What was wrong with kernels that ran."""
         self._codes: dict[int, bytes] = {}
         self._tiles: dict[str, Made] = {}
+        self._threads: dict[str, tuple[Threads, str]] = {}
+        self._loaded: dict[int, Threads] = {}
         self._written: dict[int, Any] = {}
         """Which bytes of an allocation were written, by its address."""
         for name in dir(FakeCuda):
@@ -123,6 +129,9 @@ class SimulatedCuda(FakeCuda):
     def capability(self, ordinal: int) -> tuple[int, int]:
         return divmod(self._arch, 10)
 
+    def most_shared(self, ordinal: int) -> int:
+        return 227 << 10
+
     # Code
 
     def load_module(self, code: bytes) -> int:
@@ -137,7 +146,7 @@ class SimulatedCuda(FakeCuda):
     def find_function(self, module: int, name: str) -> int:
         made = self.made_of(module)
         if made is None:
-            return super().find_function(module, name)
+            return self._find_threads(module, name)
         if name != made.kernel.name:
             raise self.describe("find_function", NOT_FOUND)
         number = next(self._numbers)
@@ -145,16 +154,48 @@ class SimulatedCuda(FakeCuda):
         self._tiles[self.functions[number]] = made
         return number
 
+    def _find_threads(self, module: int, name: str) -> int:
+        """A kernel of PTX; Python functions of that name stand for it where a test gives one."""
+        threads = self.threads_of(module)
+        if threads is None or name in self.kernels:
+            return super().find_function(module, name)
+        if name not in threads.names():
+            raise self.describe("find_function", NOT_FOUND)
+        number = next(self._numbers)
+        self.functions[number] = f"{name} {number}"
+        self._threads[self.functions[number]] = threads, name
+        return number
+
+    def threads_of(self, module: int) -> Threads | None:
+        """The PTX of a module, if it is some."""
+        if module not in self._loaded and (made := made_threads(self._codes[module])):
+            self._loaded[module] = made
+        return self._loaded.get(module)
+
     # Launches
 
-    def _bound(self, name: str, values: list[int], grid: Any) -> Callable[[], None]:
-        made = self._tiles.get(name)
+    def _bound(self, name: str, values: list[int], shape: Any) -> Callable[[], None]:
+        made, threads = self._tiles.get(name), self._threads.get(name)
+        seen = dict(self.memory)  # freed in the order of the stream: it is there until then
+        if threads is not None:
+            return lambda: self._interpret_threads(*threads, values, shape, seen)
         if made is None:
             for value in values:  # who knows what the kernels of others write
                 self._note_written(value)
-            return super()._bound(name, values, grid)
-        seen = dict(self.memory)  # freed in the order of the stream: it is there until then
-        return lambda: self._interpret(made, values, grid, seen)
+            return super()._bound(name, values, shape)
+        return lambda: self._interpret(made, values, shape[0], seen)
+
+    def _interpret_threads(
+        self, threads: Threads, name: str, values: list[int], shape: Any, seen: dict[int, Any]
+    ) -> None:
+        found = [*self._allocations(seen), *self._pinned_allocations()]
+        segments = [Segment(each.start, each.data, each.written) for each in found]
+        arguments = None if threads.func is None else arguments_of(threads.func, values)
+        try:
+            interpret(threads, name, values, shape, segments, arguments)
+        except PtxError as error:
+            self.undefined.append(error)
+            raise
 
     def _interpret(self, made: Made, values: list[int], grid: Any, seen: dict[int, Any]) -> None:
         memory = DeviceMemory([*self._allocations(seen), *self._pinned_allocations()])
@@ -282,6 +323,7 @@ def note_what_is_made(patch: Patch = setattr) -> None:
 
     patch(lowered, "artifact", artifact)
     patch(tileir, "artifact", artifact)
+    note_threads(patch)
 
 
 def do_without_assembler(patch: Patch = setattr) -> None:

@@ -12,8 +12,6 @@ from support.simulated_cuda import note_what_is_made
 from tilewright.devices.cuda.device import CudaDevice
 
 PROGRAMS = tiers.count(quick=30, full=150)
-TILES = tuple(kernel for kernel in LAUNCHES if kernel != "scale")
-"""What is compiled for threads is PTX, which the simulated driver does not run."""
 
 
 class UnorderedError(AssertionError):
@@ -42,5 +40,5 @@ def _cubins_are_known(monkeypatch):
 @pytest.mark.usefixtures("_cubins_are_known")
 def test_random_programs_have_no_races(pytestconfig):
     first = int(pytestconfig.getoption("--seed"))
-    failures = Checked(None, (0, 1), TILES).try_all(range(first, first + PROGRAMS))
+    failures = Checked(None, (0, 1), LAUNCHES).try_all(range(first, first + PROGRAMS))
     assert not failures, "\n".join(failures)

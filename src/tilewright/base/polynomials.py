@@ -1,7 +1,8 @@
 """Coefficients of elementary functions, lowest first, for every backend that writes its own.
 
-Each polynomial minimizes the error relative to its function (found by Remez exchange in 70 digits,
-then rounded, the lowest first, what follows being found again).
+Each polynomial minimizes the error relative to its function (found by Remez exchange, then rounded,
+the lowest first, what follows being found again). `tools/polynomials.py` declares them, and makes
+them again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ EXP = {
             2.082646429836284e-09),
 }  # fmt: skip
 """(e^r - 1 - r) / r^2, for |r| <= ln 2 / 2."""
+
+EXP2_F32 = (
+    0.6931471824645996, 0.24022647738456726, 0.05550359934568405, 0.009618505835533142,
+    0.0013390806270763278, 0.00015326471475418657,
+)  # fmt: skip
+"""(2^r - 1) / r, for |r| <= 1 / 2."""
 
 LOG_F32 = (
     0.3333331346511841, -0.25000008940696716, 0.2000211775302887, -0.1666800081729889,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1, EXP, LN2, LOG2E
+from ...base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1, EXP, EXP2_F32, LN2, LOG2E
 from ..llvm.builder import (
     BIAS,
     FRACTION_BITS,
@@ -134,13 +134,6 @@ def shuffled(a: Vec, b: Vec, order: range) -> Vec:
 
 # -------------------------------------------------------------------------------------------------
 # exp, expm1 and exp2: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for e^r, a shift by n.
-
-EXP2_F32 = (
-    0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.009618442505598068,
-    0.001339888316579163, 0.00015352187620010227,
-)  # fmt: skip
-"""(2^r - 1) / r."""
-
 
 EXPM1_ENDS = {"float": (-30.0, 89.0), "double": (-60.0, 710.0)}
 """Where e^x - 1 is -1 and infinity."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ....base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1, EXP, LN2, LOG2E, LOG_F32, LOG_F64
+from ....base.polynomials import (
+    ERF,
+    ERF_ONE,
+    ERFC,
+    ERFC_1,
+    EXP,
+    EXP2_F32,
+    LN2,
+    LOG2E,
+    LOG_F32,
+    LOG_F64,
+)
 from ....ir.core import Op
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode
 from ..bytecode.program import Val
@@ -21,11 +32,6 @@ ROUNDER = 1.5 * 2.0**EXPONENT
 """Added to a small number it leaves the nearest whole one in the low bits."""
 LOWEST, HIGHEST = -126, 128
 """2 to the power of what lies between them is a normal f32; at the upper end it is infinity."""
-POWERS = (
-    0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.00961843691766262,
-    0.0013398875016719103, 0.00015353360504377633,
-)  # fmt: skip
-"""2**f = 1 + f * (the polynomial of these), within 1 ulp in f32 for f from -1/2 to 1/2."""
 
 
 def in_f64(em: TileEmitter, name: str, args: Sequence[Val]) -> Val:
@@ -43,8 +49,8 @@ def power_of_two(em: TileEmitter, x: Val) -> Val:
     kind = tile(x)
     shifted = _add(em, x, em.number(ROUNDER, kind))
     rest = _subtract(em, x, _subtract(em, shifted, em.number(ROUNDER, kind)))
-    power = em.number(POWERS[-1], kind)
-    for factor in (*POWERS[-2::-1], 1.0):
+    power = em.number(EXP2_F32[-1], kind)
+    for factor in (*EXP2_F32[-2::-1], 1.0):
         power = em.same("fma", power, rest, em.number(factor, kind))
     whole = kind.of(I32)
     # All but the low bits of the rounder's own pattern are shifted out.
