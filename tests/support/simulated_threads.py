@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from tilewright.backend.cpu import stages
-from tilewright.backend.ptx import module
+from tilewright.backend.ptx import module, stages
 from tilewright.backend.ptx.code import PtxTarget
-from tilewright.backend.ptx.module import Written
 from tilewright.backend.ptx.interpreter.code import Code
 from tilewright.backend.ptx.interpreter.launch import run
 from tilewright.backend.ptx.interpreter.memory import Memory, Segment, Span
 from tilewright.backend.ptx.interpreter.parser import parse
+from tilewright.backend.ptx.module import Written
 from tilewright.base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from tilewright.ir.artifact import Artifact, sites_of
 from tilewright.ir.core import Func
@@ -113,4 +112,4 @@ def note_threads(patch: Any) -> None:
         return make(made, target, ptx)
 
     patch(module, "artifact", artifact)
-    patch(stages, "ptx_artifact", artifact)
+    patch(stages, "artifact", artifact)
