@@ -2,7 +2,7 @@
 
     PYTHONPATH=src:tests python -m fuzz.wild.campaign --on cuda --count 5000 --workers 16
 
-`--on cpu` runs them on the CPU, `--on simulated` by the interpreter of Tile IR, and `--on assembler`
+`--on cpu` runs them on the CPU, `--on simulated` by the interpreter of Tile IR; `--on assembler`
 only compiles them for a GPU. What fails is cut down and printed; a program that kills its process,
 or the device, is known by its seed.
 """

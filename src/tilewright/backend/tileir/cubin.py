@@ -10,7 +10,7 @@ from typing import TypeGuard
 from ...base.cubin import sections
 from ...base.elf import MAGIC
 
-INFO, SHARED = ".nv.info", ".nv.shared."
+INFO, SHARED, CODE = ".nv.info", ".nv.shared.", ".text."
 SIZED = 4
 """Attributes whose value has a length before it."""
 FRAME_SIZE, REGISTERS = 0x11, 0x2F
@@ -19,7 +19,7 @@ FRAME_SIZE, REGISTERS = 0x11, 0x2F
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a kernel needs: registers and stack per thread, shared memory per block.
+    """What a kernel needs: registers and stack per thread, shared memory per block, code.
 
     Values that do not fit into registers spill to the stack.
     """
@@ -27,6 +27,7 @@ class Resources:
     registers: int
     stack_bytes: int
     shared_bytes: int
+    code_bytes: int
 
 
 def is_cubin(code: object) -> TypeGuard[bytes]:
@@ -37,14 +38,16 @@ def is_cubin(code: object) -> TypeGuard[bytes]:
 def resources(cubin: bytes) -> Resources:
     """What the kernels of a cubin need at most."""
     found: dict[int, int] = {}
-    shared = 0
+    shared = code = 0
     for section in sections(cubin):
         if section.name == INFO:
             for attribute, value in _attributes(section.data):
                 found[attribute] = max(found.get(attribute, 0), value)
         elif section.name.startswith(SHARED):
             shared = max(shared, section.nbytes)
-    return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared)
+        elif section.name.startswith(CODE):
+            code += section.nbytes
+    return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared, code)
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, int]]:

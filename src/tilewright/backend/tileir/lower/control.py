@@ -25,6 +25,7 @@ from ..program.types import (
     Tile,
 )  # fmt: skip
 from .arithmetic import is_signed
+from .code_growth import bounded
 from .emitter import Emitter, Rule, kind_of_value, tile
 
 BITS: dict[Scalar | Pointer, Scalar] = {
@@ -46,6 +47,7 @@ def _for(em: Emitter, op: Op) -> Sequence[Val]:
     inits = [em.get(v) for v in op.all("init")]
     kinds = [v.kind for v in inits]
     body = em.region(op.regions[0])
+    upper = bounded(em, op, (lower, upper, step), body)
     return em.op("for", kinds, lower, upper, step, inits, regions=(body,), unsigned_cmp=not signed)
 
 
