@@ -53,6 +53,15 @@ def test_who_kills_the_process_is_known(worker):
     assert worker.ask(plain("1")) == Verdict(AGREES)
 
 
+def test_programs_run_on_a_simulated_gpu():
+    simulated = Worker("simulated")
+    try:
+        assert simulated.ask(plain("1")) == Verdict(AGREES)
+        assert [simulated.ask(write(seed)).is_bad for seed in range(3)] == [False] * 3
+    finally:
+        simulated.end()
+
+
 def test_what_is_no_program_is_refused(worker):
     verdict = worker.ask(plain("unknown"))
     assert verdict.kind == REFUSED

@@ -6,6 +6,7 @@ each of these in turn.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -24,6 +25,19 @@ class Interrupt(BaseException):
 
 class AlarmError(Exception):
     """What the handler of a timer may raise."""
+
+
+@contextmanager
+def ends_within(seconds: float) -> Generator[None, None, None]:
+    """Run a block that fails, with its whole process and a traceback, if it lasts longer.
+
+    For tests of what would never end: native code that hears no signal cannot be left otherwise.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def raise_at(point: int, run: Callable[[], None]) -> bool:

@@ -316,10 +316,12 @@ def note_what_is_made(patch: Patch = setattr) -> None:
     """Let cubins be known by what they were made of."""
     make = lowered.artifact
 
-    def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
+    def artifact(
+        made: Lowered, cubin: bytes, *, careful: bool = False, seconds: float | None = None
+    ) -> Artifact:
         assembled = tileir._with_care(made) if careful else made
         MADE[sha256(cubin).digest()] = Made(made.func, assembled.bytecode())
-        return make(made, cubin, careful=careful)
+        return make(made, cubin, careful=careful, seconds=seconds)
 
     patch(lowered, "artifact", artifact)
     patch(tileir, "artifact", artifact)
@@ -330,7 +332,7 @@ def do_without_assembler(patch: Patch = setattr) -> None:
     """Let bytecode, behind the first bytes of a cubin, stand for one, also without an assembler."""
     patch(tileir, "find_toolchain", lambda: Toolchain("", "simulated", NEWEST, 0, is_here=False))
     patch(tileir, "_artifact", lambda made, tool: tileir.artifact(made, MAGIC + made.bytecode()))
-    patch(lowered, "_spilling", lambda cubin: ())
+    patch(lowered, "_needs", lambda cubin: ())
 
 
 def install(arch: str, *, assemble: bool = False, patch: Patch = setattr) -> None:

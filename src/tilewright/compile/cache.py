@@ -236,4 +236,5 @@ def _compile(
 
     runner = Runner(kernel.name, fresh=fresh)
     artifact, built = compile_kernel(kernel, signature, target, runner, options)
+    runner.tell_if_slow(target)
     return artifact, built.captured

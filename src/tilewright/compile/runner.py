@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,11 @@ def look_up(store: Keeper | None, codec: ArtifactCodec, argument: Any) -> Lookup
 
 # -------------------------------------------------------------------------------------------------
 # Runs the steps of a compilation alike for all backends: times, verifies, dumps, keeps.
+
+SLOW_SECONDS = 5.0
+"""From so long on, people are told of a compilation."""
+TOLD = "cubin"
+"""The stage that runs another program, and tells of that while it waits."""
 
 
 @dataclass(slots=True)
@@ -147,6 +152,18 @@ class Runner:
         for stage in stages:
             argument = self.stage(stage, argument)
         return argument
+
+    def tell_if_slow(self, target: str) -> None:
+        """Write one line if the steps in this process took long."""
+        times = {name: seconds for name, seconds in self.times.items() if name != TOLD}
+        total = sum(times.values())
+        if total < SLOW_SECONDS:
+            return
+        name, seconds = max(times.items(), key=lambda item: item[1])
+        with suppress(OSError, ValueError):  # somebody closed it
+            if sys.stderr is not None:
+                text = f"took {total:.1f} s, of which {name} took {seconds:.1f} s"
+                sys.stderr.write(f"tilewright: compiling `{self.kernel}` for {target} {text}\n")
 
     def wanted(self, name: str) -> bool:
         """Whether anybody wants to see this stage."""

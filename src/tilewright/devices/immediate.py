@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, TypeVar, TypeVarTuple
 
+from ..base.shield import lifted
 from .blocks import copy_on_host, fill_on_host
 from .capturing import Capturing, NoFastPath
 from .protocol import Block, Event, Stream
@@ -59,9 +60,9 @@ class ImmediateStream(Capturing[Callable[[], object]]):
             self.timelines.give_back(timeline)
 
     def run(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
-        """Do host work in its turn."""
+        """Do host work in its turn; signals interrupt it, however its caller is shielded."""
         with self._turn:
-            return work(*args)
+            return lifted(work, *args)
 
     def put(self, work: Callable[[], object]) -> None:
         """Do work now, or record it."""

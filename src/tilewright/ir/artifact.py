@@ -64,7 +64,8 @@ class Artifact:
     `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
     better run. On a GPU `occupancy` blocks share a processor, or one takes a `cluster` of them, and
     the grid is `turned` if its last axis is launched as the first, along which blocks run first.
-    `decisions` are lines for `explain()`, `obligations` say where checks went.
+    `decisions` are lines for `explain()`, `obligations` say where checks went, and `seconds` how
+    long an assembler took, in tenths.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Artifact:
     turned: bool = False
     decisions: tuple[str, ...] = ()
     obligations: tuple[BoundsCheck, ...] = ()
+    seconds: float | None = None
 
     def resident(self, processors: int) -> int:
         """How many blocks so many processors run at once."""

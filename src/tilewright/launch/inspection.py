@@ -127,6 +127,8 @@ def _explained(artifact: Artifact, origins: Sequence[str]) -> str:
     # A CPU also says which one it is.
     target = artifact.target.split()[0]
     lines = [f"{artifact.name} for {target}", *artifact.decisions, *origins]
+    if artifact.seconds is not None:
+        lines.append(f"assembled in {artifact.seconds:.1f} s")
     lines += [
         f"visit the tiles of {spec.name} in groups of {spec.groups}"
         for spec in artifact.signature.params

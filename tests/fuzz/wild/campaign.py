@@ -2,8 +2,9 @@
 
     PYTHONPATH=src:tests python -m fuzz.wild.campaign --on cuda --count 5000 --workers 16
 
-`--on cpu` runs them on the CPU, `--on assembler` only compiles them for a GPU. What fails is cut
-down and printed; a program that kills its process, or the device, is known by its seed.
+`--on cpu` runs them on the CPU, `--on simulated` by the interpreter of Tile IR; `--on assembler`
+only compiles them for a GPU. What fails is cut down and printed; a program that kills its process,
+or the device, is known by its seed.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ def conduct(
 def main() -> None:
     """Read the options; fail if a program did."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--on", default="cpu", help="cpu, cuda, or assembler")
+    parser.add_argument("--on", default="cpu", help="cpu, cuda, simulated, or assembler")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="the first")
     parser.add_argument("--workers", type=int, default=2)

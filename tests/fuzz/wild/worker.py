@@ -8,8 +8,9 @@ import sys
 from dataclasses import asdict
 from functools import partial
 
-ASSEMBLER = "assembler"
-"""Stands for CUDA without a GPU: kernels are compiled for this architecture, not run."""
+ASSEMBLER, SIMULATED = "assembler", "simulated"
+"""Stand for CUDA without a GPU: kernels are compiled for an architecture and not run, or run by the
+interpreter of Tile IR."""
 ARCH = "sm_90"
 
 
@@ -21,13 +22,14 @@ def main() -> None:
     from fuzz.wild import running
     from fuzz.wild.program import Wild
 
-    judge = partial(running.judge, device=device)
-    if device == ASSEMBLER:
+    judge = partial(running.judge, device="cuda" if device == SIMULATED else device)
+    if device in (ASSEMBLER, SIMULATED):
         from support import simulated_cuda
 
-        simulated_cuda.SimulatedCuda._interpret = lambda *given: None
-        simulated_cuda.install(ARCH, assemble=True)
-        judge = running.judge_assembly
+        simulated_cuda.install(ARCH, assemble=device == ASSEMBLER)
+        if device == ASSEMBLER:
+            simulated_cuda.SimulatedCuda._interpret = lambda *given: None
+            judge = running.judge_assembly
     for line in sys.stdin:
         verdict = judge(Wild.of(line))
         replies.write(json.dumps(asdict(verdict)) + "\n")

@@ -397,3 +397,13 @@ def test_what_is_not_asked_for_any_more_is_let_go(monkeypatch):
     assert len(calls) == 6
     cache.get(kernel, signature(K=1), "cpu", OPTIONS)
     assert len(calls) == 7
+
+
+def test_a_slow_compilation_is_told_of_once(monkeypatch, capsys):
+    monkeypatch.setattr("tilewright.compile.runner.SLOW_SECONDS", 0.0)
+    cache, kernel = KernelCache(), source()
+    for _ in range(2):
+        cache.get(kernel, signature(), "reference", OPTIONS)
+    said = capsys.readouterr().err
+    assert said.startswith("tilewright: compiling `kernel` for reference took 0.")
+    assert said.count("\n") == 1

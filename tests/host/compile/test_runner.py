@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
 from support.ir import Kernel
@@ -206,6 +209,29 @@ def test_who_wants_to_see_an_earlier_stage_does_not_make_the_later(store, capsys
     Runner("k", Config(), store=store).stages(backend.stages, 1)
     Runner("k", Config(dump=frozenset({"increment"})), store=store).stages(backend.stages, 1)
     assert backend.ran == ["increment", "double", "text", "increment"]
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ({"frontend": 1.0, "llvm": 3.9}, ""),
+        ({"frontend": 1.0, "llvm": 4.25}, "took 5.2 s, of which llvm took 4.2 s"),
+        ({"frontend": 1.0, "cubin": 60.0}, ""),  # which has told of itself
+    ],
+)
+def test_slow_steps_are_told_in_one_line(times, said, capsys):
+    Runner("k", times=times, store=None).tell_if_slow("cpu")
+    assert capsys.readouterr().err == (
+        f"tilewright: compiling `k` for cpu {said}\n" if said else ""
+    )
+
+
+def test_a_closed_standard_error_is_told_nothing(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, closed):
+        monkeypatch.setattr(sys, "stderr", stream)
+        Runner("k", times={"llvm": 9.0}, store=None).tell_if_slow("cpu")
 
 
 def test_what_cannot_be_restored_is_made_again(store):

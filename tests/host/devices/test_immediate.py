@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+import tilewright as tw
+import tilewright.lang as tl
+from support.interrupts import AlarmError, ends_within
 from support.numbers import fresh_rng
+from tilewright import i32
 from tilewright.base.errors import DriverError
 from tilewright.devices.host import REFERENCE
 from tilewright.devices.immediate import ImmediateStream
@@ -89,3 +96,59 @@ def test_fills_are_done_at_once():
     assert (array[:, ::2] == 1.5).all() and not array[:, 1::2].any()
     with pytest.raises(DriverError, match="expected: an element of 4 bytes"):
         stream.fill(block(array), b"")
+
+
+@tw.entry
+def until_one(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    """Never ends where it begins with an even number."""
+    n = x.load_tile((1,), [0]).item()
+    while n != 1:
+        n = n * 3 + 2
+    z.store(tl.full((1,), n, i32))
+
+
+@contextmanager
+def alarm(seconds: float = 0.1) -> Generator[None, None, None]:
+    """A block that a signal interrupts."""
+
+    def give_up(*_: object) -> None:
+        raise AlarmError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with ends_within(60), pytest.raises(AlarmError):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("ending", ["sync", "start", "result"])
+def test_signals_stop_a_kernel_that_never_ends(ending):
+    with tw.device("reference"):
+        z = tw.zeros((1,), i32).sync()
+        until_one(z.partition_mut((1,)), np.ones(1, np.int32)).sync()  # compiled
+        for _ in range(2):
+            with alarm():
+                op = until_one(z.partition_mut((1,)), np.full(1, 4, np.int32))
+                if ending == "result":
+                    op.into_future().result()
+                else:
+                    getattr(op, ending)()
+            tw.fill(z, 7).sync()
+            until_one(z.partition_mut((1,)), np.ones(1, np.int32)).sync()
+            assert z.to_numpy() == [1]
+
+
+def test_so_they_do_in_a_replay():
+    with tw.device("reference"):
+        z, x = tw.zeros((1,), i32).sync(), tw.ones((1,), i32).sync()
+        graph = until_one(z.partition_mut((1,)), x).graph()
+        graph.launch().sync()
+        x.copy_from(np.full(1, 4, np.int32)).sync()
+        with alarm():
+            graph.launch().sync()
+        x.copy_from(np.ones(1, np.int32)).sync()
+        graph.launch().sync()
+        assert z.to_numpy() == [1]

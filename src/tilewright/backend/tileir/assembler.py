@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -55,8 +55,8 @@ def _limit(directory: int, newest: str) -> None:
 # -------------------------------------------------------------------------------------------------
 # Runs tileiras: bytecode in, cubin out, and every way it can fail as one kind of error.
 
-PATIENCE_SECONDS = 1.0
-"""After this a terminal is told what takes so long."""
+PATIENCE_SECONDS, SLOW_SECONDS = 1.0, 5.0
+"""After so long a terminal is told what is compiled, and after so long anybody is."""
 MOST_SHOWN = 2000
 """Characters of the assembler's own words in an error."""
 
@@ -145,32 +145,36 @@ def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes | Defeat:
 
 
 def _wait(job: Job, process: Process, limit: float | None) -> bytes:
-    """Wait for a process; say what it is, once, where somebody is watching."""
+    """Wait for a process; say what it does, once, and on a terminal how long it took."""
     start = time.monotonic()
+    terminal = _is_terminal()
+    patience = PATIENCE_SECONDS if terminal else SLOW_SECONDS
     try:
-        return process.communicate(timeout=min(PATIENCE_SECONDS, limit or PATIENCE_SECONDS))[0]
+        return process.communicate(timeout=patience if limit is None else min(patience, limit))[0]
     except TimeoutExpired:
-        if limit is not None and limit <= PATIENCE_SECONDS:
+        if limit is not None and limit <= patience:
             raise
-    say = _teller()
-    say(f"tilewright: compiling `{job.kernel}` for {job.arch} ...")
+    what = f"tilewright: compiling `{job.kernel}` for {job.arch}"
+    _say(f"{what} ..." if terminal else f"{what} takes more than {patience:g} s\n")
     try:
-        return process.communicate(timeout=None if limit is None else limit - PATIENCE_SECONDS)[0]
+        return process.communicate(timeout=None if limit is None else limit - patience)[0]
     finally:
-        say(f" {time.monotonic() - start:.1f} s\n")
+        if terminal:
+            _say(f" {time.monotonic() - start:.1f} s\n")
 
 
-def _teller() -> Callable[[str], None]:
-    """Writes to the terminal, if there is one; one that goes away does no harm."""
-    terminal = sys.stderr
+def _is_terminal() -> bool:
+    with suppress(OSError, ValueError):  # one that was closed
+        return sys.stderr is not None and sys.stderr.isatty()
+    return False
 
-    def say(text: str) -> None:
-        with suppress(OSError, ValueError):
-            if terminal is not None and terminal.isatty():
-                terminal.write(text)
-                terminal.flush()
 
-    return say
+def _say(text: str) -> None:
+    """Write to the standard error, if there is one; one that goes away does no harm."""
+    with suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 def _elsewhere(job: Job, tool: Toolchain) -> CompileError:

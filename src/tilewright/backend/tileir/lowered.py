@@ -54,7 +54,7 @@ class Lowered:
 # -------------------------------------------------------------------------------------------------
 # Reads what a cubin says its kernels need.
 
-INFO, SHARED = ".nv.info", ".nv.shared."
+INFO, SHARED, CODE = ".nv.info", ".nv.shared.", ".text."
 SIZED = 4
 """Attributes whose value has a length before it."""
 FRAME_SIZE, REGISTERS = 0x11, 0x2F
@@ -63,7 +63,7 @@ FRAME_SIZE, REGISTERS = 0x11, 0x2F
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a kernel needs: registers and stack per thread, shared memory per block.
+    """What a kernel needs: registers and stack per thread, shared memory per block, code.
 
     Values that do not fit into registers spill to the stack.
     """
@@ -71,6 +71,7 @@ class Resources:
     registers: int
     stack_bytes: int
     shared_bytes: int
+    code_bytes: int
 
 
 def is_cubin(code: object) -> TypeGuard[bytes]:
@@ -81,14 +82,16 @@ def is_cubin(code: object) -> TypeGuard[bytes]:
 def resources(cubin: bytes) -> Resources:
     """What the kernels of a cubin need at most."""
     found: dict[int, int] = {}
-    shared = 0
+    shared = code = 0
     for section in sections(cubin):
         if section.name == INFO:
             for attribute, value in _attributes(section.data):
                 found[attribute] = max(found.get(attribute, 0), value)
         elif section.name.startswith(SHARED):
             shared = max(shared, section.nbytes)
-    return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared)
+        elif section.name.startswith(CODE):
+            code += section.nbytes
+    return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared, code)
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
@@ -120,8 +123,13 @@ def codec_for(tool: Toolchain) -> ArtifactCodec:
     return ArtifactCodec(facts=lambda made: facts(made, tool), save=save, restore=restore)
 
 
-def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
-    """The artifact of a kernel, from its cubin; `careful` if its assembler needed that."""
+def artifact(
+    made: Lowered, cubin: bytes, *, careful: bool = False, seconds: float | None = None
+) -> Artifact:
+    """The artifact of a kernel, from its cubin; `careful` if its assembler needed that.
+
+    `seconds` is how long the assembler took.
+    """
     func = made.func
     hints = made.decisions.hints.get(made.target.arch, {})
     return Artifact(
@@ -134,15 +142,21 @@ def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
         occupancy=int(hints.get("occupancy", 1)),
         cluster=int(hints.get("num_cta_in_cga", 1)),
         turned=made.decisions.turned,
-        decisions=(*made.decisions.lines, *([CAREFUL] if careful else []), *_spilling(cubin)),
+        decisions=(*made.decisions.lines, *([CAREFUL] if careful else []), *_needs(cubin)),
+        seconds=None if seconds is None else round(seconds, 1),
     )
 
 
-def _spilling(cubin: bytes) -> Iterator[str]:
-    """What to say of a kernel whose values do not fit into registers; a few bytes do no harm."""
-    stack = resources(cubin).stack_bytes
-    if stack >= WORTH_SAYING:
-        yield f"each thread spills {stack} bytes: use smaller tiles, or more warps"
+def _needs(cubin: bytes) -> Iterator[str]:
+    """How large the code of a kernel is, and what it needs; a few spilled bytes do no harm."""
+    found = resources(cubin)
+    yield (
+        f"machine code: {found.code_bytes / 1024:.1f} KiB, {found.registers} registers and"
+        f" {found.stack_bytes} bytes of stack per thread, {found.shared_bytes} bytes of shared"
+        " memory"
+    )
+    if found.stack_bytes >= WORTH_SAYING:
+        yield f"each thread spills {found.stack_bytes} bytes: use smaller tiles, or more warps"
 
 
 def facts(made: Lowered, tool: Toolchain) -> Facts:
@@ -162,8 +176,10 @@ def facts(made: Lowered, tool: Toolchain) -> Facts:
 def save(made: Lowered, kept: Artifact) -> Saved:
     """The cubin; all else follows from the kernel at hand."""
     assert isinstance(kept.code, bytes)
-    careful = {"careful": 1} if CAREFUL in kept.decisions else {}
-    return Saved({"symbol": kept.name, "arch": kept.target, **careful}, kept.code)
+    more = {"careful": 1} if CAREFUL in kept.decisions else {}
+    if kept.seconds is not None:
+        more["tenths"] = round(10 * kept.seconds)
+    return Saved({"symbol": kept.name, "arch": kept.target, **more}, kept.code)
 
 
 def restore(made: Lowered, saved: Saved) -> Artifact:
@@ -174,4 +190,7 @@ def restore(made: Lowered, saved: Saved) -> Artifact:
         architecture(saved.code) != made.target.arch
     ):
         raise ValueError("for another architecture")
-    return artifact(made, saved.code, careful=bool(saved.metadata.get("careful")))
+    tenths = saved.metadata.get("tenths")
+    seconds = tenths / 10 if isinstance(tenths, int) else None
+    careful = bool(saved.metadata.get("careful"))
+    return artifact(made, saved.code, careful=careful, seconds=seconds)

@@ -6,6 +6,7 @@ called as `base.cuda_abi` says.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +44,7 @@ def lowered(func: Func, target: TileTarget) -> Lowered:
     refuse_unknown(func, target)
     decisions = decide(func, target)
     kernel = lower(func, target, decisions)
+    decisions = replace(decisions, lines=(*decisions.lines, *kernel.notes))
     return Lowered(func, target, decisions, Program((kernel,), PRODUCER))
 
 
@@ -52,13 +54,14 @@ def _text(made: Lowered) -> str:
 
 def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
     """Assemble; what defeats the assembler is lowered once more, with care."""
+    start = time.perf_counter()
     found = attempt(_job(made), tool)
     if not isinstance(found, Defeat):
-        return artifact(made, found)
+        return artifact(made, found, seconds=time.perf_counter() - start)
     again = attempt(_job(_with_care(made)), tool)
     if isinstance(again, Defeat):
         raise found.error()
-    return artifact(made, again, careful=True)
+    return artifact(made, again, careful=True, seconds=time.perf_counter() - start)
 
 
 def _with_care(made: Lowered) -> Lowered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -154,10 +155,31 @@ def test_a_terminal_is_told_what_takes_so_long(fake, monkeypatch):
     assert re.match(r"tilewright: compiling `k` for sm_90 \.\.\. \d+\.\d s", text)
 
 
-def test_nobody_else_is(fake, monkeypatch, capfd):
+def test_others_are_told_once_after_five_seconds(fake, monkeypatch, capfd):
+    tool = fake(f"{TARGET}; printf '\\177ELF' > $target")
     monkeypatch.setattr(assembler, "PATIENCE_SECONDS", 1e-9)
-    assemble(JOB, fake(f"{TARGET}; printf '\\177ELF' > $target"))
+    assert assembler.SLOW_SECONDS == 5.0
+    assemble(JOB, tool)
     assert capfd.readouterr().err == ""
+    monkeypatch.setattr(assembler, "SLOW_SECONDS", 1e-9)
+    assemble(JOB, tool)
+    said = "tilewright: compiling `k` for sm_90 takes more than 1e-09 s\n"
+    assert capfd.readouterr().err == said
+
+
+def test_one_that_is_stopped_sooner_says_nothing(fake, capfd):
+    with override(tileiras_timeout=1):
+        assert "stopped after 1 seconds" in failure(fake("sleep 60")).got
+    assert capfd.readouterr().err == ""
+
+
+def test_a_standard_error_that_is_closed(fake, monkeypatch):
+    monkeypatch.setattr(assembler, "SLOW_SECONDS", 1e-9)
+    for closed in (None, io.StringIO()):
+        if closed is not None:
+            closed.close()
+        monkeypatch.setattr(sys, "stderr", closed)
+        assert assemble(JOB, fake(f"{TARGET}; printf '\\177ELF' > $target"))
 
 
 def test_one_that_is_too_old_for_the_architecture(fake):

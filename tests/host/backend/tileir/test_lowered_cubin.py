@@ -17,7 +17,7 @@ def test_resources_are_those_of_the_neediest_kernel():
     parts = cubin_parts()
     parts[".nv.info"].data += bytes([3, 1, 0, 0]) + record(0x2F, 2, 24)
     assert resources(elf(list(parts.values()))) == Resources(
-        registers=40, stack_bytes=16, shared_bytes=4096
+        registers=40, stack_bytes=16, shared_bytes=4096, code_bytes=32
     )
 
 

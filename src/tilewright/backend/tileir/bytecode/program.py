@@ -109,6 +109,8 @@ class Kernel:
     body: InstructionRegion
     hints: Hints = field(default_factory=dict[str, Mapping[str, int | bool]])
     span: Span | None = None
+    notes: tuple[str, ...] = ()
+    """What was decided when it was lowered, for `explain()`; not part of the bytecode."""
 
     def walk(self) -> Iterator[Instr]:
         """All instructions in order, those inside regions after the one that holds them."""

@@ -38,6 +38,7 @@ from ..bytecode.types import (
     ScalarType,
     TileValueType,
 )
+from .code_growth import bounded
 from .elementwise import is_signed
 from .emitter import Rule, TileEmitter, kind_of_value, tile
 
@@ -275,6 +276,7 @@ def _for(em: TileEmitter, op: Op) -> Sequence[Val]:
     inits = [em.get(v) for v in op.all("init")]
     kinds = [v.kind for v in inits]
     body = em.region(op.regions[0])
+    upper = bounded(em, op, (lower, upper, step), body)
     return em.op("for", kinds, lower, upper, step, inits, regions=(body,), unsigned_cmp=not signed)
 
 

@@ -66,19 +66,20 @@ def converted(em: TileEmitter, value: Value) -> Val:
     return bits if kind == words else em.one("bitcast", kind, bits)
 
 
-def _zeros(em: TileEmitter, last: Reduced, word: ScalarType) -> Val:
-    """A zero per result: no x and y have x * x + 1 = 7 * y * y, not even modulo 8."""
-    kind = tile(last.result).of(I32)
-    x = em.one("bitcast", kind, last.result)
+def opaque_false(em: TileEmitter, x: Val) -> Val:
+    """False per element of x, of 32 bits: x * x + 1 is not 7 * y * y, not even modulo 8."""
+    kind = tile(x)
     y = em.same("shri", x, em.number(HALF, kind), signedness=Signedness.UNSIGNED)
     left = em.same("addi", em.same("muli", x, x), em.number(1, kind))
     right = em.same("muli", em.number(7, kind), em.same("muli", y, y))
-    zero = em.one(
-        "exti",
-        kind.of(word),
-        em.compare(ComparisonCode.EQUAL, left, right),
-        signedness=Signedness.UNSIGNED,
-    )
+    return em.compare(ComparisonCode.EQUAL, left, right)
+
+
+def _zeros(em: TileEmitter, last: Reduced, word: ScalarType) -> Val:
+    """A zero per result of a reduction."""
+    kind = tile(last.result).of(I32)
+    never = opaque_false(em, em.one("bitcast", kind, last.result))
+    zero = em.one("exti", kind.of(word), never, signedness=Signedness.UNSIGNED)
     ones = tuple(1 if k == last.axis else n for k, n in enumerate(last.given))
     return em.one("reshape", kind.of(word).shaped(ones), zero)
 

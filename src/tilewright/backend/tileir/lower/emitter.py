@@ -137,6 +137,12 @@ class TileEmitter:
         """The last reduction of each region, by the identity of its code."""
         self.converted: dict[tuple[int, Value], Reduced | None] = {}
         """What was converted in each region, and the last reduction before."""
+        self.makers: dict[Val, Instr] = {}
+        """The instruction that each value is a result of."""
+        self.loop_sizes: dict[InstructionRegion, int] = {}
+        """The instructions of loops with all their copies, by their bodies."""
+        self.notes: list[str] = []
+        """What was decided on the way, for `explain()`."""
         self._read: dict[tuple[int, tuple[Value, ...]], Val] = {}
         self._rules = rules
 
@@ -164,7 +170,9 @@ class TileEmitter:
         sizes = tuple(len(group) for group in groups)
         results = tuple(Val(kind) for kind in kinds)
         flat = tuple(v for group in groups for v in group)
-        self.code.append(Instr(opcode, results, flat, sizes, attrs, tuple(regions), self.span))
+        made = Instr(opcode, results, flat, sizes, attrs, tuple(regions), self.span)
+        self.code.append(made)
+        self.makers.update(dict.fromkeys(results, made))
         return results
 
     def one(self, name: str, kind: Kind, *operands: Given, **attrs: Any) -> Val:

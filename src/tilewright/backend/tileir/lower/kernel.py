@@ -119,7 +119,7 @@ def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
     span = next((op.span for op in func.walk() if op.span is not None), None)
     while span is not None and span.caller is not None:
         span = span.caller
-    return Kernel(abi.symbol(func.name), body, decisions.hints, span)
+    return Kernel(abi.symbol(func.name), body, decisions.hints, span, tuple(em.notes))
 
 
 def _kernel_body(em: TileEmitter) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.interrupts import AlarmError
+from support.interrupts import AlarmError, ends_within
 from support.processes import run_program
 from tilewright import i16, i32, i64, simt, u32
 from tilewright.base.errors import ContextError
@@ -21,6 +21,8 @@ from tilewright.launch.simt import SimtEntry
 pytestmark = pytest.mark.cpu_alone
 
 ENDLESS = 1 << 30
+PATIENCE = 120.0
+"""Seconds after which a kernel counts as one that nothing stops."""
 WARM = 3
 """Launches after which the core ends those that follow."""
 """As a number of rounds: three loops of these, one inside the other, take longer than anybody has.
@@ -212,7 +214,8 @@ def alarm(handle, seconds=0.02):
     before = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        yield
+        with ends_within(PATIENCE):
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,139 @@
+"""Loops whose copies would be too much code are bounded, and mean the same."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from benchmarks.gpu.meta import CALLS
+from support.cuda import cuda_ir, lowered
+from tilewright.backend.tileir.bytecode.program import program_text
+from tilewright.base.dtypes import f16, f32, i64
+
+
+@tw.entry
+def argmax_rows(z: tl.TensorMut[i64], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
+    p = x.partition((8, 128), padding=float("-inf"))
+    best, at = tl.full((8,), float("-inf"), f32), tl.zeros((8,), i64)
+    for j in range(tl.num_tiles(p, 1)):
+        t = p.load([tl.block_id(0), j])
+        m = t.max(axis=1)
+        better = m > best
+        at = tl.where(better, t.argmax(axis=1).astype(i64) + j * 128, at)
+        best = tl.where(better, m, best)
+    z.store(at)
+
+
+@tw.entry
+def sines(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn], *, N: tl.Const[int]) -> None:
+    t = tl.zeros(z.shape, f32)
+    for j in range(N):
+        t = t * 0.5 + tl.sin(x.load_tile(z.shape, [j]))
+    z.store(t)
+
+
+@tw.entry
+def taps(
+    z: tl.TensorMut[f16],
+    x: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    w: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    *,
+    K: tl.Const[int],
+) -> None:
+    view = tl.make_gather_scatter_view(x, (64, 32), 0, padding=0)
+    rows = tl.arange(64) + tl.block_id(0) * 64
+    acc = tl.zeros((64, 64), f32)
+    for i in range(K):
+        for j in range(K):
+            tile = w.load_tile((32, 64), [i * K + j, tl.block_id(1)])
+            acc = tl.mma(view.load([rows + i * 56 + j, 0]), tile, acc)
+    z.store(acc.astype(f16))
+
+
+def growth(made):
+    """The lines that tell of loops."""
+    return [re.sub(r" \(.*", "", line) for line in made.decisions.lines if line.startswith("loop ")]
+
+
+def argmax(columns, **hints):
+    args = tw.meta((33,), i64).partition_mut((8,)), tw.meta((33, columns))
+    return lowered(cuda_ir(argmax_rows, *args), **hints)
+
+
+def sum_of_sines(count, length=1024):
+    args = tw.meta((2048,)).partition_mut((length,)), tw.meta((1 << 20,))
+    return lowered(cuda_ir(sines, *args, N=count))
+
+
+def convolution(size, channels):
+    out, x = tw.meta((3136, 64), f16).partition_mut((64, 64)), tw.meta((3136, channels), f16)
+    return lowered(cuda_ir(taps, out, x, tw.meta((size * size * 32, 64), f16), K=size))
+
+
+def test_rows_that_begin_anywhere_are_not_pipelined_where_that_is_much_code():
+    made = argmax(1001)
+    assert growth(made) == ["loop not pipelined: 10 copies of about 21 KiB"]
+    assert "latency = 10" in program_text(made.program)
+    assert growth(argmax(1000)) == []
+    assert "latency" not in program_text(argmax(1000).program)
+
+
+def test_what_the_caller_asks_for_is_done():
+    made = argmax(1001, latency=2)
+    assert growth(made) == []
+    assert "latency = 2" in program_text(made.program)
+
+
+def hides(made):
+    return program_text(made.program).count("get_tile_block_id") - 1
+
+
+@pytest.mark.parametrize(("count", "hidden"), [(1, 0), (2, 0), (3, 1), (15, 1), (16, 0), (64, 0)])
+def test_loops_of_few_iterations_are_unrolled_if_that_is_little_code(count, hidden):
+    made = sum_of_sines(count)
+    said = f"loop not unrolled: {count} iterations of about 13 KiB"
+    assert hides(made) == hidden
+    assert (said in growth(made)) == bool(hidden)
+
+
+def test_small_bodies_are_unrolled():
+    assert growth(sum_of_sines(9, length=128)) == []
+
+
+def test_of_nested_loops_the_inner_ones_are_measured_first():
+    assert growth(convolution(5, 61)) == [
+        "loop not unrolled: 5 iterations of about 9 KiB",
+        "loop not unrolled: 5 iterations of about 18 KiB",
+    ]
+    assert growth(convolution(1, 61)) == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_kernels_that_were_measured_stay_as_they_are(name):
+    call = CALLS[name]
+    assert growth(lowered(cuda_ir(call.kernel, *call.arguments(), **call.constants))) == []
+
+
+@pytest.mark.parametrize("columns", [1, 127, 128, 129, 1001])
+def test_bounded_loops_mean_the_same(columns, simulated_gpu):
+    x = np.random.default_rng(columns).permutation(33 * columns).reshape(33, columns)
+    with tw.device("cuda"):
+        z = tw.full((33,), -7, i64).sync()
+        argmax_rows(z.partition_mut((8,)), x.astype(np.float32)).sync()
+        assert np.array_equal(z.to_numpy(), x.argmax(axis=1))
+
+
+@pytest.mark.parametrize("count", [1, 3, 12, 17])
+def test_hidden_counts_are_the_counts(count, simulated_gpu):
+    x = np.random.default_rng(count).standard_normal(1024 * count).astype(np.float32)
+    results = []
+    for device in ("cuda", "reference"):
+        with tw.device(device):
+            z = tw.full((2048,), float("nan")).sync()
+            sines(z.partition_mut((1024,)), x, N=count).sync()
+            results.append(z.to_numpy())
+    np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-6)
