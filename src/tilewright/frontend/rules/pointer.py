@@ -12,6 +12,7 @@ from ...base.dtypes import AnyDType, i64, u64
 from ...base.errors import Code
 from ...base.shapes import Shape
 from ...ir.core import Value
+from ...lang.stdlib.arrangement import take_along_axis
 from ..access import access_hints
 from ..describe import describe
 from ..device_global import address_of, elements_of
@@ -154,8 +155,19 @@ def store_ptr(
     em.op("store_ptr", target, value_for(em, value, target, "value"), where, **attrs)
 
 
-def gather(em: Emitter, pointer: Any, offsets: Any, mask: Any = None, fill: Any = None) -> Value:
-    """Read at offsets."""
+def gather(
+    em: Emitter, pointer: Any, offsets: Any, mask: Any = None, fill: Any = None, *, axis: Any = None
+) -> Any:
+    """Read at offsets of a pointer, or at indices along an axis of a tile."""
+    if isinstance(pointer, Value) and not pointer.tile.is_pointer:
+        return em.inline(take_along_axis, [pointer, offsets, mask if axis is None else axis])
+    if axis is not None:
+        em.fail(
+            Code.CALL,
+            "`gather` of a pointer has no axis",
+            expected="tl.gather(pointer, offsets, mask, fill), or tl.gather(tile, index, axis)",
+            got=f"axis={describe(axis)}",
+        )
     em.require_unsafe("`gather`")
     return load_ptr(em, add_pointer(em, as_pointers(em, pointer), offsets), mask, fill)
 
