@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeAlias
 
 from .marker import only_in_kernels
 from .tensor import Dims, Index, Padding, Tiled
-from .tile import E_co, Tile
+from .tile import E_co, Number, Tile
 
 Span: TypeAlias = tuple[Index, Index]
 """Tiles along an axis: the first, and how many; -1 is all that are left."""
@@ -67,7 +67,7 @@ class AnyMappedPartitionMut(Tiled[E_co], Generic[E_co]):
 
     def store(
         self,
-        tile: Tile[Any],
+        tile: Number,
         index: PartitionIndex,
         *,
         latency: int | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from .marker import declared
 from .tensor import AnyTensor, AnyTensorMut, Padding, Tiled
-from .tile import E, Tile
+from .tile import E, Number, Tile
 
 
 @declared
@@ -29,7 +29,7 @@ def load_tile_mut(out: AnyTensorMut[E], *, padding: Padding = 0) -> Tile[E]:
 
 
 @declared
-def store_tile(out: AnyTensorMut[Any], tile: Tile[Any]) -> None:
+def store_tile(out: AnyTensorMut[Any], tile: Number) -> None:
     """Store this block's tile of an output; the same as `out.store(tile)`."""
     ...
 

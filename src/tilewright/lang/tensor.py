@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Unpack
 from typing_extensions import TypeVarTuple
 
 from .marker import only_in_kernels
-from .tile import E_co, ShapeLike, Tile
+from .tile import E_co, Number, ShapeLike, Tile
 
 Dims = TypeVarTuple("Dims", default=Unpack[tuple[object, ...]])
 """The extents: `tl.Dyn`, `Literal[n]`, a TypeVar, or a whole shape `*S`."""
@@ -133,8 +133,11 @@ class AnyTensorMut(Declared, Generic[E_co]):
         """Load this block's tile."""
         ...
 
-    def store(self, tile: Tile[Any]) -> None:
-        """Store a tile of this shape and element type; elements outside the tensor are dropped."""
+    def store(self, tile: Number) -> None:
+        """Store a tile of this element type; elements outside the tensor are dropped.
+
+        Its shape is that of the output, or broadcasts to it: `out.store(0.0)` fills the region.
+        """
         ...
 
     def partition_mut(self, shape: ShapeLike, *, padding: Padding = 0) -> PartitionMut[E_co]:
@@ -210,7 +213,7 @@ class PartitionMut(Partition[E_co]):
 
     def store(
         self,
-        tile: Tile[Any],
+        tile: Number,
         index: IndexLike,
         *,
         latency: int | None = None,
@@ -221,7 +224,7 @@ class PartitionMut(Partition[E_co]):
 
     def store_unchecked(
         self,
-        tile: Tile[Any],
+        tile: Number,
         index: IndexLike,
         *,
         latency: int | None = None,

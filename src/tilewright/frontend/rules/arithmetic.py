@@ -28,7 +28,7 @@ from ..operands import (
     word,
 )  # fmt: skip
 from ..pointers import is_pointer, moved
-from ..promote import is_weak
+from ..promote import is_extent, is_weak
 
 Rule = Callable[..., Any]
 
@@ -68,6 +68,8 @@ def true_div(em: Emitter, a: Any, b: Any, *, precise: Any = False) -> Value:
     """The quotient of floats."""
     exact = em.static_bool(precise, "precise")
     x, y = as_floats((a, b))
+    if all(is_extent(em, n) or type(n) is int for n in (x, y)):
+        x, y = (em.cast(em.tile(n), f32) for n in (x, y))  # as of Python ints
     left, right = arithmetic_pair(em, x, y, "divide")
     dtype = left.tile.dtype
     if dtype.is_int:
