@@ -15,6 +15,7 @@ from errors.programs_language import PROGRAMS as LANGUAGE
 from errors.programs_launch import PROGRAMS as LAUNCH
 from errors.programs_mapped import PROGRAMS as MAPPED
 from errors.programs_meeting import PROGRAMS as MEETING
+from errors.programs_parameters import PROGRAMS as PARAMETERS
 from errors.programs_races import PROGRAMS as RACES
 from errors.programs_slices import PROGRAMS as SLICES
 from errors.programs_stdlib import PROGRAMS as STDLIB
@@ -24,7 +25,9 @@ from tilewright import simt
 from tilewright.base.errors import Code
 from tilewright.frontend.sources import execute
 
-PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS | SLICES | MEETING | RACES | STDLIB
+PROGRAMS = (
+    LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS | SLICES | MEETING | RACES | STDLIB | PARAMETERS
+)
 GOLDENS = "errors"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from .interpret import Flow, Interpreter
 from .lint_unwritten_outputs import warn_unwritten_outputs
 from .mapped_indices import reject_overlapping_loops
 from .named_dims import bind_extents
+from .parameters import item_name
 from .preconditions import require
 from .shared import refuse_large_shared
 from .sources import KernelSource
@@ -62,8 +63,17 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
     em.inline = lambda function, values: call(it, function, values, {})
     params = tuple(_param(spec) for spec in signature.params)
+    found = {
+        spec.name: _reference(spec, value, simt=em.is_simt)
+        for spec, value in zip(signature.params, params, strict=True)
+    }
+    for p in kernel.parameters:
+        # What a launch leaves out is None, a constant; see launch.variants.
+        frame.bind(p.name, _items(p.name, found) if p.variadic else found.get(p.name))
+    for p in kernel.constants:
+        if p.name in found:
+            frame.bind(p.name, found[p.name])
     for spec, value in zip(signature.params, params, strict=True):
-        frame.bind(spec.name, _reference(spec, value, simt=em.is_simt))
         if isinstance(spec, ScalarSpec):
             em.scalars[value] = spec.name
     for name, constant in signature.constants:
@@ -91,6 +101,14 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     values = (*params, *[v for _, v in hidden])
     func = Func(kernel.name, signature, values, body, checks, obligations)
     return Built(func, tuple(it.captured.values()))
+
+
+def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a variadic parameter stands for."""
+    items = list[Any]()
+    while item_name(name, len(items)) in found:
+        items.append(found[item_name(name, len(items))])
+    return tuple(items)
 
 
 def _run(it: Interpreter, body: list[ast.stmt]) -> Flow:

@@ -136,7 +136,8 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     if is_structure(owner):
         return _of_structure(it, owner, node.attr)
     if not hasattr(owner, node.attr):
-        it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`")
+        hint = "it may be None: test it first, `if x is not None`" if owner is None else None
+        it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`", hint=hint)
     if type(owner) in IMMUTABLE or (isinstance(owner, type) and not is_written(owner)):
         return getattr(owner, node.attr)
     return it.attribute(owner, node.attr)

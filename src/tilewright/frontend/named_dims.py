@@ -27,7 +27,9 @@ def bind_extents(em: Emitter, frame: Frame, kernel: KernelSource, params: Sequen
     for spec, value in zip(em.signature.params, params, strict=True):
         if not isinstance(spec, TensorSpec | OutputSpec):
             continue
-        for name, axes in _linked(parameters[spec.name], len(spec.shape)):
+        # One of the arguments that `*xs` stands for is called `xs_3`.
+        parameter = parameters.get(spec.name) or parameters[spec.name.rpartition("_")[0]]
+        for name, axes in _linked(parameter, len(spec.shape)):
             if name not in read or name in frame.names:
                 continue
             if isinstance(axes, int):

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from ..base.dtypes import AnyDType
 
-Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const"]
+Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const", "absent"]
+"""What a parameter takes; an optional one that is given None is absent."""
 Dim: TypeAlias = "int | str | tuple[str, str] | None"
 """A fixed extent, the name of a TypeVar, None for any, or ("*", name) for a TypeVarTuple."""
 
@@ -29,3 +30,12 @@ class Parameter:
     """The class that a constant's values have, where its annotation says one: tl.Const[int]."""
     nameless: bool = False
     """Whether it is given by position alone, as a `/` in the parameter list says."""
+    optional: bool = False
+    """Whether it may be given None: `tl.Tensor[f32] | None`."""
+    variadic: bool = False
+    """Whether it stands for all further arguments: `*xs: tl.Tensor`."""
+
+
+def item_name(name: str, index: int) -> str:
+    """The name of one of the arguments that a variadic parameter stands for."""
+    return f"{name}_{index}"

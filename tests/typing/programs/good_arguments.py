@@ -78,6 +78,27 @@ def any_of(y: Any, w: npt.NDArray[np.float32], t: tw.Tensor[f32]) -> None:
     assert_type(persistent(mapped, y).out(), tw.DeviceOp[tw.Tensor[f32]])
 
 
+@tw.entry
+def linear(z: tl.TensorMut[f32], x: tl.Tensor[f32], b: tl.Tensor[f32] | None) -> None:
+    tile = tl.load_tile_like(x, z)
+    z.store(tile if b is None else tile + tl.load_tile_like(b, z))
+
+
+@tw.entry
+def total(z: tl.TensorMut[f32], *xs: tl.Tensor[f32]) -> None:
+    z.store(0.0)
+    for x in xs:
+        z.store(z.load() + tl.load_tile_like(x, z))
+
+
+def structured(w: npt.NDArray[np.float32], t: tw.Tensor[f32]) -> None:
+    """What may be None, and any number of tensors."""
+    z = tw.empty((4, 4)).partition((4, 4))
+    assert_type(linear(z, t, None).out().sync(), tw.Tensor[f32])
+    assert_type(linear(z, t, w).out().sync(), tw.Tensor[f32])
+    assert_type(total(z, t, w, tw.zeros((4, 4))).sync(), tuple[Any, ...])
+
+
 def aliases(x: Foreign, g: OnGpu, h: OnHost, w: npt.NDArray[np.float32]) -> None:
     """What shares memory."""
     for t in (tw.asarray(x), tw.asarray(g), tw.asarray(h), tw.asarray(w)):

@@ -32,7 +32,10 @@ from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
 def tensor(em: Emitter, x: Any, what: str) -> TensorRef | OutputRef:
     """A tensor or an output, refused otherwise."""
     if not isinstance(x, TensorRef | OutputRef):
-        em.fail(Code.TYPE, f"{what} must be a tensor", expected="a tensor", got=describe(x))
+        hint = "it may be None: test it first, `if x is not None`" if x is None else None
+        em.fail(
+            Code.TYPE, f"{what} must be a tensor", expected="a tensor", got=describe(x), hint=hint
+        )
     return x
 
 
