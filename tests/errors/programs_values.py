@@ -138,22 +138,6 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tl.zeros((8,), f32))
 launch(kernel)
 """,
-    "store-of-a-column-without-its-axis": """
-@tw.entry
-def kernel(z: tl.TensorMut, out: tl.TensorMut[f32]) -> None:
-    out.store(z.load())
-    z.store(0.0)
-x = tw.ones((4, 2)).sync()
-launch(kernel, x.partition_mut((4, 2)))
-""",
-    "store-of-a-number-that-does-not-fit": """
-@tw.entry
-def kernel(z: tl.TensorMut, out: tl.TensorMut[i32]) -> None:
-    z.store(0.0)
-    out.store(0.5)
-x = tw.ones((4,), i32).sync()
-launch(kernel, x.partition_mut((4,)))
-""",
     "store-of-wrong-dtype": """
 @tw.entry
 def kernel(z: tl.TensorMut) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from errors.programs_access import PROGRAMS as ACCESS
 from errors.programs_language import PROGRAMS as LANGUAGE
 from errors.programs_launch import PROGRAMS as LAUNCH
 from errors.programs_mapped import PROGRAMS as MAPPED
@@ -26,7 +27,17 @@ from tilewright.base.errors import Code
 from tilewright.frontend.sources import execute
 
 PROGRAMS = (
-    LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS | SLICES | MEETING | RACES | STDLIB | PARAMETERS
+    LANGUAGE
+    | VALUES
+    | LAUNCH
+    | MAPPED
+    | THREADS
+    | SLICES
+    | MEETING
+    | RACES
+    | STDLIB
+    | PARAMETERS
+    | ACCESS
 )
 GOLDENS = "errors"
 

@@ -196,7 +196,7 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
         if others
         else f"{cls} has {', '.join(sorted(known))}"
     )
-    read_only = name in ("store", "partition_mut") and cls in ("Tensor", "Partition")
+    read_only = name in ("store", "store_at", "partition_mut") and cls in ("Tensor", "Partition")
     if read_only:
         it.em.fail(
             Code.READ_ONLY,

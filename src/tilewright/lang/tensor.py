@@ -74,6 +74,17 @@ class AnyTensor(Declared, Generic[E_co]):
         """
         ...
 
+    def load_at(
+        self, offsets: IndexLike, shape: ShapeLike, *, padding: Padding = ...
+    ) -> Tile[E_co]:
+        """Load the tile of `shape` that starts at `offsets`, which count elements.
+
+        An offset outside of the tensor fails the launch; elements of the tile beyond its end are 0.
+        With `padding` written out a tile may start anywhere, also before the tensor: elements
+        outside are `padding`. `x.load_at((i - 1, 0), (8, 64), padding=0)` has the row above.
+        """
+        ...
+
     def partition(
         self,
         shape: ShapeLike,
@@ -137,6 +148,23 @@ class AnyTensorMut(Declared, Generic[E_co]):
         """Store a tile of this element type; elements outside the tensor are dropped.
 
         Its shape is that of the output, or broadcasts to it: `out.store(0.0)` fills the region.
+        """
+        ...
+
+    def load_at(
+        self, offsets: IndexLike, shape: ShapeLike, *, padding: Padding = ...
+    ) -> Tile[E_co]:
+        """Load a part of this block's tile that starts at `offsets`, which count its elements.
+
+        As `load_at` of a tensor; elements outside of this block's tile are 0, or `padding`.
+        """
+        ...
+
+    def store_at(self, tile: Tile[Any], offsets: IndexLike) -> None:
+        """Store a tile into this block's tile, from the element at `offsets` on.
+
+        An offset outside of this block's tile fails the launch; elements of the tile that leave it,
+        or the tensor, are dropped: `out.store_at(tile, (0, 3))`.
         """
         ...
 

@@ -73,13 +73,13 @@ def failure_error(kernel: str, failure: Failure) -> LaunchError:
         span=site.span,
         expected=f"0 <= index < {failure.extent}, the {counted} that axis",
         got=f"{failure.index}, in {block}",
-        hint=f"if it may be out of bounds, make the view with a padding: {VIEW}"
+        hint=f"if it may be out of bounds, write a padding: {VIEW}"
         if of_elements
         else None,
     )
 
 
-VIEW = "tl.make_gather_scatter_view(tensor, shape, axis, padding=0)"
+VIEW = "x.load_at(offsets, shape, padding=0), or make the view of rows with one"
 
 
 def _where(failure: Failure) -> str:

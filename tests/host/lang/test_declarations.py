@@ -32,7 +32,7 @@ CLASSES = {
 OF_THE_HOST = {f"Global.{name}" for name in ("host", "memory", "to_numpy", "copy_from", "reset")}
 """What is not for kernels: globals are made, read and written on the host."""
 
-REFUSALS = {"Tensor.store", "Tensor.partition_mut", "Partition.store"}
+REFUSALS = {"Tensor.store", "Tensor.store_at", "Tensor.partition_mut", "Partition.store"}
 """Rules for what people try on read-only tensors: they explain, and nothing is declared."""
 
 DUNDERS = {"and_": "__and__", "or_": "__or__"} | {

@@ -23,6 +23,7 @@ from ..describe import describe
 from ..emit import Emitter
 from ..extents import require_same_extents
 from ..masks import mask_of
+from ..offsets import checked_offsets, free_offsets, view_at
 from ..rows import checked_rows
 from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
 
@@ -154,6 +155,27 @@ def _load_tile(em: Emitter, self: Any, shape: Any, index: Any, *, padding: Any =
     view = make_view(em, source, shape, padding=padding)
     values, guard = checked_index(em, view, source.name, index)
     return load(em, view, values, guard)
+
+
+# --- tiles that start at any element -----------------------------------------------------------
+
+
+def _load_at(em: Emitter, self: Any, offsets: Any, shape: Any, *, padding: Any = ...) -> Value:
+    source = tensor(em, self, "tensor")
+    if padding is not ...:
+        view = view_at(em, source, shape, padding)
+        return load(em, view, free_offsets(em, view, source.name, offsets))
+    view = view_at(em, source, shape)
+    region = source.tile if isinstance(source, OutputRef) else None
+    return load(em, view, *checked_offsets(em, view, source.name, offsets, region=region))
+
+
+def _store_at(em: Emitter, self: Any, tile: Any, offsets: Any) -> None:
+    out = output(em, self, "out")
+    shape = em.numbers(tile, "stored value").tile.shape
+    view = view_at(em, out, shape)
+    values, guard = checked_offsets(em, view, out.name, offsets, region=out.tile)
+    store(em, tile, view, out.name, values, guard)
 
 
 def shape_of(em: Emitter, ref: TensorRef | OutputRef) -> tuple[int | Value, ...]:
@@ -340,6 +362,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "get_tensor_shape": _get_tensor_shape,
     "get_index_space_shape": _get_index_space_shape,
     "Tensor.load_tile": _load_tile,
+    "Tensor.load_at": _load_at,
     "Tensor.partition": _partition,
     "Tensor.partition_permuted": _partition_permuted,
     "Tensor.shape": _tensor_shape,
@@ -347,9 +370,12 @@ RULES: dict[str, Callable[..., Any]] = {
     "Tensor.rank": _rank,
     "Tensor.ndim": _rank,
     "Tensor.store": _refuse_store,
+    "Tensor.store_at": _refuse_store,
     "Tensor.partition_mut": _refuse_store,
     "TensorMut.load": _load_output,
     "TensorMut.store": _store_output,
+    "TensorMut.load_at": _load_at,
+    "TensorMut.store_at": _store_at,
     "TensorMut.partition_mut": _partition_output,
     "TensorMut.shape": _output_shape,
     "TensorMut.extent": _output_extent,
