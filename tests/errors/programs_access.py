@@ -53,4 +53,70 @@ def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
     x.store_at(z.load(), 0)
 launch(kernel, np.ones(4, np.float32))
 """,
+    "accumulator-that-is-read": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    z.store(acc.load())
+launch(kernel, tw.zeros((4,)).sync().borrow_mut())
+""",
+    "accumulator-in-arithmetic": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    z.store(acc + 1.0)
+launch(kernel, tw.zeros((4,)).sync().borrow_mut())
+""",
+    "accumulator-at-places-of-another-rank": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.add(z.load(), (0, 0))
+launch(kernel, tw.zeros((4,)).sync().borrow_mut())
+""",
+    "accumulator-numbered-along-two-axes": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.add(1, (tl.arange(4), tl.arange(4)))
+launch(kernel, tw.zeros((4, 4)).sync().borrow_mut())
+""",
+    "accumulator-with-more-numbers-than-elements": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.add(z.load(), tl.arange(8))
+launch(kernel, tw.zeros((4,)).sync().borrow_mut())
+""",
+    "accumulator-of-another-element-type": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[i32]) -> None:
+    acc.add(z.load(), 0)
+launch(kernel, tw.zeros((4,), i32).sync().borrow_mut())
+""",
+    "accumulator-of-floats-by-maximum": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.max(z.load(), 0)
+launch(kernel, tw.zeros((4,)).sync().borrow_mut())
+""",
+    "accumulator-out-of-bounds": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.add(1, tl.arange(4) * 2)
+launch(kernel, tw.zeros((4,)).sync().borrow_mut())
+""",
+    "accumulator-given-a-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.add(z.load(), 0)
+launch(kernel, tw.zeros((4,)).sync())
+""",
+    "accumulator-given-a-number": """
+@tw.entry
+def kernel(z: tl.TensorMut, acc: tl.Accumulator[f32]) -> None:
+    acc.add(z.load(), 0)
+launch(kernel, 3)
+""",
+    "accumulator-without-a-grid": """
+@tw.entry
+def kernel(acc: tl.Accumulator[f32]) -> None:
+    acc.add(1, 0)
+kernel(tw.zeros((4,)).sync().borrow_mut()).sync()
+""",
 }

@@ -15,7 +15,7 @@ from . import promote
 from .describe import describe
 from .emit import Emitter
 from .operands import parts
-from .values import MappedRef, OutputRef, TensorRef
+from .values import AccumulatorRef, MappedRef, OutputRef, TensorRef
 
 Number: TypeAlias = float | int | bool
 
@@ -84,7 +84,7 @@ def _exact(em: Emitter, padding: Number, dtype: AnyDType) -> Number:
 
 def make_view(
     em: Emitter,
-    ref: TensorRef | OutputRef | MappedRef,
+    ref: TensorRef | OutputRef | MappedRef | AccumulatorRef,
     shape: Any,
     *,
     dim_map: Any = None,

@@ -37,7 +37,7 @@ from .shared import refuse_large_shared
 from .sources import KernelSource
 from .statements import STATEMENTS
 from .threads import refuse_tiles
-from .values import MappedRef, OutputRef, SliceRef, TensorRef
+from .values import AccumulatorRef, MappedRef, OutputRef, SliceRef, TensorRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,8 @@ def _reference(spec: ParamSpec, value: Value, *, simt: bool) -> Any:
         return SliceRef(value, spec.name, isinstance(spec, OutputSpec))
     if isinstance(spec, OutputSpec) and spec.groups is not None:
         return MappedRef(value, spec.name, spec.tile, spec.groups)
+    if isinstance(spec, OutputSpec) and spec.shared:
+        return AccumulatorRef(value, spec.name)
     if isinstance(spec, OutputSpec):
         return OutputRef(value, spec.name, spec.tile, spec.partial)
     return TensorRef(value, spec.name) if isinstance(spec, TensorSpec) else value

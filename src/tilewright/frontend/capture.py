@@ -18,6 +18,7 @@ import typing_extensions
 
 from ..base.dtypes import AnyDType, as_dtype, is_dtype
 from ..base.errors import Code, CompileError
+from ..lang.accumulator import Accumulator
 from ..lang.mapped import MappedPartitionMut
 from ..lang.parameter import CONST, Dyn, Ptr
 from ..lang.slices import DisjointSlice, Slice
@@ -27,9 +28,11 @@ from .preconditions import NOTHING_ASKED, Asked
 from .sources import Dialect, FunctionSource, KernelSource, function_source
 
 TENSORS: dict[Dialect, dict[object, Kind]] = {
-    "tile": {TensorMut: "output", MappedPartitionMut: "output", Tensor: "tensor"},
+    "tile": {
+        TensorMut: "output", MappedPartitionMut: "output", Accumulator: "output", Tensor: "tensor",
+    },
     "simt": {DisjointSlice: "output", Slice: "tensor"},
-}
+}  # fmt: skip
 EXPECTED: dict[Dialect, str] = {
     "tile": "tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
     "simt": "simt.DisjointSlice, simt.Slice, tl.Ptr, an element type, or tl.Const[...]",
@@ -211,7 +214,7 @@ class _Reader:
         nameless = arg in self.node.args.posonlyargs
         return Parameter(
             arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of, nameless,
-            optional,
+            optional, Accumulator in (value, typing.get_origin(value)),
         )  # fmt: skip
 
     def without_none(self, arg: ast.arg, value: Any) -> tuple[Any, bool]:

@@ -10,6 +10,7 @@ from ..ir.core import Value
 from ..ir.types import PtrType, TileType
 from ..lang.device_global import Global
 from .values import (
+    AccumulatorRef,
     ElementRef,
     ElementsRef,
     MappedRef,
@@ -66,6 +67,7 @@ WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (OutputRef, lambda x: f"output `{x.name}`"),
     (PartitionRef, lambda x: f"a partition of `{x.name}`"),
     (MappedRef, lambda x: f"mapped output `{x.name}`"),
+    (AccumulatorRef, lambda x: f"accumulator `{x.name}`"),
     (OwnedIndex, lambda x: "an index of " + " and ".join(f"`{o.name}`" for o in x.origin.outputs)),
     (SliceRef, lambda x: f"slice `{x.name}`"),
     (SharedRef, lambda x: f"shared memory `{x.name}`"),

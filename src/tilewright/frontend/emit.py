@@ -18,7 +18,7 @@ from ..ir.types import TileType
 from ..lang.device_global import Global
 from . import promote
 from .describe import describe
-from .values import Cut, Indexed, MappedRef, Memory, OutputRef, Space, TensorRef
+from .values import AccumulatorRef, Cut, Indexed, MappedRef, Memory, OutputRef, Space, TensorRef
 
 INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
 
@@ -362,5 +362,7 @@ def _load_hint(x: Memory) -> str:
         return f"load a tile first: {loads}"
     if isinstance(x, MappedRef):
         return f"load a tile first: {x.name}.load(index)"
+    if isinstance(x, AccumulatorRef):
+        return f"no block reads what others add to: compute with {x.name} in a later launch"
     load = f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
     return f"load a tile first: {load}"

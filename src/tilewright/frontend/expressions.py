@@ -191,6 +191,8 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
     others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
     synonym = _synonym_of_method(name) if cls == "Tile" else None
+    if cls == "Accumulator" and name in ("load", "load_tile", "load_at", "partition"):
+        synonym = "no block reads what others add to: load it in a later launch"
     hint = (suggestion(name, known) if synonym is None else synonym) or (
         f"`{name}` exists on {', '.join(sorted(set(others)))}"
         if others

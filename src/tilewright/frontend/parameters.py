@@ -32,6 +32,8 @@ class Parameter:
     """Whether it is given by position alone, as a `/` in the parameter list says."""
     optional: bool = False
     """Whether it may be given None: `tl.Tensor[f32] | None`."""
+    shared: bool = False
+    """Whether an output is an accumulator, which all blocks add to."""
     variadic: bool = False
     """Whether it stands for all further arguments: `*xs: tl.Tensor`."""
 

@@ -87,6 +87,19 @@ class MappedRef(Leaf):
         return tuple(k for k, group in enumerate(self.groups) if group != OWNED)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class AccumulatorRef(Leaf):
+    """A tensor that all blocks add to, and none reads (`tl.Accumulator`)."""
+
+    value: Value
+    name: str
+
+    @property
+    def type(self) -> TensorType:
+        """The tensor's type."""
+        return self.value.tensor
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
     """Tiles along an axis: the first, and how many. Numbers that look alike are the same."""
@@ -262,6 +275,7 @@ Memory = (
     | OutputRef
     | PartitionRef
     | MappedRef
+    | AccumulatorRef
     | SliceRef
     | SharedRef
     | ElementsRef
@@ -294,6 +308,7 @@ def receiver_class(x: Any) -> str | None:
 
 CLASSES: dict[type[Any], str] = {
     TensorRef: "Tensor", OutputRef: "TensorMut", MappedRef: "MappedPartitionMut",
+    AccumulatorRef: "Accumulator",
     SharedRef: "Shared", ElementsRef: "Elements", RunsRef: "Runs", RunRef: "Run",
     TilesRef: "Tiles", TileRef: "TileView",
     Global: "Global",

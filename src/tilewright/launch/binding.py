@@ -18,6 +18,7 @@ from ..op.place import here, place_of
 from ..tensors.arc import Arc
 from ..tensors.foreign import aliased, is_array
 from ..tensors.gpu_imports import memory_on_gpu
+from ..tensors.layout import tiling_of
 from ..tensors.ownership import Handle, Ours
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
@@ -157,6 +158,8 @@ class Binder:
         memory: list[Region] = []
         for i in self.outputs:
             partition: Partition[Any] = values[i]
+            if self._parameters[i].shared:
+                partition = _accumulator(self._kernel.name, self._parameters[i], values[i])
             if not is_partition(partition):
                 _refuse_unpartitioned(self._kernel.name, self._parameters[i], partition)
             outputs.append(partition)
@@ -237,6 +240,31 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
         return _looked_at(kernel, p, _region_on_cpu, array)
     except TypeError:
         _wrong_dtype(kernel, p, "an element type that kernels have", str(array.dtype), value)
+
+
+def _accumulator(kernel: str, p: Parameter, value: Any) -> Partition[Any]:
+    """An exclusive borrow of what all blocks add to, as launches know outputs."""
+    if isinstance(value, BorrowMut):
+        value.check_usable()
+        layout = value.tensor.region.layout
+        tiling = tiling_of(layout, (1,) * len(layout.shape))
+        return Partition(value.tensor, tiling, value.ticket)
+    expected = f"an exclusive borrow: {p.name}.borrow_mut()"
+    if not isinstance(value, Ours) and not is_array(value):
+        _refuse_object(kernel, p, value, expected)
+    raise BorrowError(
+        f"`{p.name}` of `{kernel}` is an accumulator, but got {_said(value)}",
+        places=(("here", place_of(here())),),
+        hint=f"pass {p.name}.borrow_mut(), of an array tw.asarray({p.name}).borrow_mut()",
+    )
+
+
+def _said(value: object) -> str:
+    known: dict[type, str] = {
+        Tensor: "a plain tensor (a shared borrow)", Arc: "an Arc (a shared owner)",
+        Partition: "a Partition", np.ndarray: "a NumPy array",
+    }  # fmt: skip
+    return known.get(kind_of(value)) or named_array(value) or type(value).__name__
 
 
 def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:

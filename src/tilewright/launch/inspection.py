@@ -180,6 +180,6 @@ def recompiles(kernel: Kernel) -> str:
 
 
 def _likely_grid(args: Sequence[Arg]) -> Shape:
-    outputs = [a.tiling for a in args if isinstance(a, OutputArg)]
+    outputs = [a.tiling for a in args if isinstance(a, OutputArg) and not a.shared]
     grids = [padded(t.grid if t.mapping is None else (1,)) for t in outputs]
     return max(grids, key=len, default=padded(()))

@@ -88,6 +88,7 @@ class Kernel(NativeKernel):
         plain = not (
             source.unsafe
             or self._structure.varies
+            or any(p.shared for p in source.parameters)
             or self._binder.pointers
             or self._binder.has_number_keywords
         )

@@ -29,6 +29,7 @@ from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
 from ..tensors.pledges import Pledge, behind
 from ..tensors.shape import ShapeLike
+from ..tensors.tensor import BorrowMut
 from .acquire_borrows import (
     acquire_borrows,
     mark_written,
@@ -72,8 +73,8 @@ class Outputs:
         return tuple([self.one(results[i]) for i in self._written])
 
     def one(self, result: Any) -> Any:
-        """The tensor of a partition."""
-        return result.unpartition()
+        """The tensor of a partition, or that of an accumulator, which was borrowed."""
+        return result.borrowed if isinstance(result, BorrowMut) else result.unpartition()
 
 
 MOST_OUTPUTS = 256

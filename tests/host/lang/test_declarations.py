@@ -26,7 +26,7 @@ CLASSES = {
     **dict.fromkeys(("Slice", "DisjointSlice", "Index", "Shared", "Elements", "Run", "Runs"), simt),
     **dict.fromkeys(("Tiles", "TileView"), simt),
     **dict.fromkeys(("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
-                     "MappedPartitionMut", "PartitionIndex", "Global"), tl),
+                     "MappedPartitionMut", "PartitionIndex", "Global", "Accumulator"), tl),
 }  # fmt: skip
 
 OF_THE_HOST = {f"Global.{name}" for name in ("host", "memory", "to_numpy", "copy_from", "reset")}

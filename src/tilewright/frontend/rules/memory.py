@@ -25,7 +25,7 @@ from ..extents import require_same_extents
 from ..masks import mask_of
 from ..offsets import checked_offsets, free_offsets, view_at
 from ..rows import checked_rows
-from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
+from ..values import AccumulatorRef, MappedRef, OutputRef, PartitionRef, TensorRef
 
 # --- what a name is ----------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ def _store_at(em: Emitter, self: Any, tile: Any, offsets: Any) -> None:
     store(em, tile, view, out.name, values, guard)
 
 
-def shape_of(em: Emitter, ref: TensorRef | OutputRef) -> tuple[int | Value, ...]:
+def shape_of(em: Emitter, ref: TensorRef | OutputRef | AccumulatorRef) -> tuple[int | Value, ...]:
     """The extents of a whole tensor: ints where known, else values."""
     return tuple(
         em.emit("extent", ref.value, axis=k) if n is None else n
