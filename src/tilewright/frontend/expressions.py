@@ -123,7 +123,9 @@ def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> li
 def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     owner = it.eval(node.value)
     it.mark(node)
-    if isinstance(owner, DType):  # a typed scalar from outside has what scalars have
+    # A typed scalar from outside has what scalars have; in the library all constants do.
+    weak = it.frame.source.library and type(owner) in (int, float, bool)
+    if isinstance(owner, DType) or (weak and f"Tile.{node.attr}" in RULES):
         owner = it.em.number(owner)
     # An index is a tuple in all but its attributes.
     cls = "PartitionIndex" if isinstance(owner, OwnedIndex) else receiver_class(owner)

@@ -274,6 +274,24 @@ def test_functions_of_scalars(device):
     assert_close(table, got, expected, f32, 4)
 
 
+def test_functions_of_constants(device):
+    """A Python number counts as f32."""
+    table = {
+        "a * tl.sigmoid(0.5)": lambda a: a / (1 + np.exp(-0.5)),
+        "a * tl.silu(0.5)": lambda a: a * 0.5 / (1 + np.exp(-0.5)),
+        "a * tl.relu(-0.5)": lambda a: a * 0,
+        "a * tl.gelu(1.0)": lambda a: a * 0.5 * (1 + math.erf(0.5**0.5)),
+        "a * tl.sign(-0.5)": lambda a: -a,
+        "a * tl.asin(-0.75)": lambda a: a * np.arcsin(-0.75),
+        "a * tl.acos(0.25)": lambda a: a * np.arccos(0.25),
+        "a * tl.atan(2.0)": lambda a: a * np.arctan(2.0),
+        "a * tl.log10(1000.0)": lambda a: a * 3,
+        "a * tl.trunc(-1.5)": lambda a: -a,
+    }
+    got, expected = computed(table, device, np.array([1.0, 2.0], np.float32), f32, f32)
+    assert_close(table, got, expected, f32, 4)
+
+
 # --- reductions --------------------------------------------------------------------------------
 
 
