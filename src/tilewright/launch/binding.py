@@ -35,7 +35,7 @@ from .arguments import (
     TensorArg,
 )
 from .grid import MAX_EXTENT
-from .kinds import is_arc, is_partition, kind_of
+from .kinds import is_arc, is_borrow, is_partition, kind_of
 from .protocol import Declared
 
 T = TypeVar("T")
@@ -244,7 +244,7 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
 
 def _accumulator(kernel: str, p: Parameter, value: Any) -> Partition[Any]:
     """An exclusive borrow of what all blocks add to, as launches know outputs."""
-    if isinstance(value, BorrowMut):
+    if is_borrow(value):
         value.check_usable()
         layout = value.tensor.region.layout
         tiling = tiling_of(layout, (1,) * len(layout.shape))

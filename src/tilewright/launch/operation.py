@@ -29,7 +29,6 @@ from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
 from ..tensors.pledges import Pledge, behind
 from ..tensors.shape import ShapeLike
-from ..tensors.tensor import BorrowMut
 from .acquire_borrows import (
     acquire_borrows,
     mark_written,
@@ -45,6 +44,7 @@ from .cuda_plan import CudaPlan
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
+from .kinds import is_borrow
 from .links import by_hand
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
@@ -74,7 +74,7 @@ class Outputs:
 
     def one(self, result: Any) -> Any:
         """The tensor of a partition, or that of an accumulator, which was borrowed."""
-        return result.borrowed if isinstance(result, BorrowMut) else result.unpartition()
+        return result.borrowed if is_borrow(result) else result.unpartition()
 
 
 MOST_OUTPUTS = 256
