@@ -33,7 +33,7 @@ HEAD = '''\
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, {never}ParamSpec, Protocol, TypeVar, overload
 
 {imports}
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Kind:
     """How many outputs, first among the parameters, are told from others."""
     function: str
     """The decorator itself, with options."""
+    variadic: bool = False
+    """Whether its kernels may take any number of tensors."""
 
 
 ENTRY = Kind(
@@ -127,6 +129,7 @@ def entry(
     asked = Asked(preconditions, deny_in_kernel_checks, unchecked_accesses)
     return make_entry(function, unsafe=unsafe, source=source, asked=asked, hints=hints)
 ''',
+    variadic=True,
 )
 
 SIMT = Kind(
@@ -180,6 +183,27 @@ BY_NAME = """\
         def __call__(self, /, **by_name: Any) -> {launch}[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 """
+
+VARIADIC = """
+
+class Variadic(Protocol):
+    \"\"\"A function with `*xs`: a function without it does not take any number of arguments.\"\"\"
+
+    def __call__(
+        self,
+{taken}        /, *xs: Never,
+    ) -> None: ...
+
+
+class EntryVariadic(Entry):
+    \"\"\"A kernel of any number of tensors.\"\"\"
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, /, *args: KernelArg | DeviceOp[Any], **constants: Any
+        ) -> Launch[tuple[Any, ...]]: ...
+"""
+"""Kernels with `*xs`, whose launches are typed by no number."""
 
 UNBROKEN = "\u00a0"
 """Where a line is not broken."""
@@ -238,9 +262,22 @@ def overload(kind: Kind, indent: str, head: str, ending: str) -> str:
     return f"{indent}@overload\n{line}\n"
 
 
+def variadic(kind: Kind) -> tuple[str, str, str]:
+    """The classes of kernels with `*xs`, and the overloads for them, which come first."""
+    if not kind.variadic:
+        return "", "", ""
+    # One more than any other overload names, which else would look like a special case of this.
+    names = [*NAMES.lower(), "z"]
+    taken = wrapped(" " * 8, [f"{x}: Any" for x in names]).rstrip() + ",\n"
+    head = "function: Variadic, /) -> EntryVariadic: ..."
+    method = f"    @overload\n    def __call__(self, {head}\n"
+    return VARIADIC.format(taken=taken), method, f"@overload\ndef {kind.word}({head}\n"
+
+
 def generated(kind: Kind) -> str:
     """The whole file."""
     found = shapes(kind)
+    stars, star_method, star_function = variadic(kind)
     variables = "".join(f'{x} = TypeVar("{x}", bound=KernelArg)\n' for x in NAMES)
     variables += "".join(
         f'{x} = TypeVar("{x}", bound=OutputArg)\n' for x in OUTPUTS[: kind.outputs]
@@ -248,15 +285,18 @@ def generated(kind: Kind) -> str:
     types = "".join(kernel_type(n, k) for n, k in reversed(found))
     classes = "".join(kernel_class(kind, n, k) for n, k in reversed(found))
     endings = [suffix(n, k) for n, k in found]
-    methods = "".join(overload(kind, "    ", "__call__(self, ", ending) for ending in endings)
-    functions = "".join(overload(kind, "", f"{kind.word}(", ending) for ending in endings)
+    methods = star_method
+    methods += "".join(overload(kind, "    ", "__call__(self, ", ending) for ending in endings)
+    functions = star_function
+    functions += "".join(overload(kind, "", f"{kind.word}(", ending) for ending in endings)
     decorator = (
         f'\n\nclass Decorator(Protocol):\n    """What `{kind.written}(...)` with options gives."""'
         f"\n\n{methods}"
     )
-    head = HEAD.format(title=kind.title, imports=kind.imports)
+    never = "Never, " if kind.variadic else ""
+    head = HEAD.format(title=kind.title, imports=kind.imports, never=never)
     names = f"{variables}\nif TYPE_CHECKING:\n{types}"
-    return f"{head}{names}{classes}{decorator}\n\n{functions}# fmt: on\n{kind.function}"
+    return f"{head}{names}{classes}{stars}{decorator}\n\n{functions}# fmt: on\n{kind.function}"
 
 
 if __name__ == "__main__":

@@ -258,12 +258,13 @@ def _saturated(value, low, high):
     return int(value) if low <= value <= high else low if value < low else high
 
 
-@row("`negf`, `absf`, `floor`, `ceil`, `round`")
+@row("`negf`, `absf`, `floor`, `ceil`, `round`, `trunc`")
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_exact_functions(device, dtype):
     (x,) = float_lists(dtype, 1)
     for function, same in ((tl.floor, np.floor), (tl.ceil, np.ceil), (tl.round, np.rint),
-                           (tl.negf, np.negative), (tl.absf, np.abs)):  # fmt: skip
+                           (tl.negf, np.negative), (tl.absf, np.abs),
+                           (tl.trunc, np.trunc)):  # fmt: skip
         with np.errstate(all="ignore"):
             assert_same(apply(device, function, x), same(wide(x)).astype(dtype.np))
 
@@ -287,7 +288,10 @@ BOUNDED = {
     "`sin`, `cos`, `tan`, `sinh`, `cosh`, `tanh`": dict.fromkeys(
         ("sin", "cos", "tan", "sinh", "cosh", "tanh"), (-20, 20)
     ),
-    "`pow`, `atan2`": {"pow": None, "atan2": None},
+    "`pow`, `atan2`, `asin`, `acos`, `atan`": {
+        "pow": None, "atan2": None, "asin": (-1, 1), "acos": (-1, 1), "atan": (-20, 20),
+    },
+    "`log10`": {"log10": (1e-3, 1e3)},
 }  # fmt: skip
 FUNCTIONS = [(name, limits) for group in BOUNDED.values() for name, limits in group.items()]
 

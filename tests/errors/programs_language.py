@@ -197,12 +197,6 @@ def kernel(p: tl.Ptr[f32]) -> None:
     pass
 launch(kernel)
 """,
-    "varargs": """
-@tw.entry
-def kernel(z: tl.TensorMut, *rest: tl.Tensor) -> None:
-    z.store(z.load())
-launch(kernel)
-""",
     "no-source": """
 names = {"tw": tw, "tl": tl}
 exec("def hidden(z: tl.TensorMut) -> None:\\n    z.store(z.load())", names)

@@ -82,12 +82,6 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tl.mma(a, a, 0).reshape(16))
 launch(kernel)
 """,
-    "no-numbers-drawn-in-kernels": """
-@tw.entry
-def kernel(z: tl.TensorMut) -> None:
-    z.store(tl.rand(z.shape))
-launch(kernel)
-""",
     "arithmetic-on-tensor": """
 @tw.entry
 def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:

@@ -11,10 +11,12 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from errors.programs_access import PROGRAMS as ACCESS
 from errors.programs_language import PROGRAMS as LANGUAGE
 from errors.programs_launch import PROGRAMS as LAUNCH
 from errors.programs_mapped import PROGRAMS as MAPPED
 from errors.programs_meeting import PROGRAMS as MEETING
+from errors.programs_parameters import PROGRAMS as PARAMETERS
 from errors.programs_races import PROGRAMS as RACES
 from errors.programs_slices import PROGRAMS as SLICES
 from errors.programs_stdlib import PROGRAMS as STDLIB
@@ -24,7 +26,10 @@ from tilewright import simt
 from tilewright.base.errors import Code
 from tilewright.frontend.capture.sources import execute
 
-PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS | SLICES | MEETING | RACES | STDLIB
+PARTS = (
+    LANGUAGE, VALUES, LAUNCH, MAPPED, THREADS, SLICES, MEETING, RACES, STDLIB, PARAMETERS, ACCESS,
+)  # fmt: skip
+PROGRAMS = {name: text for part in PARTS for name, text in part.items()}
 GOLDENS = "errors"
 
 
@@ -62,8 +67,7 @@ def test_device_stays_usable(name: str) -> None:
 
 
 def test_at_least_sixty_programs() -> None:
-    parts = (LANGUAGE, VALUES, LAUNCH, MAPPED, THREADS, SLICES, MEETING, RACES, STDLIB)
-    assert len(PROGRAMS) == sum(map(len, parts)) >= 60
+    assert len(PROGRAMS) == sum(map(len, PARTS)) >= 60
 
 
 def test_every_code_has_a_program() -> None:

@@ -39,5 +39,5 @@ def numpy_function(name: str) -> Any:
 
 OTHERS: dict[str, Any] = {
     "erf": erf, "rsqrt": lambda x: 1 / np.sqrt(x), "true_div": np.divide, "pow": np.power,
-    "atan2": np.arctan2,
+    "atan2": np.arctan2, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
 }  # fmt: skip

@@ -195,8 +195,13 @@ class Key:
 def differences(old: Key, new: Key) -> list[str]:
     """Each fact in which two keys differ, as `what: old -> new`."""
     found: list[str] = []
-    for a, b in zip(old.signature.params, new.signature.params, strict=True):
-        found += _param(a, b)
+    before = {p.name: p for p in old.signature.params}
+    now = {p.name: p for p in new.signature.params}
+    for name in {**before, **now}:
+        if name in before and name in now:
+            found += _param(before[name], now[name])
+        else:
+            found.append(f"{name}: given -> None" if name in before else f"{name}: None -> given")
     constants = dict(old.signature.constants)
     for name, value in new.signature.constants:
         if repr(constants.get(name)) != repr(value):

@@ -92,11 +92,17 @@ class KernelFunction:
         return found
 
     def _refuse_pointers(self) -> None:
-        wrong = [p.name for p in self.parameters if p.kind == "pointer" or p.mapped]
+        wrong = [p.name for p in self.parameters if p.kind == "pointer" or p.mapped or p.shared]
         if wrong:
             raise TypeError(
                 f"`{self.name}` cannot be a function of arrays: {_listed(wrong)} is a raw pointer,"
-                " or an output that is mapped; write an op that launches it"
+                " an accumulator, or an output that is mapped; write an op that launches it"
+            )
+        stars = [p.name for p in self.parameters if p.variadic]
+        if stars:
+            raise TypeError(
+                f"`{self.name}` cannot be a function of arrays: `*{stars[0]}` stands for any number"
+                " of them; write a kernel that names each, or an op that launches it"
             )
         if not self.outputs:
             raise TypeError(f"`{self.name}` has no output, and so no result")

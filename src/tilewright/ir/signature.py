@@ -91,7 +91,7 @@ class OutputSpec:
 
     With `groups` it is mapped: a block visits many tiles, in groups of that shape, 0 along an axis
     of which it has the whole (see base.tile_order). A `partial` one may have more tiles than there
-    are blocks.
+    are blocks. A `shared` one belongs to no block: all add to it, and it says nothing of the grid.
     """
 
     name: str
@@ -102,6 +102,7 @@ class OutputSpec:
     facts: MemoryFacts = NOTHING_KNOWN
     groups: Shape | None = None
     partial: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

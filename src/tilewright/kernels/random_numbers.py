@@ -28,12 +28,13 @@ from ..base.dtypes import (
     u64,
 )  # fmt: skip
 from ..base.errors import ShapeError
+from ..lang.stdlib.random import below, joined, normal, uniform
 from ..op.core import DeviceOp
 from ..tensors.create import DeviceLike, DTypeLike, Plan, refuse_order
 from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor
 from .capturing import kernel
-from .philox import element_words, joined
+from .philox import element_words
 from .scalars import is_number, is_whole
 from .writing import BITS, Made, Part
 
@@ -41,6 +42,7 @@ E = TypeVar("E", bound=DType)
 Small = TypeVar("Small", u8, u16, u32)
 Whole = TypeVar("Whole", i8, i16, i32, i64, u8, u16, u32, u64)
 Half = TypeVar("Half", f16, f32)
+Real = TypeVar("Real", f32, f64)
 
 WORD = (1 << 32) - 1
 
@@ -63,47 +65,32 @@ def store_bits64(out: tl.TensorMut[u64], first: u32, high: u32, key0: u32, key1:
 def store_below(
     out: tl.TensorMut[Whole], first: u32, high: u32, key0: u32, key1: u32, least: u64, count: u64
 ) -> None:
-    """One of `count` integers from `least`: 64 bits, scaled; the sum wraps to the type."""
-    x0, x1, _, _ = element_words(out, first, high, key0, key1)
-    out.store((tl.mulhii(joined(x0, x1), count) + least).astype(out.dtype))
+    """One of `count` integers from `least`."""
+    out.store(below(element_words(out, first, high, key0, key1), least, count, out.dtype))
 
 
 @kernel
-def store_uniform32(out: tl.TensorMut[f32], first: u32, high: u32, key0: u32, key1: u32) -> None:
-    """The upper 24 bits of the first word, as a fraction."""
-    x0, _, _, _ = element_words(out, first, high, key0, key1)
-    out.store((x0 >> 8).astype(f32) * 2.0**-24)
-
-
-@kernel
-def store_uniform64(out: tl.TensorMut[f64], first: u32, high: u32, key0: u32, key1: u32) -> None:
-    """The upper 53 bits of the first two words, as a fraction."""
-    x0, x1, _, _ = element_words(out, first, high, key0, key1)
-    out.store((joined(x0, x1) >> 11).astype(f64) * 2.0**-53)
+def store_uniform(out: tl.TensorMut[Real], first: u32, high: u32, key0: u32, key1: u32) -> None:
+    """A fraction."""
+    out.store(uniform(element_words(out, first, high, key0, key1), out.dtype))
 
 
 @kernel
 def store_normal32(
     out: tl.TensorMut[Half], first: u32, high: u32, key0: u32, key1: u32, mean: f32, std: f32
 ) -> None:
-    """Box and Muller's transform of the first two words, in f32."""
-    x0, x1, _, _ = element_words(out, first, high, key0, key1)
-    uniform = tl.fma(x0.astype(f32), 2.0**-32, 2.0**-33)
-    angle = (x1 >> 8).astype(f32) * (2 * math.pi * 2.0**-24)
-    normal = tl.sqrt(tl.log(uniform) * -2.0) * tl.cos(angle)
-    out.store(tl.fma(normal, std, mean).astype(out.dtype))
+    """Normal numbers, scaled in f32."""
+    standard = normal(element_words(out, first, high, key0, key1), f32)
+    out.store(tl.fma(standard, std, mean).astype(out.dtype))
 
 
 @kernel
 def store_normal64(
     out: tl.TensorMut[f64], first: u32, high: u32, key0: u32, key1: u32, mean: f64, std: f64
 ) -> None:
-    """Box and Muller's transform of all four words, in f64."""
-    x0, x1, x2, x3 = element_words(out, first, high, key0, key1)
-    uniform = ((joined(x0, x1) >> 11) + 1).astype(f64) * 2.0**-53
-    angle = (joined(x2, x3) >> 11).astype(f64) * (2 * math.pi * 2.0**-53)
-    normal = tl.sqrt(tl.log(uniform) * -2.0) * tl.cos(angle)
-    out.store(tl.fma(normal, std, mean))
+    """Normal numbers, scaled in f64."""
+    standard = normal(element_words(out, first, high, key0, key1), f64)
+    out.store(tl.fma(standard, std, mean))
 
 
 class Key(NamedTuple):
@@ -247,7 +234,7 @@ def rand(
         refuse_order("rand", shape, dtype, *more)
     plan = Plan("rand", shape, dtype, device)
     _refuse_dtype(plan, f32, f64)
-    return _drawn(plan, seed, store_uniform32 if plan.dtype is f32 else store_uniform64)
+    return _drawn(plan, seed, store_uniform)
 
 
 @overload

@@ -133,9 +133,18 @@ def transpose(x: Tile[E], axis0: int = -2, axis1: int = -1) -> Tile[E]:
     ...
 
 
+@overload
+def cat(a: Tile[E], b: Tile[E], axis: int = 0) -> Tile[E]: ...
+@overload
+def cat(a: Sequence[Tile[E]], b: int = 0) -> Tile[E]: ...
+@overload
+def cat(a: Sequence[Tile[E]], *, axis: int) -> Tile[E]: ...
 @declared
-def cat(a: Tile[E], b: Tile[E], axis: int = 0) -> Tile[E]:
-    """Concatenate `a` and `b` along an axis on which both have the same extent."""
+def cat(a: Tile[E] | Sequence[Tile[E]], b: Tile[E] | int | None = None, axis: int = 0) -> Tile[E]:
+    """Concatenate tiles along an axis: `tl.cat(a, b, axis)`, or any number `tl.cat((a, b), axis)`.
+
+    Their extents along it may differ; the sum is a power of two, as every extent of a tile.
+    """
     ...
 
 

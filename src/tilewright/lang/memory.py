@@ -36,7 +36,7 @@ def load_tile_mut(out: AnyTensorMut[E], *, padding: Padding = 0) -> Tile[E]:
 
 
 @declared
-def store_tile(out: AnyTensorMut[Any], tile: Tile[Any]) -> None:
+def store_tile(out: AnyTensorMut[Any], tile: Number) -> None:
     """Store this block's tile of an output; the same as `out.store(tile)`."""
     ...
 
@@ -120,7 +120,7 @@ class AnyMappedPartitionMut(Tiled[E_co], Generic[E_co]):
 
     def store(
         self,
-        tile: Tile[Any],
+        tile: Number,
         index: PartitionIndex,
         *,
         latency: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
@@ -194,14 +194,31 @@ def store_ptr_tko(
     ...
 
 
-@declared
+@overload
 def gather(
     pointer: PointerTile[E],
     offsets: Number,
     mask: Tile[bool_] | bool | None = None,
     fill: Number | None = None,
+) -> Tile[E]: ...
+@overload
+def gather(pointer: Tile[E], offsets: Tile[Any], mask: int) -> Tile[E]: ...
+@overload
+def gather(pointer: Tile[E], offsets: Tile[Any], *, axis: int) -> Tile[E]: ...
+@declared
+def gather(
+    pointer: PointerTile[E] | Tile[E],
+    offsets: Number,
+    mask: Tile[bool_] | bool | int | None = None,
+    fill: Number | None = None,
+    *,
+    axis: int | None = None,
 ) -> Tile[E]:
-    """Read the elements at `pointer + offsets` where `mask`; elsewhere `fill`, or 0."""
+    """Read the elements at `pointer + offsets` where `mask`; elsewhere `fill`, or 0.
+
+    Of a tile, `tl.gather(tile, index, axis)` takes the elements at indices along an axis, as
+    `tl.take_along_axis` does, which is safe.
+    """
     ...
 
 

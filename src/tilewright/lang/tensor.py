@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Unpack
 from typing_extensions import TypeVarTuple
 
 from .marker import only_in_kernels
-from .tile import E_co, ShapeLike, Tile
+from .tile import E_co, Number, ShapeLike, Tile
 
 Dims = TypeVarTuple("Dims", default=Unpack[tuple[object, ...]])
 """The extents: `tl.Dyn`, `Literal[n]`, a TypeVar, or a whole shape `*S`."""
@@ -71,6 +71,17 @@ class AnyTensor(Declared, Generic[E_co]):
 
         An index outside of the tensor's tile grid fails the launch; elements of an edge tile that
         lie outside of the tensor are `padding`.
+        """
+        ...
+
+    def load_at(
+        self, offsets: IndexLike, shape: ShapeLike, *, padding: Padding = ...
+    ) -> Tile[E_co]:
+        """Load the tile of `shape` that starts at `offsets`, which count elements.
+
+        An offset outside of the tensor fails the launch; elements of the tile beyond its end are 0.
+        With `padding` written out a tile may start anywhere, also before the tensor: elements
+        outside are `padding`. `x.load_at((i - 1, 0), (8, 64), padding=0)` has the row above.
         """
         ...
 
@@ -133,8 +144,28 @@ class AnyTensorMut(Declared, Generic[E_co]):
         """Load this block's tile."""
         ...
 
-    def store(self, tile: Tile[Any]) -> None:
-        """Store a tile of this shape and element type; elements outside the tensor are dropped."""
+    def store(self, tile: Number) -> None:
+        """Store a tile of this element type; elements outside the tensor are dropped.
+
+        Its shape is that of the output, or broadcasts to it: `out.store(0.0)` fills the region.
+        """
+        ...
+
+    def load_at(
+        self, offsets: IndexLike, shape: ShapeLike, *, padding: Padding = ...
+    ) -> Tile[E_co]:
+        """Load a part of this block's tile that starts at `offsets`, which count its elements.
+
+        As `load_at` of a tensor; elements outside of this block's tile are 0, or `padding`.
+        """
+        ...
+
+    def store_at(self, tile: Tile[Any], offsets: IndexLike) -> None:
+        """Store a tile into this block's tile, from the element at `offsets` on.
+
+        An offset outside of this block's tile fails the launch; elements of the tile that leave it,
+        or the tensor, are dropped: `out.store_at(tile, (0, 3))`.
+        """
         ...
 
     def partition_mut(self, shape: ShapeLike, *, padding: Padding = 0) -> PartitionMut[E_co]:
@@ -210,7 +241,7 @@ class PartitionMut(Partition[E_co]):
 
     def store(
         self,
-        tile: Tile[Any],
+        tile: Number,
         index: IndexLike,
         *,
         latency: int | None = None,
@@ -221,7 +252,7 @@ class PartitionMut(Partition[E_co]):
 
     def store_unchecked(
         self,
-        tile: Tile[Any],
+        tile: Number,
         index: IndexLike,
         *,
         latency: int | None = None,

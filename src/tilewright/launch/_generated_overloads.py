@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, Protocol, TypeVar, overload
 
 from ..compile.options import GivenHints
 from ..frontend.capture.parameters import DeclaredConditions, Preconditions
@@ -1224,9 +1224,31 @@ class Entry16Out3(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Variadic(Protocol):
+    """A function with `*xs`: a function without it does not take any number of arguments."""
+
+    def __call__(
+        self,
+        a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, j: Any, k: Any, m: Any,
+        n: Any, q: Any, r: Any, s: Any, t: Any, z: Any,
+        /, *xs: Never,
+    ) -> None: ...
+
+
+class EntryVariadic(Entry):
+    """A kernel of any number of tensors."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, /, *args: KernelArg | DeviceOp[Any], **constants: Any
+        ) -> Launch[tuple[Any, ...]]: ...
+
+
 class Decorator(Protocol):
     """What `@tw.entry(...)` with options gives."""
 
+    @overload
+    def __call__(self, function: Variadic, /) -> EntryVariadic: ...
     @overload
     def __call__(self, function: Function16Out3[P], /) -> Entry16Out3[P]: ...
     @overload
@@ -1353,6 +1375,8 @@ class Decorator(Protocol):
     def __call__(self, function: Function0[P], /) -> Entry0[P]: ...
 
 
+@overload
+def entry(function: Variadic, /) -> EntryVariadic: ...
 @overload
 def entry(function: Function16Out3[P], /) -> Entry16Out3[P]: ...
 @overload

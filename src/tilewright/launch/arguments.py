@@ -61,6 +61,11 @@ class OutputArg:
         return self.tiling.tile
 
     @property
+    def shared(self) -> bool:
+        """Whether it is an accumulator: all blocks add to it, and none has a part of its own."""
+        return self.parameter.shared
+
+    @property
     def groups(self) -> Shape | None:
         """The groups in which the tiles of a mapped partition are visited."""
         return None if self.tiling.mapping is None else self.tiling.mapping.groups

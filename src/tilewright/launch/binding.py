@@ -18,6 +18,7 @@ from ..op.place import here, place_of
 from ..tensors.arc import Arc
 from ..tensors.foreign import aliased, is_array
 from ..tensors.gpu_imports import memory_on_gpu
+from ..tensors.layout import tiling_of
 from ..tensors.ownership import Handle, Ours
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
@@ -34,7 +35,7 @@ from .arguments import (
     TensorArg,
 )
 from .grid import MAX_EXTENT
-from .kinds import is_arc, is_partition, kind_of
+from .kinds import is_arc, is_borrow, is_partition, kind_of
 from .protocol import Declared
 
 T = TypeVar("T")
@@ -66,8 +67,10 @@ class Binder:
         self.has_number_keywords = bool(self._keywords)
         """Whether numbers are given by keyword too."""
         self._has_numbers = bool(self.scalars or self._keywords)
-        self._named = {p.name: not p.nameless for p in self._parameters}
+        self._named = {p.name: not p.nameless for p in self._parameters if not p.variadic}
         """Whether what is given by position may be given by its name instead, by name."""
+        self._absent = {p.name for p in self._parameters if p.default is None}
+        """What is None where it is left out."""
         self._known = {p.name for p in kernel.constants}
         empty = inspect.Parameter.empty
         self._needed = [p.name for p in kernel.constants if p.default is empty]
@@ -81,10 +84,12 @@ class Binder:
         What cannot be placed stays as it is; `check_call` says what is wrong with it.
         """
         missing = [*self._named][len(args) :]
-        if not all(name in keywords and self._named[name] for name in missing):
+        absent = {name: None for name in missing if name in self._absent and name not in keywords}
+        if not all(name in absent or (name in keywords and self._named[name]) for name in missing):
             return args, keywords
+        given = {**keywords, **absent}
         others = {name: value for name, value in keywords.items() if name not in missing}
-        return (*args, *[keywords[name] for name in missing]), others
+        return (*args, *[given[name] for name in missing]), others
 
     def check_call(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """Raise TypeError where the number of arguments or a keyword is wrong, as Python would."""
@@ -99,10 +104,12 @@ class Binder:
                 raise TypeError(f"`{kernel}` needs the constant `{name}`: pass {name}=...")
 
     def _refuse_number(self, given: int) -> NoReturn:
-        names = [*self._named]
-        noun = "argument" if len(names) == 1 else "arguments"
+        names = [f"*{p.name}" if p.variadic else p.name for p in self._parameters]
+        least = len(self._named)
+        noun = "argument" if least == 1 else "arguments"
+        at_least = "at least " if least < len(names) else ""
         raise TypeError(
-            f"`{self._kernel.name}` takes {len(names)} positional {noun}"
+            f"`{self._kernel.name}` takes {at_least}{least} positional {noun}"
             f" ({', '.join(names)}), {given} given"
         )
 
@@ -151,6 +158,8 @@ class Binder:
         memory: list[Region] = []
         for i in self.outputs:
             partition: Partition[Any] = values[i]
+            if self._parameters[i].shared:
+                partition = _accumulator(self._kernel.name, self._parameters[i], values[i])
             if not is_partition(partition):
                 _refuse_unpartitioned(self._kernel.name, self._parameters[i], partition)
             outputs.append(partition)
@@ -196,7 +205,7 @@ class Binder:
         }
         parameters = (*self._parameters, *self._keywords)
         return tuple(_DESCRIBE[p.kind](self._kernel.name, p, next(kinds[p.kind]))
-                     for p in parameters)  # fmt: skip
+                     for p in parameters if p.kind != "absent")  # fmt: skip
 
 
 def _looked_at(kernel: str, p: Parameter, look: Callable[[Any], T], value: Any) -> T:
@@ -233,6 +242,31 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
         _wrong_dtype(kernel, p, "an element type that kernels have", str(array.dtype), value)
 
 
+def _accumulator(kernel: str, p: Parameter, value: Any) -> Partition[Any]:
+    """An exclusive borrow of what all blocks add to, as launches know outputs."""
+    if is_borrow(value):
+        value.check_usable()
+        layout = value.tensor.region.layout
+        tiling = tiling_of(layout, (1,) * len(layout.shape))
+        return Partition(value.tensor, tiling, value.ticket)
+    expected = f"an exclusive borrow: {p.name}.borrow_mut()"
+    if not isinstance(value, Ours) and not is_array(value):
+        _refuse_object(kernel, p, value, expected)
+    raise BorrowError(
+        f"`{p.name}` of `{kernel}` is an accumulator, but got {_said(value)}",
+        places=(("here", place_of(here())),),
+        hint=f"pass {p.name}.borrow_mut(), of an array tw.asarray({p.name}).borrow_mut()",
+    )
+
+
+def _said(value: object) -> str:
+    known: dict[type, str] = {
+        Tensor: "a plain tensor (a shared borrow)", Arc: "an Arc (a shared owner)",
+        Partition: "a Partition", np.ndarray: "a NumPy array",
+    }  # fmt: skip
+    return known.get(kind_of(value)) or named_array(value) or type(value).__name__
+
+
 def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
     forms = f"pass {p.name}.partition_mut(tile_shape), or {p.name}.partition(tile_shape)"
     known: dict[type, tuple[str, str]] = {
@@ -262,7 +296,8 @@ def named_array(value: object) -> str:
 
 def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:
     kind = "an op" if is_op(value) else type(value).__name__
-    raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}")
+    hint = "; to accept None, annotate it with `| None`" if value is None else ""
+    raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}{hint}")
 
 
 def _tensor(kernel: str, p: Parameter, handle: Handle) -> TensorArg:

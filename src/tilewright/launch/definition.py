@@ -70,7 +70,9 @@ class Entry(NativeEntry, Maker):
     def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
         self.kernel = kernel
         self._set_launches(self.launches)
-        self.result_count = len(kernel.source.parameters)
+        self._arity = len(kernel.source.parameters)
+        varies = any(p.variadic or p.default is None for p in kernel.source.parameters)
+        self.result_count = None if varies else self._arity
         self.declared: list[Declared] = []
         """What `declare` was told."""
         functools.update_wrapper(cast("Any", self), function)
@@ -199,14 +201,15 @@ class Entry(NativeEntry, Maker):
 
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """As `_call_slowly`, for a program that stands there."""
-        return self.launches.of(self.kernel, args, {}, location)
+        args, _ = self.kernel.placed(args, {})
+        return self.launches.of(self.kernel.variant(args), args, {}, location)
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the op that runs the kernel on these arguments, where some need a closer look."""
         named: Mapping[str, Any] = constants
-        if named and len(args) < self.result_count:
+        if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)
-        return self.launches.of(self.kernel, args, named)
+        return self.launches.of(self.kernel.variant(args), args, named)
 
     if not TYPE_CHECKING:
 

@@ -24,8 +24,10 @@ KernelArg: TypeAlias = (
     | SupportsCudaArrayInterface
     | float
     | int
+    | None
 )
-"""A kernel's positional argument. An op that gives one is accepted as well."""
+"""A kernel's positional argument. An op that gives one is accepted as well; None is for parameters
+that are annotated with it."""
 
 OutputArg: TypeAlias = Partition[Any]
 """What is given for an output of a tile kernel."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..base.cpu_abi import MAX_GRID_RANK
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
@@ -57,11 +57,13 @@ def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None, at_once: 
     `at_once` is how many blocks the device runs at the same time: so many share the tiles of mapped
     partitions, where nobody says how many.
     """
-    outputs = [a for a in args if isinstance(a, OutputArg)]
+    outputs = [a for a in args if isinstance(a, OutputArg) and not a.shared]
     grids = [Asked(f"`{a.parameter.name}`", grid) for a in outputs if (grid := _grid_of(a))]
     if given is not None:
         grids.append(Asked("the given grid", given))
     if not grids:
+        if not outputs and any(isinstance(a, OutputArg) for a in args):
+            _require(f"`{kernel}` has no outputs but accumulators", kernel)
         return _checked(kernel, outputs, _free_grid(kernel, outputs, at_once))
     first, *others = grids
     for other in others:
@@ -91,6 +93,10 @@ def _free_grid(kernel: str, outputs: Sequence[OutputArg], at_once: int) -> Shape
         why = f"`{partial[0]}` of `{kernel}` is a prefix partition, which only limits the grid"
     else:
         why = f"`{kernel}` has no outputs"
+    _require(why, kernel)
+
+
+def _require(why: str, kernel: str) -> NoReturn:
     raise LaunchError(
         f"{why}. Launch grid required.",
         hint=f"say how many blocks run: {kernel}(...).grid((x, y, z))",

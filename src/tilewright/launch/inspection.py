@@ -74,15 +74,15 @@ class Inspection:
                 expected=", ".join(ARCHITECTURES),
                 got=self.target,
             )
-        return make(self._kernel.source, self.signature, self.target, self._options)
+        return make(self._kernel.captured, self.signature, self.target, self._options)
 
     def stages(self) -> dict[str, str]:
         """The text of every stage of the compilation, by name, in order."""
-        return stage_texts(self._kernel.source, self.signature, self.target, self._options)
+        return stage_texts(self._kernel.captured, self.signature, self.target, self._options)
 
     def ir(self) -> str:
         """The IR as backends get it."""
-        return stage_texts(self._kernel.source, self.signature, "reference")["passes"]
+        return stage_texts(self._kernel.captured, self.signature, "reference")["passes"]
 
     def decisions(self) -> str:
         """What the compiler decided, and what each launch checks, one line each."""
@@ -109,6 +109,7 @@ def _asked(
 ) -> tuple[Needed, Bound]:
     """What a call asks for, and its arguments."""
     args, keywords = kernel.placed(tuple(args), keywords)
+    kernel = kernel.variant(args)
     known = {p.name for p in (*kernel.source.parameters, *kernel.source.constants)}
     given = {name: value for name, value in keywords.items() if name in known}
     generics = {name: value for name, value in keywords.items() if name not in known}
@@ -148,11 +149,11 @@ def explained_latest(kernel: Kernel) -> str:
 def latest(kernel: Kernel) -> Artifact:
     """The latest compilation of a kernel."""
     key = _latest_key(kernel)
-    return compiler.find(kernel.source, key.signature, key.target, key.options).artifact
+    return compiler.find(kernel.captured, key.signature, key.target, key.options).artifact
 
 
 def _latest_key(kernel: Kernel) -> compiler.Key:
-    history = compiler.history(kernel.source)
+    history = compiler.history(kernel.captured)
     if not history:
         raise ContextError(
             f"`{kernel.name}` has not been compiled",
@@ -173,13 +174,13 @@ def _checked(target: str) -> str:
 
 def recompiles(kernel: Kernel) -> str:
     """Why each compilation of a kernel happened, one line each, in order."""
-    history = compiler.history(kernel.source)
+    history = compiler.history(kernel.captured)
     if not history:
         return f"{kernel.name} has not been compiled"
     return "\n".join(f"{i}. {c.key.target}: {c.reason}" for i, c in enumerate(history, 1))
 
 
 def _likely_grid(args: Sequence[Arg]) -> Shape:
-    outputs = [a.tiling for a in args if isinstance(a, OutputArg)]
+    outputs = [a.tiling for a in args if isinstance(a, OutputArg) and not a.shared]
     grids = [padded(t.grid if t.mapping is None else (1,)) for t in outputs]
     return max(grids, key=len, default=padded(()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import compile as compiler
@@ -38,6 +39,7 @@ from .specialize import (
     refuse_unhashable,
     refuse_unknown_target,
 )
+from .variants import Structure
 from .watching import note
 
 DEFAULT_OPTIONS = CompileOptions()
@@ -56,10 +58,20 @@ class Kernel(NativeKernel):
     """A captured kernel with its specializations."""
 
     def __init__(
-        self, source: KernelSource, function: Callable[..., Any], hints: Hints = NO_HINTS
+        self,
+        source: KernelSource,
+        function: Callable[..., Any],
+        hints: Hints = NO_HINTS,
+        captured: KernelSource | None = None,
     ) -> None:
         self.source = source
+        """Its name, and what it is given."""
+        self.captured = captured or source
+        """What is compiled; a variant's is that of the kernel."""
         self.hints = hints
+        self._function = function
+        self._structure = Structure(source.parameters)
+        self._variants: Recent[tuple[object, ...], Kernel] = Recent(FORMS)
         self.name = source.name
         self.unsafe = source.unsafe
         self._binder = Binder(source)
@@ -71,7 +83,13 @@ class Kernel(NativeKernel):
         """What calls without keywords ask, if that is known."""
         self._latest = None
         self._asked: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
-        plain = not (source.unsafe or self._binder.pointers or self._binder.has_number_keywords)
+        plain = not (
+            source.unsafe
+            or self._structure.varies
+            or any(p.shared for p in source.parameters)
+            or self._binder.pointers
+            or self._binder.has_number_keywords
+        )
         self.plain: PlainBinder | None = None
         """What binds most calls, and borrows too; None: all need a closer look."""
         if plain and _has_memory(self._binder):
@@ -81,6 +99,19 @@ class Kernel(NativeKernel):
         ] = Recent(PROGRAMS)
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
+
+    def variant(self, args: Sequence[Any]) -> Kernel:
+        """Return the kernel that a call with these arguments launches: mostly this one."""
+        structure = self._structure
+        if not structure.varies or len(args) < structure.fixed:
+            return self  # whose launch says what is missing
+        key = structure.of(args)
+        found = self._variants.get(key)
+        if found is None:
+            source = replace(self.source, parameters=structure.parameters(args))
+            found = Kernel(source, self._function, self.hints, self.captured)
+            self._variants.keep(key, found)
+        return found
 
     def check_generics(self, generics: Mapping[str, Any]) -> None:
         """Raise for a name that is no generic of this kernel."""
@@ -199,7 +230,7 @@ class Kernel(NativeKernel):
         except RefusedCodeError as error:
             options = self.options(target, request)
             why = f"{device.name} rejected the code: {error.message}"
-            fresh = compiler.remake(self.source, signature, target, options, why)
+            fresh = compiler.remake(self.captured, signature, target, options, why)
             if fresh.artifact.code == compiled.artifact.code:
                 raise
         return Program(fresh, load(fresh.artifact, hidden))
@@ -236,7 +267,7 @@ class Kernel(NativeKernel):
 
     def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:
         """The compiled code for a host device or a CUDA architecture; compiled now if not yet."""
-        return compiler.find(self.source, signature, target, self.options(target, request))
+        return compiler.find(self.captured, signature, target, self.options(target, request))
 
     def options(self, target: str, request: Request) -> CompileOptions:
         """The options of a launch, and where it leaves a choice open, the kernel's hints."""

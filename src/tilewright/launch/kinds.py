@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from ..tensors.arc import Arc
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
-from ..tensors.tensor import Tensor
+from ..tensors.tensor import BorrowMut, Tensor
 
 
 def is_tensor(x: object) -> TypeGuard[Tensor[Any]]:
@@ -24,6 +24,11 @@ def is_arc(x: object) -> TypeGuard[Arc[Any]]:
 def is_partition(x: object) -> TypeGuard[Partition[Any]]:
     """Tell whether x is a partition."""
     return isinstance(x, Partition)
+
+
+def is_borrow(x: object) -> TypeGuard[BorrowMut[Any]]:
+    """Tell whether x is an exclusive borrow."""
+    return isinstance(x, BorrowMut)
 
 
 def is_pointer(x: object) -> TypeGuard[DevicePointer[Any]]:

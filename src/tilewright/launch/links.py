@@ -112,9 +112,9 @@ def _meaning(value: Any) -> Meaning:
 
 
 def _link_dims(links: Links, arg: TensorArg | OutputArg) -> None:
-    static = isinstance(arg, OutputArg)
+    static = isinstance(arg, OutputArg) and not arg.shared
     name, tensor = arg.parameter.name, arg.layout.shape
-    shape = arg.tile if isinstance(arg, OutputArg) else tensor
+    shape = arg.tile if isinstance(arg, OutputArg) and static else tensor
     what = f"{TILE_OF} `{name}`" if static else f"`{name}`"
     for axis, dim, extents in match(arg.parameter, tensor):
         if isinstance(dim, tuple):

@@ -44,6 +44,7 @@ from .cuda_plan import CudaPlan
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
+from .kinds import is_borrow
 from .links import by_hand
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
@@ -72,8 +73,8 @@ class Outputs:
         return tuple([self.one(results[i]) for i in self._written])
 
     def one(self, result: Any) -> Any:
-        """The tensor of a partition."""
-        return result.unpartition()
+        """The tensor of a partition, or that of an accumulator, which was borrowed."""
+        return result.borrowed if is_borrow(result) else result.unpartition()
 
 
 MOST_OUTPUTS = 256

@@ -73,13 +73,11 @@ def failure_error(kernel: str, failure: Failure) -> LaunchError:
         span=site.span,
         expected=f"0 <= index < {failure.extent}, the {counted} that axis",
         got=f"{failure.index}, in {block}",
-        hint=f"if it may be out of bounds, make the view with a padding: {VIEW}"
-        if of_elements
-        else None,
+        hint=OUTSIDE if of_elements else None,
     )
 
 
-VIEW = "tl.make_gather_scatter_view(tensor, shape, axis, padding=0)"
+OUTSIDE = "if it may be out of bounds: padding=... of a load or a view, clip=True of an accumulator"
 
 
 def _where(failure: Failure) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..tensors.tensor import BorrowMut, Tensor
 from .arguments import Arg, Bound, OutputArg, TensorArg
 from .binding import Binder, named_array
 from .grid import MAX_EXTENT
-from .kinds import is_tensor, kind_of
+from .kinds import is_borrow, is_tensor, kind_of
 
 
 class Flat(Tiling):
@@ -73,11 +73,6 @@ class SliceBinder(Binder):
             ticket = value.borrow_exclusive(f"borrowed for writing by `{self._kernel.name}`")
             return Partition(value, flat(value.region.layout), ticket, owned=True)
         return _refuse_unborrowed(self._kernel.name, p, value)
-
-
-def is_borrow(x: object) -> TypeGuard[BorrowMut[Any]]:
-    """Tell whether x is an exclusive borrow."""
-    return isinstance(x, BorrowMut)
 
 
 def uncut(borrow: BorrowMut[Any]) -> Partition[Any]:

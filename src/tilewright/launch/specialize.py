@@ -92,7 +92,8 @@ class Specializer:
         shape, strides = static_dims(arg, links), _static_strides(arg)
         if isinstance(arg, OutputArg):
             groups, partial = arg.groups, arg.tiling.partial
-            return OutputSpec(name, arg.dtype, shape, strides, arg.tile, memory, groups, partial)
+            rest = (memory, groups, partial, arg.shared)
+            return OutputSpec(name, arg.dtype, shape, strides, arg.tile, *rest)
         return TensorSpec(name, arg.dtype, shape, strides, memory)
 
 

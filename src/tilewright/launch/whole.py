@@ -10,9 +10,8 @@ from ..op.context import ExecutionContext
 from ..op.core import is_op
 from ..op.running import Steps
 from .arguments import Bound
-from .kinds import is_tensor
+from .kinds import is_borrow, is_tensor
 from .operation import MOST_OUTPUTS, Launch, Outputs
-from .slices import is_borrow
 
 R_co = TypeVar("R_co", covariant=True)
 

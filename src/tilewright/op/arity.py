@@ -18,8 +18,9 @@ class Maker:
 
     __slots__ = ()
 
-    result_count: int
-    """How many arguments it takes, and how many results its ops give: the same."""
+    result_count: int | None
+    """How many arguments it takes, and how many results its ops give: the same; None: any number
+    that its signature takes."""
 
     def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
         """Call it with these arguments, for a program that stands there."""

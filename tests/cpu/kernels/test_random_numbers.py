@@ -105,7 +105,7 @@ def test_a_seed_reproduces_and_none_is_random():
 @pytest.mark.parametrize("first", [(1 << 30), (1 << 32) - 4096, (3 << 32)])
 def test_elements_beyond_32_bits(first, seed):
     """As the second and later launches of a huge tensor draw them."""
-    from tilewright.kernels.random_numbers import store_bits32, store_uniform64
+    from tilewright.kernels.random_numbers import store_bits32, store_uniform
 
     n = np.arange(first, first + 100)
     key = seed & 0xFFFFFFFF, seed >> 32
@@ -113,7 +113,7 @@ def test_elements_beyond_32_bits(first, seed):
     store_bits32(out.partition_mut((128,)), first & 0xFFFFFFFF, first >> 32, *key).sync()
     assert np.array_equal(out.to_numpy(), expect.bits32(n, seed))
     wide = tw.empty((100,), tw.f64).sync()
-    store_uniform64(wide.partition_mut((128,)), first & 0xFFFFFFFF, first >> 32, *key).sync()
+    store_uniform(wide.partition_mut((128,)), first & 0xFFFFFFFF, first >> 32, *key).sync()
     assert np.array_equal(wide.to_numpy(), expect.uniform64(n, seed))
 
 

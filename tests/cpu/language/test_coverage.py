@@ -16,8 +16,8 @@ SOURCES = [*FOLDER.glob("test_*.py"), *(ROOT / "tests" / "support" / name for na
 TEXT = "\n".join(p.read_text(encoding="utf-8") for p in SOURCES if p.name != "test_coverage.py")
 
 NEVER_NAMED = {
-    "AnyMappedPartitionMut", "AnyTensor", "AnyTensorMut", "Partition", "PartitionIndex",
-    "PartitionMut", "PointerTile",
+    "AnyAccumulator", "AnyMappedPartitionMut", "AnyTensor", "AnyTensorMut", "Partition",
+    "PartitionIndex", "PartitionMut", "PointerTile",
 }  # fmt: skip
 """Classes that only annotations of helper functions use."""
 

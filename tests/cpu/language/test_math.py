@@ -17,6 +17,8 @@ ONE = {
     "tanh": (np.tanh, (-5, 5)), "sqrt": (np.sqrt, (0, 1e4)),
     "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-3, 1e3)), "expm1": (np.expm1, (-3, 3)),
     "log1p": (np.log1p, (-0.99, 5)), "erf": (erf, (-4, 4)),
+    "asin": (np.arcsin, (-1, 1)), "acos": (np.arccos, (-1, 1)), "atan": (np.arctan, (-5, 5)),
+    "log10": (np.log10, (1e-3, 1e3)),
 }  # fmt: skip
 """Functions of one number with the same in NumPy, and where they are tried."""
 
@@ -25,6 +27,7 @@ BOUND = {f32: 2.0, f64: 2.0, f16: 1.0, bf16: 1.0}
 
 CANONICAL = {
     "tl.floor(a)": np.floor, "tl.ceil(a)": np.ceil, "tl.round(a)": np.rint, "round(a)": np.rint,
+    "tl.trunc(a)": np.trunc,
     **{f"tl.{n}(a)": f for n, (f, _) in ONE.items()},
 }  # fmt: skip
 
@@ -99,6 +102,26 @@ def test_rounding_takes_the_even_one_of_two(device, dtype, rng):
     number = ~np.isnan(wide(a))
     assert np.isnan(wide(got)[~number]).all()
     assert got[number].tobytes() == expected[number].tobytes(), "the signs of zeros included"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_inverse_functions_near_their_ends(device, dtype, rng):
+    """Where one formula follows another, near 1 and near 0; beyond 1 they are no numbers."""
+    middle, steps = 0.546875, np.arange(-60, 61) * 2.0 ** -fraction(dtype)
+    tiny = 10.0 ** rng.uniform(-6, 0, 200)
+    a = np.concatenate([middle + steps, -middle - steps, 1 + steps, -1 - steps, tiny, -tiny])
+    a = a.astype(dtype.np)
+    names = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan}
+    got = run([f"tl.{n}(a)" for n in names], device, {"a": a}, dtype, tile=(64,))
+    for (name, function), result in zip(names.items(), got, strict=True):
+        error = distance(result, in_numpy(function, a), dtype)
+        assert error <= BOUND[dtype], f"{name}: {error} ulp"
+
+
+def test_truncation_keeps_the_signs_of_zeros(device):
+    a = np.array([0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.0**24 + 2, -(2.0**30)], np.float32)
+    (got,) = run(["tl.trunc(a)"], device, {"a": a}, f32, tile=(8,))
+    assert got.tobytes() == np.trunc(a).tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -48,6 +48,17 @@ ARRANGED = {
     "tl.unstack(a.reshape(4, 8, 2), -1)[1]": lambda a, b: a[:, 1::2],
     "tl.interleave(a, b)": lambda a, b: np.stack((a, b), -1).reshape(4, 32),
     "tl.interleave(a, b, 0)": lambda a, b: np.stack((a, b), 1).reshape(8, 16),
+    "tl.cat((a, b, b, a), 1)": lambda a, b: np.concatenate((a, b, b, a), 1),
+    "tl.cat([a])": lambda a, b: a,
+    "tl.cat([a, b], axis=-1)": lambda a, b: np.concatenate((a, b), -1),
+    "tl.cat((tl.extract(a, [0, 1], (4, 4)), b, tl.extract(b, [0, 0], (4, 8)), "
+    "tl.extract(a, [0, 3], (4, 4))), 1)":
+        lambda a, b: np.concatenate((a[:, 4:8], b, b[:, :8], a[:, 12:]), 1),
+    "tl.cat((tl.extract(a, [0, 5], (4, 1)), b, tl.extract(b, [0, 1], (4, 8)), "
+    "tl.extract(a, [0, 3], (4, 4)), tl.extract(a, [0, 2], (4, 2)), "
+    "tl.extract(a, [0, 9], (4, 1))), 1)":
+        lambda a, b: np.concatenate(
+            (a[:, 5:6], b, b[:, 8:], a[:, 12:], a[:, 4:6], a[:, 9:10]), 1),
 }  # fmt: skip
 
 
@@ -59,6 +70,42 @@ def test_arrangements(device, dtype, rng):
     got, expected = computed(ARRANGED, device, a, dtype, dtype, b=b)
     for text, result, wanted in zip(ARRANGED, got, expected, strict=True):
         assert (bits_of(result) == bits_of(np.ascontiguousarray(wanted))).all(), text
+
+
+INDICES_OF = {  # the axis, and the shape of the indices, for a tile of (2, 8, 4)
+    0: [(2, 8, 4), (1, 8, 4), (8, 8, 4)],
+    1: [(2, 8, 4), (2, 16, 4)],
+    2: [(2, 8, 4), (2, 8, 1)],
+}
+
+
+@pytest.mark.parametrize("dtype", [t for t in ALL if t is not f4e2m1fn], ids=str)
+def test_elements_taken_along_an_axis(device, dtype, rng):
+    """Bits stay what they are, and an index outside wraps around."""
+    raw = rng.integers(0, 2 if dtype.is_bool else 256, (*CUBE, dtype.itemsize), np.uint8)
+    a = raw.view(dtype.np).reshape(CUBE)
+    whole = np.iinfo(np.int32)
+    cases = [(axis, shape) for axis, shapes in INDICES_OF.items() for shape in shapes]
+    index = {f"i{n}": rng.integers(whole.min, whole.max, shape, np.int32, endpoint=True)
+             for n, (_, shape) in enumerate(cases)}  # fmt: skip
+    index["i0"] = rng.integers(0, CUBE[0], cases[0][1], np.int32)
+    texts = [f"tl.gather(a, i{n}, {axis})" for n, (axis, _) in enumerate(cases)]
+    texts[1] = "tl.take_along_axis(a, i1, axis=0)"
+    texts[2] = "tl.gather(a, i2, axis=-3)"
+    lines = [f"{k} = in_{k}.load_tile({x.shape}, {[0] * 3})" for k, x in {"a": a, **index}.items()]
+    shapes = [shape for _, shape in cases]
+    memory = {"a": (a, dtype), **{k: (x, i32) for k, x in index.items()}}
+    got = run(texts, device, memory, dtype, tile=shapes, shape=shapes, load="{}", lines=lines)
+    for n, (axis, _) in enumerate(cases):
+        wanted = np.take_along_axis(a, index[f"i{n}"] % CUBE[axis], axis)
+        assert (bits_of(got[n]) == bits_of(wanted)).all(), texts[n]
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=str)
+def test_indices_of_every_type(device, dtype, rng):
+    a = int_values(dtype, rng, 64)[:64].reshape(4, 16)
+    table = {"tl.gather(a, a, 1)": lambda a: np.take_along_axis(a, (a % 16).astype(np.int64), 1)}
+    assert_all([*table], *computed(table, device, a, dtype, dtype))
 
 
 # --- order -------------------------------------------------------------------------------------
@@ -227,6 +274,24 @@ def test_functions_of_scalars(device):
     assert_close(table, got, expected, f32, 4)
 
 
+def test_functions_of_constants(device):
+    """A Python number counts as f32."""
+    table = {
+        "a * tl.sigmoid(0.5)": lambda a: a / (1 + np.exp(-0.5)),
+        "a * tl.silu(0.5)": lambda a: a * 0.5 / (1 + np.exp(-0.5)),
+        "a * tl.relu(-0.5)": lambda a: a * 0,
+        "a * tl.gelu(1.0)": lambda a: a * 0.5 * (1 + math.erf(0.5**0.5)),
+        "a * tl.sign(-0.5)": lambda a: -a,
+        "a * tl.asin(-0.75)": lambda a: a * np.arcsin(-0.75),
+        "a * tl.acos(0.25)": lambda a: a * np.arccos(0.25),
+        "a * tl.atan(2.0)": lambda a: a * np.arctan(2.0),
+        "a * tl.log10(1000.0)": lambda a: a * 3,
+        "a * tl.trunc(-1.5)": lambda a: -a,
+    }
+    got, expected = computed(table, device, np.array([1.0, 2.0], np.float32), f32, f32)
+    assert_close(table, got, expected, f32, 4)
+
+
 # --- reductions --------------------------------------------------------------------------------
 
 
@@ -266,6 +331,28 @@ def test_reductions(device, dtype, rng):
         a = (3 * rng.standard_normal(shape)).astype(dtype.np)
         got, expected = computed(table, device, a, dtype, dtype)
         assert_close(table, got, expected, dtype, 1 if dtype.bits == 16 else 16)
+
+
+PRODUCTS = {
+    "tl.cumprod(a)": lambda x: np.cumprod(x, 0),
+    "tl.cumprod(a, 1)": lambda x: np.cumprod(x, 1),
+    "tl.cumprod(a, -1, reverse=True)": lambda x: np.cumprod(x[..., ::-1], -1)[..., ::-1],
+}
+
+
+@full_tiles
+@pytest.mark.parametrize("dtype", [*INTS, *FLOATS], ids=str)
+def test_partial_products(device, dtype, rng):
+    for shape in (CUBE, (1, 2, 2)):
+        if dtype.is_float:
+            a = rng.uniform(-1.5, 1.5, shape).astype(dtype.np)
+            table = {t: lambda x, f=f: f(wide(x)) for t, f in PRODUCTS.items()}
+            got, expected = computed(table, device, a, dtype, dtype)
+            assert_close(table, got, expected, dtype, 1 if dtype.bits == 16 else 16)
+        else:
+            a = rng.integers(0, 7, shape).astype(dtype.np) * 2 + 1
+            table = {t: lambda x, f=f: f(x).astype(dtype.np) for t, f in PRODUCTS.items()}
+            assert_all([*table], *computed(table, device, a.astype(dtype.np), dtype, dtype))
 
 
 @full_tiles

@@ -26,13 +26,13 @@ CLASSES = {
     **dict.fromkeys(("Slice", "DisjointSlice", "Index", "Shared", "Elements", "Run", "Runs"), simt),
     **dict.fromkeys(("Tiles", "TileView"), simt),
     **dict.fromkeys(("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
-                     "MappedPartitionMut", "PartitionIndex", "Global"), tl),
+                     "MappedPartitionMut", "PartitionIndex", "Global", "Accumulator"), tl),
 }  # fmt: skip
 
 OF_THE_HOST = {f"Global.{name}" for name in ("host", "memory", "to_numpy", "copy_from", "reset")}
 """What is not for kernels: globals are made, read and written on the host."""
 
-REFUSALS = {"Tensor.store", "Tensor.partition_mut", "Partition.store"}
+REFUSALS = {"Tensor.store", "Tensor.store_at", "Tensor.partition_mut", "Partition.store"}
 """Rules for what people try on read-only tensors: they explain, and nothing is declared."""
 
 DUNDERS = {"and_": "__and__", "or_": "__or__"} | {
@@ -69,7 +69,7 @@ def test_every_rule_is_declared(name):
     assert name in FUNCTIONS, f"there is a rule for {name}, but no tl.{name}"
 
 
-BESIDE = {"memory": ("pointer", "tensor"), "simt": ("slices",)}
+BESIDE = {"memory": ("accumulator", "pointer", "tensor"), "simt": ("slices",)}
 """Further files of a family: the classes that its functions take."""
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f16, f32
+from tilewright import f16, f32, i32
 
 
 @tw.entry
@@ -76,6 +76,39 @@ def any_of(y: Any, w: npt.NDArray[np.float32], t: tw.Tensor[f32]) -> None:
     assert_type(second, tw.Tensor[f32])
     mapped = t.partition_mut((4, 4)).map((1, 1))
     assert_type(persistent(mapped, y).out(), tw.DeviceOp[tw.Tensor[f32]])
+
+
+@tw.entry
+def linear(z: tl.TensorMut[f32], x: tl.Tensor[f32], b: tl.Tensor[f32] | None) -> None:
+    tile = tl.load_tile_like(x, z)
+    z.store(tile if b is None else tile + tl.load_tile_like(b, z))
+
+
+@tw.entry
+def total(z: tl.TensorMut[f32], *xs: tl.Tensor[f32]) -> None:
+    z.store(0.0)
+    for x in xs:
+        z.store(z.load() + tl.load_tile_like(x, z))
+
+
+@tw.entry
+def histogram(counts: tl.Accumulator[i32, tl.Dyn], x: tl.Tensor[i32]) -> None:
+    counts.add(1, x.load_tile(64, tl.block_id(0)), clip=True)
+    counts.max(x.load_tile(64, 0), (0,))
+
+
+def accumulated(t: tw.Tensor[i32], w: npt.NDArray[np.int32]) -> None:
+    """What all blocks add to is an exclusive borrow."""
+    counts, _ = histogram(t.borrow_mut(), w).grid((4,)).sync()
+    assert_type(counts, tw.BorrowMut[i32])
+
+
+def structured(w: npt.NDArray[np.float32], t: tw.Tensor[f32]) -> None:
+    """What may be None, and any number of tensors."""
+    z = tw.empty((4, 4)).partition((4, 4))
+    assert_type(linear(z, t, None).out().sync(), tw.Tensor[f32])
+    assert_type(linear(z, t, w).out().sync(), tw.Tensor[f32])
+    assert_type(total(z, t, w, tw.zeros((4, 4))).sync(), tuple[Any, ...])
 
 
 def aliases(x: Foreign, g: OnGpu, h: OnHost, w: npt.NDArray[np.float32]) -> None:

@@ -60,7 +60,7 @@ class Prover:
         for axis in range(signature.grid_rank):
             yield of(("grid", axis)).shifted(-1)
         for spec in signature.params:
-            if not isinstance(spec, OutputSpec):
+            if not isinstance(spec, OutputSpec) or spec.shared:
                 continue
             if spec.partial:
                 for axis in range(len(spec.tile)):
@@ -295,7 +295,8 @@ def _size(signature: Signature, axis: int) -> Expr | None:
     """The size of the grid along an axis: that of an output which has a block for each tile."""
     if signature.grid is not None:
         return ("const", signature.grid[axis] if axis < len(signature.grid) else 1)
-    outputs = [s for s in signature.params if isinstance(s, OutputSpec) and not s.partial]
+    cut = [s for s in signature.params if isinstance(s, OutputSpec) and not s.shared]
+    outputs = [spec for spec in cut if not spec.partial]
     plain = [spec for spec in outputs if spec.groups is None]
     if plain:
         return _tiles(plain[0], axis)

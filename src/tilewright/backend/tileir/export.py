@@ -84,7 +84,8 @@ def logical_grid(signature: Signature) -> tuple[Expr, ...] | None:
         return _grid_of_threads(signature, signature.block)
     if signature.grid is not None:
         return tuple(("const", n) for n in signature.grid)
-    outputs = [spec for spec in signature.params if isinstance(spec, OutputSpec)]
+    found = [spec for spec in signature.params if isinstance(spec, OutputSpec)]
+    outputs = [spec for spec in found if not spec.shared]
     if not outputs or any(spec.groups is not None for spec in outputs):
         return None  # blocks of mapped outputs are as many as the caller likes
     chosen = max(outputs, key=lambda spec: len(spec.tile))

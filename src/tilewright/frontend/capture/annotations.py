@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+import types
 import typing
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from types import NoneType
 from typing import Any, Literal, NoReturn
 
 import typing_extensions
 
 from ...base.dtypes import AnyDType, as_dtype, is_dtype
 from ...base.errors import Code, CompileError
+from ...lang.accumulator import Accumulator
 from ...lang.memory import MappedPartitionMut
 from ...lang.pointer import CONST, Dyn, Ptr
 from ...lang.slices import DisjointSlice, Slice
@@ -22,9 +27,11 @@ from .parameters import NOTHING_ASKED, DeclaredConditions, Dim, Kind, Parameter
 from .sources import Dialect, FunctionSource, KernelSource, function_source
 
 TENSORS: dict[Dialect, dict[object, Kind]] = {
-    "tile": {TensorMut: "output", MappedPartitionMut: "output", Tensor: "tensor"},
+    "tile": {
+        TensorMut: "output", MappedPartitionMut: "output", Accumulator: "output", Tensor: "tensor",
+    },
     "simt": {DisjointSlice: "output", Slice: "tensor"},
-}
+}  # fmt: skip
 EXPECTED: dict[Dialect, str] = {
     "tile": "tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
     "simt": "simt.DisjointSlice, simt.Slice, tl.Ptr, an element type, or tl.Const[...]",
@@ -40,6 +47,7 @@ WRITE: dict[Dialect, str] = {"tile": "out.store(tile)", "simt": "out[i] = value"
 ARRAYS = {"Tensor", "ndarray", "Array"}
 """Classes of arrays on the host: ours, and those of NumPy, PyTorch and JAX."""
 TYPE_VARS = (typing.TypeVar,)
+UNIONS = (typing.Union, types.UnionType)
 # Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
 ALIASES: tuple[Any, ...] = (
@@ -91,17 +99,39 @@ class _Reader:
 
     def parameters(self, unsafe: bool) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
         args = self.node.args
-        if args.vararg or args.kwarg:
-            star = args.vararg or args.kwarg
-            assert star is not None
-            self.fail(star, f"a kernel cannot take *{star.arg}", hint="name each parameter")
+        if args.kwarg:
+            self.fail(
+                args.kwarg, f"a kernel cannot take **{args.kwarg.arg}", hint="name each parameter"
+            )
         self.check_return()
         signature = inspect.signature(self.function)
         defaults = {name: p.default for name, p in signature.parameters.items()}
         positional = tuple(self.one(a, defaults, unsafe) for a in (*args.posonlyargs, *args.args))
         keyword = tuple(self.one(a, defaults, unsafe) for a in args.kwonlyargs)
         self.check_places(positional, keyword)
+        if args.vararg:
+            positional += (self.variadic(args.vararg, self.one(args.vararg, defaults, unsafe)),)
         return positional, keyword
+
+    def variadic(self, arg: ast.arg, p: Parameter) -> Parameter:
+        """A parameter that stands for all further arguments: tensors of one kind."""
+        if self.dialect != "tile" or p.kind not in ("tensor", "output") or p.optional:
+            self.fail(
+                arg,
+                f"`*{p.name}` cannot stand for further arguments",
+                expected=f"*{p.name}: tl.Tensor, or *{p.name}: tl.TensorMut, in a tile kernel",
+                got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+                hint="name each parameter",
+            )
+        taken = {a.arg for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
+        for name in sorted(taken):
+            if re.fullmatch(rf"{p.name}_[0-9]+", name):
+                self.fail(
+                    arg,
+                    f"`{name}` is the name of an argument of `*{p.name}`",
+                    hint="rename one of them",
+                )
+        return replace(p, variadic=True)
 
     def check_return(self) -> None:
         returns = self.node.returns
@@ -125,13 +155,21 @@ class _Reader:
                     f"constant `{p.name}` must be keyword-only",
                     hint="put it after a bare `*` in the parameter list",
                 )
-            if p.default is not inspect.Parameter.empty:
+            if p.default is not inspect.Parameter.empty and not (p.optional and p.default is None):
                 self.fail(
                     args[p.name],
                     f"positional parameter `{p.name}` has a default",
                     hint="put it after a bare `*` in the parameter list",
                 )
         for p in keyword:
+            if p.optional:
+                self.fail(
+                    args[p.name],
+                    f"`{p.name}` is optional, and must be positional",
+                    expected="only constants and scalars after `*`",
+                    got=f"{p.kind} | None",
+                    hint=f"a constant may be None: {p.name}: tl.Const[float | None] = None",
+                )
             if p.kind not in ("const", "scalar"):
                 self.fail(
                     args[p.name],
@@ -161,7 +199,7 @@ class _Reader:
                 if arg.arg in ("self", "cls")
                 else f"write {arg.arg}: {self.likely(arg.arg)}",
             )
-        value = self.annotation(arg.arg, arg.annotation)
+        value, optional = self.without_none(arg, self.annotation(arg.arg, arg.annotation))
         kind, dtype, dims = self.read(arg, value)
         if kind == "pointer" and not unsafe:
             self.fail(
@@ -174,8 +212,27 @@ class _Reader:
         of = _class_of_constant(value) if kind == "const" else None
         nameless = arg in self.node.args.posonlyargs
         return Parameter(
-            arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of, nameless
-        )
+            arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of, nameless,
+            optional, Accumulator in (value, typing.get_origin(value)),
+        )  # fmt: skip
+
+    def without_none(self, arg: ast.arg, value: Any) -> tuple[Any, bool]:
+        """What else than None a parameter takes, and whether it takes None."""
+        given: tuple[Any, ...] = typing.get_args(value)
+        if typing.get_origin(value) not in UNIONS or NoneType not in given:
+            return value, False
+        others = [_unaliased(other) for other in given if other is not NoneType]
+        if len(others) != 1 or CONST in getattr(others[0], "__metadata__", ()):
+            return value, False
+        if self.dialect != "tile":
+            self.fail(
+                arg,
+                f"`{arg.arg}` cannot be optional in a SIMT kernel",
+                expected=EXPECTED[self.dialect],
+                got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+                hint="write two kernels that call one function",
+            )
+        return others[0], True
 
     def read(
         self, arg: ast.arg, value: Any
@@ -196,6 +253,14 @@ class _Reader:
             return "scalar", as_dtype(value), None
         if isinstance(value, TYPE_VARS):
             return "scalar", value.__name__, None
+        if origin is tuple or value is tuple:
+            self.fail(
+                arg,
+                f"`{arg.arg}` is a tuple, which no parameter takes",
+                expected=EXPECTED[self.dialect],
+                got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+                hint=f"take any number of tensors last, `*{arg.arg}: tl.Tensor`, or name each",
+            )
         self.fail(
             arg,
             f"parameter `{arg.arg}` has an unsupported annotation",

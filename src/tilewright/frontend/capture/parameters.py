@@ -15,7 +15,8 @@ from ...ir.signature import OutputSpec, Signature, TensorSpec
 # -------------------------------------------------------------------------------------------------
 # What a kernel's signature says about each parameter, read from its annotations.
 
-Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const"]
+Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const", "absent"]
+"""What a parameter takes; an optional one that is given None is absent."""
 Dim: TypeAlias = "int | str | tuple[str, str] | None"
 """A fixed extent, the name of a TypeVar, None for any, or ("*", name) for a TypeVarTuple."""
 
@@ -36,6 +37,17 @@ class Parameter:
     """The class that a constant's values have, where its annotation says one: tl.Const[int]."""
     nameless: bool = False
     """Whether it is given by position alone, as a `/` in the parameter list says."""
+    optional: bool = False
+    """Whether it may be given None: `tl.Tensor[f32] | None`."""
+    shared: bool = False
+    """Whether an output is an accumulator, which all blocks add to."""
+    variadic: bool = False
+    """Whether it stands for all further arguments: `*xs: tl.Tensor`."""
+
+
+def item_name(name: str, index: int) -> str:
+    """The name of one of the arguments that a variadic parameter stands for."""
+    return f"{name}_{index}"
 
 
 # -------------------------------------------------------------------------------------------------

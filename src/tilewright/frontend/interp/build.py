@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,12 +26,12 @@ from ...ir.signature import (
 from ...ir.types import PtrType, TensorType, TileType
 from ...lang.device_global import Global
 from ..capture.captured import Captured
-from ..capture.parameters import Parameter, require
+from ..capture.parameters import Parameter, item_name, require
 from ..capture.sources import FunctionSource, KernelSource
 from ..semantics.builder import SemanticBuilder
 from ..semantics.mapped import reject_overlapping_loops
 from ..semantics.simt import refuse_large_shared, refuse_tiles
-from ..semantics.values import MappedRef, OutputRef, SliceRef, TensorRef
+from ..semantics.values import AccumulatorRef, MappedRef, OutputRef, SliceRef, TensorRef
 from .calls import call
 from .expressions import EXPRESSIONS
 from .interpreter import CallFrame, Flow, Interpreter
@@ -54,7 +54,9 @@ def bind_extents(
     for spec, value in zip(em.signature.params, params, strict=True):
         if not isinstance(spec, TensorSpec | OutputSpec):
             continue
-        for name, axes in _linked(parameters[spec.name], len(spec.shape)):
+        # One of the arguments that `*xs` stands for is called `xs_3`.
+        parameter = parameters.get(spec.name) or parameters[spec.name.rpartition("_")[0]]
+        for name, axes in _linked(parameter, len(spec.shape)):
             if name not in read or name in frame.names:
                 continue
             if isinstance(axes, int):
@@ -178,8 +180,17 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
     em.inline = lambda function, values: call(it, function, values, {})
     params = tuple(_param(spec) for spec in signature.params)
+    found = {
+        spec.name: _reference(spec, value, simt=em.is_simt)
+        for spec, value in zip(signature.params, params, strict=True)
+    }
+    for p in kernel.parameters:
+        # What a launch leaves out is None, a constant; see launch.variants.
+        frame.bind(p.name, _items(p.name, found) if p.variadic else found.get(p.name))
+    for p in kernel.constants:
+        if p.name in found:
+            frame.bind(p.name, found[p.name])
     for spec, value in zip(signature.params, params, strict=True):
-        frame.bind(spec.name, _reference(spec, value, simt=em.is_simt))
         if isinstance(spec, ScalarSpec):
             em.scalars[value] = spec.name
     for name, constant in signature.constants:
@@ -207,6 +218,14 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     values = (*params, *[v for _, v in hidden])
     func = Func(kernel.name, signature, values, body, checks, obligations)
     return Built(func, tuple(it.captured.values()))
+
+
+def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a variadic parameter stands for."""
+    items = list[Any]()
+    while item_name(name, len(items)) in found:
+        items.append(found[item_name(name, len(items))])
+    return tuple(items)
 
 
 def _run(it: Interpreter, body: list[ast.stmt]) -> Flow:
@@ -256,6 +275,8 @@ def _reference(spec: ParamSpec, value: Value, *, simt: bool) -> Any:
         return SliceRef(value, spec.name, isinstance(spec, OutputSpec))
     if isinstance(spec, OutputSpec) and spec.groups is not None:
         return MappedRef(value, spec.name, spec.tile, spec.groups)
+    if isinstance(spec, OutputSpec) and spec.shared:
+        return AccumulatorRef(value, spec.name)
     if isinstance(spec, OutputSpec):
         return OutputRef(value, spec.name, spec.tile, spec.partial)
     return TensorRef(value, spec.name) if isinstance(spec, TensorSpec) else value

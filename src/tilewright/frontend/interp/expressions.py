@@ -234,7 +234,9 @@ def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> li
 def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     owner = it.eval(node.value)
     it.mark(node)
-    if isinstance(owner, DType):  # a typed scalar from outside has what scalars have
+    # A typed scalar from outside has what scalars have; in the library all constants do.
+    weak = it.frame.source.library and type(owner) in (int, float, bool)
+    if isinstance(owner, DType) or (weak and f"Tile.{node.attr}" in RULES):
         owner = it.em.number(owner)
     # An index is a tuple in all but its attributes.
     cls = "PartitionIndex" if isinstance(owner, OwnedIndex) else receiver_class(owner)
@@ -247,7 +249,8 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     if is_structure(owner):
         return _of_structure(it, owner, node.attr)
     if not hasattr(owner, node.attr):
-        it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`")
+        hint = "it may be None: test it first, `if x is not None`" if owner is None else None
+        it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`", hint=hint)
     if type(owner) in IMMUTABLE or (isinstance(owner, type) and not is_written(owner)):
         return getattr(owner, node.attr)
     return it.attribute(owner, node.attr)
@@ -301,12 +304,14 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
     others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
     synonym = _synonym_of_method(name) if cls == "Tile" else None
+    if cls == "Accumulator" and name in ("load", "load_tile", "load_at", "partition"):
+        synonym = "no block reads what others add to: load it in a later launch"
     hint = (suggestion(name, known) if synonym is None else synonym) or (
         f"`{name}` exists on {', '.join(sorted(set(others)))}"
         if others
         else f"{cls} has {', '.join(sorted(known))}"
     )
-    read_only = name in ("store", "partition_mut") and cls in ("Tensor", "Partition")
+    read_only = name in ("store", "store_at", "partition_mut") and cls in ("Tensor", "Partition")
     if read_only:
         it.em.fail(
             Code.READ_ONLY,

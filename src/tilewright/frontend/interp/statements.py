@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...base.errors import Code
+from ...ir.core import Value
 from ..rules.control import assert_condition
 from ..semantics.values import Indexed, receiver_class
 from .branches import run_if
@@ -78,14 +79,17 @@ def _assert(it: Interpreter, node: ast.Assert) -> Flow:
 
 
 def _require(it: Interpreter, node: ast.Assert, message: Any) -> Flow:
-    """Refuse a call of the standard library whose static arguments do not fit."""
+    """Refuse a call of the standard library whose static arguments do not fit; check others."""
     if not isinstance(message, str):
         it.em.fail(
             Code.NOT_STATIC,
             f"an argument of `tl.{it.frame.source.name}` must be a compile-time constant",
             hint="use a literal, a shape, or a keyword-only `tl.Const[int]` parameter",
         )
-    if not it.eval(node.test):
+    condition = it.eval(node.test)
+    if isinstance(condition, Value):
+        assert_condition(it.em, condition, message)
+    elif not condition:
         it.em.fail(Code.CALL, message)
     return Flow.NEXT
 

@@ -29,7 +29,7 @@ from ..semantics.operands import (
     word,
 )
 from ..semantics.pointers import is_pointer, moved
-from ..semantics.promotion import is_weak
+from ..semantics.promotion import is_extent, is_weak
 from ..semantics.values import describe
 
 # -------------------------------------------------------------------------------------------------
@@ -73,6 +73,8 @@ def true_div(em: SemanticBuilder, a: Any, b: Any, *, precise: Any = False) -> Va
     """The quotient of floats."""
     exact = em.static_bool(precise, "precise")
     x, y = as_floats((a, b))
+    if all(is_extent(em, n) or type(n) is int for n in (x, y)):
+        x, y = (em.cast(em.tile(n), f32) for n in (x, y))  # as of Python ints
     left, right = arithmetic_pair(em, x, y, "divide")
     dtype = left.tile.dtype
     if dtype.is_int:

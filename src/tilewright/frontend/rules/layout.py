@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.dtypes import AnyDType, f32, i32
@@ -336,33 +336,92 @@ def _property_t(em: SemanticBuilder, self: Any) -> Value:
 # --- parts -----------------------------------------------------------------------------------
 
 
-def cat(em: SemanticBuilder, a: Any, b: Any, axis: Any = 0) -> Value:
-    """Two tiles, one after the other."""
-    left, right = promotion.unify(em, a, b, "join")
-    x, y = left.tile.shape, right.tile.shape
-    if len(x) != len(y):
+def cat(em: SemanticBuilder, a: Any, b: Any = None, axis: Any = 0) -> Value:
+    """Tiles, one after the other: two, or a sequence of any number."""
+    if isinstance(a, tuple | list):
+        return _cat_all(em, a, axis if b is None else b)
+    return _cat_all(em, (a, b), axis)
+
+
+def _cat_all(em: SemanticBuilder, tiles: Sequence[Any], axis: Any) -> Value:
+    if not tiles or any(tile is None for tile in tiles):
         em.fail(
-            Code.RANK,
-            "tiles of different ranks cannot be concatenated",
-            expected=str(x),
-            got=str(y),
+            Code.CALL,
+            "`cat` needs tiles to concatenate",
+            expected="two tiles, or a tuple of tiles",
+            got=describe(tuple(tile for tile in tiles if tile is not None)),
         )
-    k = em.static_axis(axis, len(x))
-    if x[:k] + x[k + 1 :] != y[:k] + y[k + 1 :]:
-        em.fail(
-            Code.SHAPE,
-            f"tiles concatenated along axis {k} must agree on the other axes",
-            expected=f"{x} except on axis {k}",
-            got=str(y),
-        )
-    if x[k] != y[k]:
+    first, *rest = _of_one_type(em, tiles)
+    shape = first.tile.shape
+    for tile in rest:
+        if tile.tile.rank != len(shape):
+            em.fail(
+                Code.RANK,
+                "tiles of different ranks cannot be concatenated",
+                expected=str(shape),
+                got=str(tile.tile.shape),
+            )
+    k = em.static_axis(axis, len(shape))
+    for tile in rest:
+        other = tile.tile.shape
+        if other[:k] + other[k + 1 :] != shape[:k] + shape[k + 1 :]:
+            em.fail(
+                Code.SHAPE,
+                f"tiles concatenated along axis {k} must agree on the other axes",
+                expected=f"{shape} except on axis {k}",
+                got=str(other),
+            )
+    extents = [tile.tile.shape[k] for tile in (first, *rest)]
+    if not is_power_of_two(sum(extents)):
         em.fail(
             Code.POWER_OF_TWO,
-            f"concatenated along axis {k} these tiles have {x[k] + y[k]} elements there",
-            expected="two tiles of one extent, so that the result is a power of two",
-            got=f"{x[k]} and {y[k]}",
+            f"concatenated along axis {k} these tiles have {sum(extents)} elements there",
+            expected="extents whose sum is a power of two",
+            got=" and ".join(map(str, extents)),
         )
-    return em.emit("cat", left, right, axis=k)
+    return _halves_joined(em, [first, *rest], k)
+
+
+def _of_one_type(em: SemanticBuilder, tiles: Sequence[Any]) -> list[Value]:
+    """Tiles of the type that all of them promote to."""
+    widest = tiles[0]
+    for tile in tiles[1:]:
+        widest, _ = promotion.unify(em, widest, tile, "join")
+    return [promotion.unify(em, tile, widest, "join")[0] for tile in tiles]
+
+
+def _halves_joined(em: SemanticBuilder, tiles: list[Value], axis: int) -> Value:
+    """Join tiles by a balanced tree, whose halves have one extent; a tile may lie in both."""
+    if len(tiles) == 1:
+        return tiles[0]
+    half = sum(tile.tile.shape[axis] for tile in tiles) // 2
+    left, right, begin = list[Value](), list[Value](), 0
+    for tile in tiles:
+        extent = tile.tile.shape[axis]
+        low = min(max(half - begin, 0), extent)
+        if low in (0, extent):
+            (left if low else right).append(tile)
+        else:
+            left += _parts_of(em, tile, axis, 0, low)
+            right += _parts_of(em, tile, axis, low, extent)
+        begin += extent
+    joined = _halves_joined(em, left, axis), _halves_joined(em, right, axis)
+    return em.emit("cat", *joined, axis=axis)
+
+
+def _parts_of(em: SemanticBuilder, tile: Value, axis: int, begin: int, end: int) -> list[Value]:
+    """The elements of a tile from `begin` to `end` along an axis, in parts that may be taken."""
+    found, shape = list[Value](), tile.tile.shape
+    while begin < end:
+        # The largest power of two that divides `begin`, or else fits.
+        size = (begin & -begin) or shape[axis]
+        while begin + size > end:
+            size //= 2
+        index = [em.index(begin // size if k == axis else 0) for k in range(len(shape))]
+        part = (*shape[:axis], size, *shape[axis + 1 :])
+        found.append(em.emit("extract", tile, index, shape=part))
+        begin += size
+    return found
 
 
 def extract(em: SemanticBuilder, x: Any, index: Any, shape: Any) -> Value:

@@ -25,8 +25,10 @@ from ..semantics.access import (
 from ..semantics.builder import SemanticBuilder
 from ..semantics.extents import require_same_extents
 from ..semantics.mapped import Indices, whole, within
+from ..semantics.offsets import checked_offsets, free_offsets, view_at
 from ..semantics.padding import mask_of
 from ..semantics.values import (
+    AccumulatorRef,
     MappedRef,
     Origin,
     OutputRef,
@@ -45,7 +47,10 @@ from ..semantics.values import (
 def tensor(em: SemanticBuilder, x: Any, what: str) -> TensorRef | OutputRef:
     """A tensor or an output, refused otherwise."""
     if not isinstance(x, TensorRef | OutputRef):
-        em.fail(Code.TYPE, f"{what} must be a tensor", expected="a tensor", got=describe(x))
+        hint = "it may be None: test it first, `if x is not None`" if x is None else None
+        em.fail(
+            Code.TYPE, f"{what} must be a tensor", expected="a tensor", got=describe(x), hint=hint
+        )
     return x
 
 
@@ -168,7 +173,32 @@ def _load_tile(
     return load(em, view, values, guard)
 
 
-def shape_of(em: SemanticBuilder, ref: TensorRef | OutputRef) -> tuple[int | Value, ...]:
+# --- tiles that start at any element -----------------------------------------------------------
+
+
+def _load_at(
+    em: SemanticBuilder, self: Any, offsets: Any, shape: Any, *, padding: Any = ...
+) -> Value:
+    source = tensor(em, self, "tensor")
+    if padding is not ...:
+        view = view_at(em, source, shape, padding)
+        return load(em, view, free_offsets(em, view, source.name, offsets))
+    view = view_at(em, source, shape)
+    region = source.tile if isinstance(source, OutputRef) else None
+    return load(em, view, *checked_offsets(em, view, source.name, offsets, region=region))
+
+
+def _store_at(em: SemanticBuilder, self: Any, tile: Any, offsets: Any) -> None:
+    out = output(em, self, "out")
+    shape = em.numbers(tile, "stored value").tile.shape
+    view = view_at(em, out, shape)
+    values, guard = checked_offsets(em, view, out.name, offsets, region=out.tile)
+    store(em, tile, view, out.name, values, guard)
+
+
+def shape_of(
+    em: SemanticBuilder, ref: TensorRef | OutputRef | AccumulatorRef
+) -> tuple[int | Value, ...]:
     """The extents of a whole tensor: ints where known, else values."""
     return tuple(
         em.emit("extent", ref.value, axis=k) if n is None else n
@@ -368,6 +398,7 @@ MEMORY_RULES: dict[str, Callable[..., Any]] = {
     "get_tensor_shape": _get_tensor_shape,
     "get_index_space_shape": _get_index_space_shape,
     "Tensor.load_tile": _load_tile,
+    "Tensor.load_at": _load_at,
     "Tensor.partition": _partition,
     "Tensor.partition_permuted": _partition_permuted,
     "Tensor.shape": _tensor_shape,
@@ -375,9 +406,12 @@ MEMORY_RULES: dict[str, Callable[..., Any]] = {
     "Tensor.rank": _rank,
     "Tensor.ndim": _rank,
     "Tensor.store": _refuse_store,
+    "Tensor.store_at": _refuse_store,
     "Tensor.partition_mut": _refuse_store,
     "TensorMut.load": _load_output,
     "TensorMut.store": _store_output,
+    "TensorMut.load_at": _load_at,
+    "TensorMut.store_at": _store_at,
     "TensorMut.partition_mut": _partition_output,
     "TensorMut.shape": _output_shape,
     "TensorMut.extent": _output_extent,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ...base.dtypes import AnyDType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ...base.errors import Code
 from ...base.shapes import Shape
 from ...ir.attrs import AtomicMode, Ordering, Scope
 from ...ir.core import Value
+from ...lang.stdlib.arrangement import take_along_axis
 from ..semantics.access import (
     access_hints,
     checked_index,
+    checked_rows,
+    counted,
     load,
     make_view,
     store,
@@ -20,6 +23,7 @@ from ..semantics.access import (
     unchecked_index,
 )
 from ..semantics.builder import SemanticBuilder
+from ..semantics.offsets import checked_offsets, free_offsets
 from ..semantics.operands import parts, pointer_of, word
 from ..semantics.pointers import (
     ATOMIC_ORDERS,
@@ -36,8 +40,10 @@ from ..semantics.pointers import (
     pointee,
     value_for,
 )
+from ..semantics.promotion import is_weak
 from ..semantics.simt import update_element
 from ..semantics.values import (
+    AccumulatorRef,
     ElementRef,
     OutputRef,
     PartitionRef,
@@ -47,7 +53,7 @@ from ..semantics.values import (
     describe,
 )
 from . import memory
-from .memory import partition, read_only, unchecked_load, writable
+from .memory import partition, read_only, shape_of, unchecked_load, writable
 from .memory import tensor as tensor_of
 
 # -------------------------------------------------------------------------------------------------
@@ -366,9 +372,24 @@ def store_ptr(
 
 
 def gather(
-    em: SemanticBuilder, pointer: Any, offsets: Any, mask: Any = None, fill: Any = None
-) -> Value:
-    """Read at offsets."""
+    em: SemanticBuilder,
+    pointer: Any,
+    offsets: Any,
+    mask: Any = None,
+    fill: Any = None,
+    *,
+    axis: Any = None,
+) -> Any:
+    """Read at offsets of a pointer, or at indices along an axis of a tile."""
+    if isinstance(pointer, Value) and not pointer.tile.is_pointer:
+        return em.inline(take_along_axis, [pointer, offsets, mask if axis is None else axis])
+    if axis is not None:
+        em.fail(
+            Code.CALL,
+            "`gather` of a pointer has no axis",
+            expected="tl.gather(pointer, offsets, mask, fill), or tl.gather(tile, index, axis)",
+            got=f"axis={describe(axis)}",
+        )
     em.require_unsafe("`gather`")
     return load_ptr(em, add_pointer(em, as_pointers(em, pointer), offsets), mask, fill)
 
@@ -461,6 +482,8 @@ POINTER_PROPERTIES: frozenset[str] = frozenset(
 
 # -------------------------------------------------------------------------------------------------
 # Rules of the atomics family: read-modify-write through pointers and views, in unsafe code.
+#
+# Into accumulators it is safe: all blocks may combine into them, and none reads them.
 
 _INTS: tuple[AnyDType, ...] = (i32, i64, u32, u64)
 _ANY: tuple[AnyDType, ...] = (*_INTS, f32, f64)
@@ -612,6 +635,102 @@ def atomic_red_view(
     )  # fmt: skip
 
 
+# --- accumulators: safe, for nobody reads them -------------------------------------------------
+
+
+def _into(mode: AtomicMode) -> Callable[..., None]:
+    def rule(em: SemanticBuilder, self: Any, tile: Any, places: Any, *, clip: Any = False) -> None:
+        _accumulate(em, mode, self, tile, places, em.static_bool(clip, "clip"))
+
+    return rule
+
+
+def _accumulate(
+    em: SemanticBuilder, mode: AtomicMode, ref: AccumulatorRef, tile: Any, places: Any, clip: bool
+) -> None:
+    """Combine a tile into the elements at places, of which any block may have the same."""
+    dtype = ref.type.dtype
+    _accept(em, f"accumulation by {mode.value}", dtype, ELEMENTS[mode])
+    given = parts(places)
+    sparse = _numbered_axis(em, ref, given)
+    value = em.number(tile, dtype) if is_weak(tile) else em.numbers(tile, "accumulated value")
+    shape = _accumulated_shape(em, ref, value, given, sparse)
+    step = None if sparse is not None else (1,) * len(shape)
+    view = make_view(em, ref, shape, step=step, sparse=sparse)
+    if sparse is not None:
+        rows = PartitionRef(view, ref.name, mutable=True, padded=clip)
+        values, guard = checked_rows(em, rows, tuple(given))
+    elif clip:
+        values, guard = free_offsets(em, view, ref.name, places), None
+    else:
+        values, guard = checked_offsets(em, view, ref.name, places)
+    em.op(
+        "atomic_red_view", stored_value(em, value, view.view.loaded, ref.name), view, values, guard,
+        mode=mode, ordering=Ordering.RELAXED, scope=Scope.DEVICE,
+    )  # fmt: skip
+
+
+def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any]) -> int | None:
+    """The axis along which a tile numbers the elements, if there is one."""
+    rank = ref.type.rank
+    if len(given) != rank:
+        em.fail(
+            Code.RANK,
+            f"`{ref.name}` has {counted(rank, 'axis')}, the places {counted(len(given), 'number')}",
+            expected=f"{counted(rank, 'place')}, each a scalar, one of them perhaps a tile",
+            got=describe(tuple(given)),
+        )
+    found = [k for k, part in enumerate(given) if isinstance(part, Value) and part.tile.rank]
+    if len(found) > 1 or any(given[k].tile.rank > 1 for k in found):
+        em.fail(
+            Code.TYPE,
+            f"elements of `{ref.name}` are numbered along one axis",
+            expected="scalars, and at most one tile of rank 1",
+            got=describe(tuple(given)),
+            hint="give the tensor one axis, t.reshape(n), and number its elements",
+        )
+    return found[0] if found else None
+
+
+def _accumulated_shape(
+    em: SemanticBuilder, ref: AccumulatorRef, value: Value, given: Sequence[Any], sparse: int | None
+) -> Shape:
+    """The shape of what is accumulated: that of the tile, as long as the numbers are many."""
+    rank, shape = ref.type.rank, value.tile.shape
+    if len(shape) > rank:
+        em.fail(
+            Code.RANK,
+            f"a tile accumulated into `{ref.name}` has too many axes",
+            expected=f"at most {counted(rank, 'axis')}",
+            got=describe(value),
+        )
+    whole = [1] * (rank - len(shape)) + list(shape)
+    if sparse is not None:
+        numbers = given[sparse].tile.shape[0]
+        if whole[sparse] not in (1, numbers):
+            em.fail(
+                Code.SHAPE,
+                f"the tile has {whole[sparse]} elements along axis {sparse}, the numbers are"
+                f" {numbers}",
+                expected=f"{numbers} elements, or 1, along axis {sparse}",
+                got=describe(value),
+            )
+        whole[sparse] = numbers
+    return tuple(whole)
+
+
+def _shape_of(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
+    return shape_of(em, self)
+
+
+def _dtype_of(em: SemanticBuilder, self: Any) -> AnyDType:
+    return cast("AccumulatorRef", self).type.dtype
+
+
+def _rank_of(em: SemanticBuilder, self: Any) -> int:
+    return cast("AccumulatorRef", self).type.rank
+
+
 def _accept(
     em: SemanticBuilder, what: str, dtype: AnyDType, accepted: tuple[AnyDType, ...]
 ) -> None:
@@ -633,8 +752,17 @@ ATOMICS_RULES: dict[str, Callable[..., Any]] = {
     "Global.atomic_add": _add_to_global,
     "atomic_red_view": atomic_red_view,
     "atomic_red_view_tko": atomic_red_view,
+    "Accumulator.add": _into(AtomicMode.ADD),
+    "Accumulator.max": _into(AtomicMode.MAX),
+    "Accumulator.min": _into(AtomicMode.MIN),
+    "Accumulator.shape": _shape_of,
+    "Accumulator.dtype": _dtype_of,
+    "Accumulator.rank": _rank_of,
+    "Accumulator.ndim": _rank_of,
 }
-ATOMICS_PROPERTIES: frozenset[str] = frozenset()
+ATOMICS_PROPERTIES: frozenset[str] = frozenset(
+    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
+)
 
 RULES: dict[str, Callable[..., Any]] = {
     **POINTER_RULES, **ATOMICS_RULES,

@@ -14,7 +14,7 @@ from ...ir.types import TileType, ViewType
 from . import promotion
 from .builder import SemanticBuilder
 from .operands import op_body, parts
-from .values import MappedRef, OutputRef, PartitionRef, TensorRef, describe
+from .values import AccumulatorRef, MappedRef, OutputRef, PartitionRef, TensorRef, describe
 
 # -------------------------------------------------------------------------------------------------
 # What all tile accesses share: views, tile counts, index checks, padding values, stored values.
@@ -86,7 +86,7 @@ def _exact(em: SemanticBuilder, padding: Number, dtype: AnyDType) -> Number:
 
 def make_view(
     em: SemanticBuilder,
-    ref: TensorRef | OutputRef | MappedRef,
+    ref: TensorRef | OutputRef | MappedRef | AccumulatorRef,
     shape: Any,
     *,
     dim_map: Any = None,
@@ -289,13 +289,13 @@ def store(
 
 
 def stored_value(em: SemanticBuilder, tile: Any, expected: TileType, name: str) -> Value:
-    """A value that may be stored as it is: the shape and the element type must be exact."""
-    weak = isinstance(tile, int | float) and not expected.rank
+    """A value to be stored: its element type must be exact, its shape broadcasts; numbers fit."""
+    weak = promotion.is_weak(tile)
     value = em.number(tile, expected.dtype) if weak else em.numbers(tile, "stored value")
-    if value.tile.shape != expected.shape:
+    if broadcast(value.tile.shape, expected.shape) != expected.shape:
         em.fail(
             Code.SHAPE,
-            f"a tile stored to `{name}` must have its tile shape",
+            f"a tile stored to `{name}` must have its tile shape, or broadcast to it",
             expected=f"shape {expected.shape}",
             got=describe(value),
             hint=_shape_hint(value, expected, name),
@@ -308,18 +308,23 @@ def stored_value(em: SemanticBuilder, tile: Any, expected: TileType, name: str) 
             got=describe(value),
             hint=_dtype_hint(value.tile.dtype, expected.dtype),
         )
-    return value
+    return em.broadcast_to(value, expected.shape)
 
 
 def _shape_hint(value: Value, expected: TileType, name: str) -> str:
     shape = expected.shape
-    if value.tile.rank == 0:
-        return f"fill a tile: tl.full({shape}, value, tilewright.{expected.dtype.__name__})"
     if value.tile.size == expected.size:
         return f"rearrange it: tile.reshape({shape})"
-    if broadcast(value.tile.shape, shape) == shape:
-        return f"repeat it: tl.broadcast(tile, {shape}), or make it with keepdims=True"
+    if _one_axis_missing(value.tile.shape, shape):
+        return "insert an axis with x[:, None] or x[None, :], or make it with keepdims=True"
     return f"make the tile with {name}.shape, or store parts of it: {name}.partition_mut(shape)"
+
+
+def _one_axis_missing(given: Shape, wanted: Shape) -> bool:
+    """Whether a shape would broadcast with one more axis of extent 1."""
+    return any(
+        broadcast((*given[:k], 1, *given[k:]), wanted) == wanted for k in range(len(given) + 1)
+    )
 
 
 def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:

@@ -17,7 +17,17 @@ from ...ir.signature import GlobalSpec, Signature
 from ...ir.types import TileType
 from ...lang.device_global import Global
 from . import promotion
-from .values import Cut, Indexed, MappedRef, Memory, OutputRef, Space, TensorRef, describe
+from .values import (
+    AccumulatorRef,
+    Cut,
+    Indexed,
+    MappedRef,
+    Memory,
+    OutputRef,
+    Space,
+    TensorRef,
+    describe,
+)
 
 INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
 
@@ -361,5 +371,7 @@ def _load_hint(x: Memory) -> str:
         return f"load a tile first: {loads}"
     if isinstance(x, MappedRef):
         return f"load a tile first: {x.name}.load(index)"
+    if isinstance(x, AccumulatorRef):
+        return f"no block reads what others add to: compute with {x.name} in a later launch"
     load = f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
     return f"load a tile first: {load}"

@@ -14,6 +14,7 @@ from ...base.dtypes import AnyDType, DTypeMeta, bf16, bool_, f16, f32, i32, int_
 from ...base.errors import Code
 from ...ir.attrs import Predicate
 from ...ir.core import Value
+from ...ir.types import TileType
 
 if TYPE_CHECKING:
     from .builder import SemanticBuilder
@@ -107,8 +108,54 @@ def _fit_float(em: SemanticBuilder, x: Any, dtype: AnyDType) -> float:
     return value
 
 
+COUNTS = ("extent", "num_tiles", "num_blocks")
+"""Ops that give an extent or a number of tiles, which a shape known while compiling has as ints."""
+
+
+def is_extent(em: SemanticBuilder, x: Any) -> bool:
+    """Whether x is an integer computed of extents, and of constants, alone.
+
+    Beside floats it counts as a Python int does, which it would be were the shape static.
+    """
+    if not isinstance(x, Value) or x.type != TileType(i32):
+        return False
+    found, waiting, seen = False, [x], {x}
+    while waiting:
+        op = em.defining.get(waiting.pop())
+        if op is None or op.regions or not op.defn.pure:
+            return False
+        if op.name in COUNTS:
+            found = True
+        elif not op.operands and op.name != "constant":
+            return False
+        else:
+            waiting += [v for v in op.operands if v not in seen]
+            seen.update(op.operands)
+    return found
+
+
+def _extents_as_floats(em: SemanticBuilder, a: Any, b: Any) -> tuple[Any, Any]:
+    """An extent beside a float as a float of that type; beside a Python float as f32."""
+    if (dtype := _float_type(b)) is not None and is_extent(em, a):
+        return cast(em, a, dtype), b
+    if (dtype := _float_type(a)) is not None and is_extent(em, b):
+        return a, cast(em, b, dtype)
+    return a, b
+
+
+def _float_type(x: Any) -> AnyDType | None:
+    """The type in which an extent is computed beside x; None: x has no arithmetic of floats."""
+    if type(x) is float:
+        return f32
+    if not isinstance(x, Value) or not isinstance(x.type, TileType) or x.type.is_pointer:
+        return None
+    dtype = x.type.dtype
+    return dtype if dtype.is_float and dtype.has_arithmetic else None
+
+
 def unify(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
     """Bring two operands to one dtype; shapes stay as they are."""
+    a, b = _extents_as_floats(em, a, b)
     if is_weak(a) and is_weak(b):
         dtype = natural_dtype(a + b) if not isinstance(a, bool) else natural_dtype(b)
         return em.number(a, dtype), em.number(b, dtype)

@@ -89,6 +89,19 @@ class MappedRef(Leaf):
         return tuple(k for k, group in enumerate(self.groups) if group != OWNED)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class AccumulatorRef(Leaf):
+    """A tensor that all blocks add to, and none reads (`tl.Accumulator`)."""
+
+    value: Value
+    name: str
+
+    @property
+    def type(self) -> TensorType:
+        """The tensor's type."""
+        return self.value.tensor
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
     """Tiles along an axis: the first, and how many. Numbers that look alike are the same."""
@@ -264,6 +277,7 @@ Memory = (
     | OutputRef
     | PartitionRef
     | MappedRef
+    | AccumulatorRef
     | SliceRef
     | SharedRef
     | ElementsRef
@@ -296,6 +310,7 @@ def receiver_class(x: Any) -> str | None:
 
 CLASSES: dict[type[Any], str] = {
     TensorRef: "Tensor", OutputRef: "TensorMut", MappedRef: "MappedPartitionMut",
+    AccumulatorRef: "Accumulator",
     SharedRef: "Shared", ElementsRef: "Elements", RunsRef: "Runs", RunRef: "Run",
     TilesRef: "Tiles", TileRef: "TileView",
     Global: "Global",
@@ -346,6 +361,7 @@ WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (OutputRef, lambda x: f"output `{x.name}`"),
     (PartitionRef, lambda x: f"a partition of `{x.name}`"),
     (MappedRef, lambda x: f"mapped output `{x.name}`"),
+    (AccumulatorRef, lambda x: f"accumulator `{x.name}`"),
     (OwnedIndex, lambda x: "an index of " + " and ".join(f"`{o.name}`" for o in x.origin.outputs)),
     (SliceRef, lambda x: f"slice `{x.name}`"),
     (SharedRef, lambda x: f"shared memory `{x.name}`"),

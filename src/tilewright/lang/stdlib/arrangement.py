@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ..control import static_range
-from ..layout import cat, expand_dims, extract, get_shape_dim, reshape
+from ..elementwise import where
+from ..layout import broadcast, cat, expand_dims, extract, get_shape_dim, reshape
 from ..marker import composed
 from ..tile import E, Tile
 
@@ -96,3 +98,32 @@ def interleave(a: Tile[E], b: Tile[E], axis: int = -1) -> Tile[E]:
     n = get_shape_dim(a, axis)
     k = axis % a.rank
     return reshape(stack((a, b), k + 1), (*a.shape[:k], 2 * n, *a.shape[k + 1 :]))
+
+
+@composed
+def take_along_axis(x: Tile[E], index: Tile[Any], axis: int) -> Tile[E]:
+    """Take the elements at indices along an axis, as NumPy does; `tl.gather(x, index, axis)`.
+
+    `tl.take_along_axis(x, index, 0)[i, j]` is `x[index[i, j], j]`. An index outside wraps around,
+    as of `tl.extract`. Each part of `x` along the axis is compared with all indices, in a loop: for
+    n parts n comparisons per result. Rows of a tensor are cheaper to load by
+    `tl.make_gather_scatter_view`.
+    """
+    n = get_shape_dim(x, axis)
+    k = axis % x.rank
+    assert index.dtype.is_int, f"tl.take_along_axis takes integer indices, got {index.dtype}"
+    assert index.rank == x.rank, (
+        f"tl.take_along_axis takes indices of rank {x.rank}, as the tile has, got {index.rank}"
+    )
+    assert (*index.shape[:k], *index.shape[k + 1 :]) == (*x.shape[:k], *x.shape[k + 1 :]), (
+        f"tl.take_along_axis takes indices of shape {x.shape} but for axis {k}, got {index.shape}"
+    )
+    wrapped = index & (n - 1)
+    before, after = (0,) * k, (0,) * (x.rank - k - 1)
+    shape = (*x.shape[:k], 1, *x.shape[k + 1 :])
+    taken = broadcast(extract(x, (0,) * x.rank, shape), index.shape)
+    part: Any
+    for part in range(1, n):
+        here = extract(x, (*before, part, *after), shape)
+        taken = where(wrapped == part.astype(index.dtype), here, taken)
+    return taken

@@ -14,8 +14,11 @@ def is_float(x: Any) -> bool:
 
 
 def widened(x: Any) -> Tile[Any]:
-    """Convert f16 and bf16 to f32, in which they are computed; leave other types alone."""
-    wide: Tile[Any] = x.astype(f32) if x.dtype.is_float and x.dtype.bits == 16 else x
+    """Convert f16 and bf16 to f32, in which they are computed; leave other types alone.
+
+    A Python number becomes a scalar.
+    """
+    wide: Tile[Any] = x.astype(f32 if x.dtype.is_float and x.dtype.bits == 16 else x.dtype)
     return wide
 
 

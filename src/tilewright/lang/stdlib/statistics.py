@@ -1,4 +1,4 @@
-"""Reductions that several steps make: softmax, logsumexp, mean and variance.
+"""Reductions and scans that several steps make: softmax, logsumexp, mean, variance, products.
 
 `axis` may count from the end; None reduces all axes, a tuple several. f16 and bf16 are computed in
 f32 and rounded once. Elements that a load has padded count as any others.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..elementwise import exp, log, where
 from ..marker import composed
-from ..reduction import reduce_max, reduce_sum
+from ..reduction import reduce_max, reduce_sum, scan
 from ..tile import Axis, E, Tile
 from .activation import isinf
 from .rounding import is_float, rounded, widened
@@ -57,3 +57,13 @@ def var(x: Tile[E], axis: Axis = None, keepdims: bool = False, ddof: int = 0) ->
     apart = wide - mean(wide, axis, keepdims=True)
     total = reduce_sum(apart * apart, axis, keepdims)
     return rounded(total / (x.size // total.size - ddof), x)
+
+
+@composed
+def cumprod(x: Tile[E], axis: int = 0, reverse: bool = False) -> Tile[E]:
+    """Return all partial products along an axis; `reverse` starts at the end.
+
+    `tl.cumprod(x)[i]` is the product of `x[0]` to `x[i]`. Integers wrap; see `tl.cumsum`.
+    """
+    wide = widened(x)
+    return rounded(scan(wide, axis, 1, lambda a, b: a * b, reverse), x)

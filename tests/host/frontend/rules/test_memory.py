@@ -377,10 +377,9 @@ def test_a_read_only_tensor_is_not_written():
 @pytest.mark.parametrize(
     ("value", "code", "hint"),
     [
-        (lambda z: 0.0, Code.SHAPE, "fill a tile: tl.full((4, 8), value, tilewright.f32)"),
         (lambda z: tl.zeros((8, 4), f32), Code.SHAPE, "rearrange it: tile.reshape((4, 8))"),
-        (lambda z: tl.zeros((4, 1), f32), Code.SHAPE,
-         "repeat it: tl.broadcast(tile, (4, 8)), or make it with keepdims=True"),
+        (lambda z: tl.zeros((4,), f32), Code.SHAPE,
+         "insert an axis with x[:, None] or x[None, :], or make it with keepdims=True"),
         (lambda z: tl.zeros((8, 8), f32), Code.SHAPE,
          "make the tile with z.shape, or store parts of it: z.partition_mut(shape)"),
         (lambda z: tl.zeros((4, 8), f16), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),

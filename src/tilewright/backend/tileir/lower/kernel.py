@@ -260,7 +260,7 @@ def _lengths(em: TileEmitter, rank: int) -> Sequence[Val]:
 
 def _has_the_grid(spec: OutputSpec, rank: int) -> bool:
     """Whether each tile of an output has a block of its own, along so many axes or more."""
-    is_cut = spec.groups is None and not spec.partial
+    is_cut = spec.groups is None and not (spec.partial or spec.shared)
     return is_cut and spec.facts.narrow and len(spec.tile) >= rank
 
 
