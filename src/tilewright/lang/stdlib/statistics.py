@@ -1,4 +1,4 @@
-"""Reductions that several steps make: softmax, logsumexp, mean and variance.
+"""Reductions composed of several ops: softmax, logsumexp, mean and variance.
 
 `axis` may count from the end; None reduces all axes, a tuple several. f16 and bf16 are computed in
 f32 and rounded once. Elements that a load has padded count as any others.
