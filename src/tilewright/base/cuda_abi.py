@@ -64,7 +64,7 @@ LAUNCH_WORDS = 8
 
 
 def symbol(name: str) -> str:
-    """The kernel's name in the compiled code, where only ASCII letters are allowed."""
+    """Return the kernel's name in the compiled code, where only ASCII letters are allowed."""
     if PLAIN_NAME.fullmatch(name) and name not in NO_NAMES:
         return name
     return "kernel_" + "".join(

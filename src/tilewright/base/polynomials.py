@@ -1,7 +1,7 @@
-"""Coefficients of elementary functions, lowest first, for every backend that writes its own.
+"""Coefficients of elementary functions, lowest first, for every backend that has its own.
 
-Each polynomial minimizes the error relative to its function (found by Remez exchange in 70 digits,
-then rounded, the lowest first, what follows being found again).
+Each is the minimax polynomial of the relative error, found by Remez exchange in 70 digits. The
+coefficients are then rounded from the lowest on; the remaining ones are refitted after each step.
 """
 
 from __future__ import annotations

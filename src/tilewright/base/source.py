@@ -1,4 +1,4 @@
-"""Source files and places in them: what a diagnostic needs to draw its caret."""
+"""Source files and locations in them, for the pictures of diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SourceFile:
     first_line: int = 1
 
     def line(self, number: int) -> str | None:
-        """Give line `number` of the file, or None where it is outside the captured text."""
+        """Return line `number` of the file, or None if it is outside the captured text."""
         lines = self.text.splitlines()
         index = number - self.first_line
         return lines[index] if 0 <= index < len(lines) else None
@@ -39,7 +39,7 @@ class Span:
 
 
 def where(span: Span | None) -> str:
-    """A place as the end of a line about something else; nothing where none is known."""
+    """Return a place as the end of a line about something else; nothing where none is known."""
     return f" ({span.place})" if span is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""A named step of a backend. One runner times, verifies, dumps and keeps all of them alike."""
+"""A named stage of a backend. One runner times, verifies, dumps and caches all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactCodec:
-    """How the result of a stage and of all after it is kept on disk, between processes."""
+    """The encoding of a stage's result, and of all later ones, for the disk cache."""
 
     facts: Callable[[Any], Facts | None]
     """From the stage's argument to everything that can change a byte of the result; None where
@@ -34,7 +34,7 @@ class ArtifactCodec:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Turns the result of the stage before into its own; `show` makes it readable for dumps."""
+    """A function from the previous stage's result to its own; `show` formats it for dumps."""
 
     name: str
     run: Callable[[Any], Any]
