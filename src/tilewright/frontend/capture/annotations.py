@@ -1,4 +1,4 @@
-"""Reads annotations: which parameter is an output, a tensor, a scalar, a pointer, a constant."""
+"""Read annotations: which parameter is an output, a tensor, a scalar, a pointer, a constant."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class _Reader:
                 )
 
     def likely(self, name: str) -> str:
-        """What a parameter is most likely meant to be: an output, where the body stores to it."""
+        """Return the likely meaning of a parameter: an output if the body stores to it."""
         stored = any(
             isinstance(node, ast.Attribute | ast.Subscript)
             and isinstance(node.value, ast.Name)
@@ -249,7 +249,7 @@ class _Reader:
         )
 
     def annotation(self, name: str, node: ast.expr) -> Any:
-        """What a parameter's annotation means."""
+        """Return what a parameter's annotation means."""
         try:
             return _unaliased(self.evaluate(node))
         except CompileError:
@@ -269,7 +269,7 @@ class _Reader:
             self.fail(node, f"the annotation `{ast.unparse(node)}` cannot be evaluated: {error}")
 
     def part(self, value: Any) -> Any:
-        """A part of an annotation; a string is a name in reach, or the name of an element type."""
+        """Return a part of an annotation; a string is a name in scope or an element type."""
         if isinstance(value, str):
             with suppress(NameError, SyntaxError):
                 value = self.look_up(value)
@@ -294,21 +294,21 @@ class _Reader:
 
 
 def _class_of_constant(annotation: Any) -> type | None:
-    """The class in `tl.Const[int]`; None for what stands for several, such as `int | None`."""
+    """Return the class in `tl.Const[int]`; None for several, such as `int | None`."""
     inner = next(iter(typing.get_args(annotation)), None)
     found = typing.get_origin(inner) or inner
     return found if isinstance(found, type) else None
 
 
 def _pack_name(value: Any) -> str | None:
-    """The name behind `*S`, in whichever form the typing module keeps it."""
+    """Return the name behind `*S`, in whichever form the typing module keeps it."""
     inner = typing.get_args(value)[:1] if typing.get_origin(value) in UNPACK else (value,)
     pack = inner[0] if inner else None
     return pack.__name__ if isinstance(pack, typing.TypeVarTuple) else None
 
 
 def _unaliased(value: Any) -> Any:
-    """What a `type` statement gave a name to, its own parameters filled in."""
+    """Return what a `type` statement gave a name to, its own parameters filled in."""
     if isinstance(value, ALIASES):
         return _unaliased(value.__value__)
     origin = typing.get_origin(value)
