@@ -70,7 +70,7 @@ CONTROL_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Where in the grid this block stands.
+# Position of this block in the grid.
 
 
 def _block_id(frame: Frame, op: Op) -> Results:

@@ -15,10 +15,10 @@ from .barriers import REMATERIALIZED
 from .machine import Lanes, Write
 
 # -------------------------------------------------------------------------------------------------
-# Uniform fast path: finds when all lanes of a group take one branch, to emit it without masks.
+# Uniform fast path: detect when all lanes of a group take one branch, and emit it without masks.
 #
-# Two scalars then say whether all lanes are inside, and whether the checks in there hold for all
-# of them; code for that case needs neither masks nor checks.
+# Two scalars then decide whether all lanes take it, and whether the checks inside hold for all of
+# them; code for that case needs neither masks nor checks.
 
 ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr", "load_shared", "store_shared",
             "atomic_shared")  # fmt: skip
@@ -38,7 +38,7 @@ COMPARE: dict[Predicate, Callable[[Vec, Vec, Vec], Vec]] = {
 
 
 def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, bool]] | None:
-    """Whether all threads take the first way of an `if`, and what is known then; None if not asked.
+    """Return whether all lanes take the first arm of an `if`, and the facts then; None if unknown.
 
     Rows have `span` threads: those of the group, or more. Nothing is asked where masks are needed
     anyway, or where they cost nothing.
@@ -57,13 +57,13 @@ def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, boo
 
 
 def check_tests(lanes: Lanes, check: Op, span: int) -> list[Vec]:
-    """Scalars that all hold if a check of a row does for all its threads."""
+    """Return scalars that all hold if a check of a row does for all its threads."""
     first, last = _ends(lanes, check.one("index"), span)
     return [first >= 0, last < lanes.scalar(check.one("length")).cast("sext", "i64")]
 
 
 def _ends(lanes: Lanes, row: Value, span: int) -> tuple[Vec, Vec]:
-    """The numbers of the first and of the last thread."""
+    """Return the numbers of the first and of the last thread."""
     first = lanes.rows[row].cast("sext", "i64")
     return first, first + (span - 1)
 
@@ -73,7 +73,7 @@ def _is_row(lanes: Lanes, value: Value) -> bool:
 
 
 def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
-    """Scalars that all hold if a condition holds in all lanes; None if there are none."""
+    """Return scalars that all hold if a condition holds in all lanes; None if there are none."""
     made = lanes.nesting.definer(cond)
     if cond not in lanes.facts.varying:
         return [lanes.scalar(cond)]
@@ -97,7 +97,7 @@ def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
 
 
 def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
-    """Checks of rows that are known already, against lengths that are."""
+    """Return the row checks whose index and length are both known already."""
     return [
         op for op in ops
         if op.name == "check_index" and _is_row(lanes, op.one("index"))
@@ -106,7 +106,7 @@ def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Control flow of lanes: branches and loops that all take alike, and masks where they part.
+# Control flow of lanes: uniform branches and loops, and predication where threads diverge.
 
 LIGHT = 24
 """So many cheap ops are rather computed for nothing than jumped over."""
@@ -133,7 +133,7 @@ def _if(lanes: Lanes, op: Op) -> None:
 
 
 def _taken(lanes: Lanes, op: Op, region: Block) -> None:
-    """A branch that is known to be taken by all."""
+    """Emit a branch that all lanes are known to take."""
     if not lanes.run(region):
         lanes.emitter.body.label(lanes.emitter.label("never"))
     elif region.terminator.name == "yield":
@@ -142,7 +142,7 @@ def _taken(lanes: Lanes, op: Op, region: Block) -> None:
 
 
 def _branching(lanes: Lanes, op: Op) -> None:
-    """All lanes go the same way."""
+    """Emit a uniform branch."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = [lanes.slot(result) for result in op.results]
     outer, kept = lanes.live, _keeps_live(lanes, op)
@@ -171,7 +171,7 @@ def _yield(lanes: Lanes, op: Op, region: Block, slots: list[Vec]) -> None:
 
 
 def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]) -> None:
-    """All lanes take the first way together, or each side runs for its own lanes."""
+    """Emit both versions: all lanes take the first arm together, or each arm is masked."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = [lanes.slot(result) for result in op.results]
     together, apart, after = (emitter.label(word) for word in ("whole", "apart", "after"))
@@ -196,7 +196,7 @@ def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]
 
 
 def _parting(lanes: Lanes, op: Op) -> None:
-    """Each side runs for its own lanes."""
+    """Emit a divergent branch: each arm runs masked for its lanes."""
     outer, cond = lanes.live, lanes.wide(op.one("cond"))
     sides = (cond, cond ^ 1)
     ends: list[Vec | None] = []
@@ -226,7 +226,7 @@ def _choose(lanes: Lanes, op: Op, cond: Vec, given: list[list[Vec] | None]) -> N
 
 
 def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
-    """What one side gives, in all lanes; None if it never comes back."""
+    """Return the value of one arm in all lanes; None if control never returns from it."""
     comes_back = region.terminator.name == "yield"
     if _is_light(region):
         lanes.run(region)
@@ -259,7 +259,7 @@ def _is_light(region: Block) -> bool:
 
 
 def _keeps_live(lanes: Lanes, op: Op) -> bool:
-    """Whether the same lanes are live behind an op as before it."""
+    """Return whether the same lanes are live behind an op as before it."""
     return all(end.name == "yield" for end in lanes.nesting.leaves(op))
 
 
@@ -288,7 +288,7 @@ def _for(lanes: Lanes, op: Op) -> None:
 
 
 def round_count(lanes: Lanes, op: Op) -> Vec:
-    """How often a `for` runs; counted, so that a bound near the end of its type is harmless."""
+    """Return the trip count of a `for`, so that a bound near the end of its type is safe."""
     bounds = op.operands[:3]
     width = max(lanes.get(v).lanes for v in bounds)
     lower, upper, step = (lanes.emitter.splat(lanes.get(v).frozen(), width) for v in bounds)
@@ -301,7 +301,7 @@ def round_count(lanes: Lanes, op: Op) -> Vec:
 
 
 def _begin(lanes: Lanes, op: Op) -> list[Vec]:
-    """Slots of what a loop carries; what it gives in the end is in them, too."""
+    """Return the slots of carried values, which also hold the results at the end."""
     slots = [lanes.slot(result) for result in op.results]
     for slot, result, init in zip(slots, op.results, op.all("init"), strict=True):
         lanes.emitter.store(lanes.emitter.splat(lanes.get(init), lanes.lanes(result)), slot)
@@ -314,13 +314,13 @@ def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
     args = body.args[1:] if op.name == "for" else body.args
     for arg, result, slot in zip(args, op.results, slots, strict=True):
         held = lanes.load(slot, result)
-        if lanes.lanes(arg) < held.lanes:  # the same in every round, but not where it ends
+        if lanes.lanes(arg) < held.lanes:  # the same in every iteration, but not where it ends
             held = lanes.emitter.body.emit(f"extractelement {held}, i64 0", held.elem, 1)
         lanes.put(arg, held)
 
 
 def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
-    """Bind the variable of a `for`; give the number of the round."""
+    """Bind the variable of a `for`; return the number of the iteration."""
     count = lanes.emitter.load(counter, kind)
     lower, step = (lanes.get(v) for v in (op.one("lower"), op.one("step")))
     width = max(lower.lanes, step.lanes)
@@ -331,7 +331,7 @@ def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
 
 
 def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
-    """All lanes run the same rounds."""
+    """Emit a loop whose iterations are the same in all lanes."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = _begin(lanes, op)
     head, inside, again, done = (emitter.label(w) for w in ("loop", "body", "next", "done"))
@@ -388,7 +388,7 @@ def _inside(lanes: Lanes, op: Op, leave: Callable[[Op], bool]) -> bool:
 
 
 def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
-    """Lanes leave when they will; the loop goes on while any is left."""
+    """Emit a divergent loop: lanes leave one by one; it runs while any lane is left."""
     emitter, body, width = lanes.emitter, lanes.emitter.body, lanes.width
     slots = _begin(lanes, op)
     alive, onward, left = (emitter.slot("i1", width) for _ in range(3))
@@ -433,7 +433,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
 
 
 def _finish(lanes: Lanes, left: Vec, more: Vec) -> None:
-    """Lanes whose rounds are over leave the loop."""
+    """Emit the end of a `for`: lanes without further iterations leave the loop."""
     emitter, live = lanes.emitter, lanes.mask()
     over = live & (more ^ 1)
     emitter.store(emitter.load(left, "i1", lanes.width) | over, left)
@@ -482,8 +482,8 @@ TABLE: dict[str, Write] = {"if": _if, "for": _for, "loop": _loop, "scope": _scop
 # Unmasked loop iterations: those in which all threads of the block are in bounds.
 #
 # The threads of a block that is one row are compared with a number by two scalars, as those of a
-# group are; what is known of all of them then needs no test in any group. The numbers they compare
-# follow from where the block stands, so they are written before any group runs.
+# group are; a fact about all of them then needs no test in any group. The compared numbers depend
+# on the position of the block only, so they are computed before any group runs.
 
 
 def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Value, bool]] | None:
@@ -512,7 +512,7 @@ def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Va
 
 
 def _follows(front: Lanes, value: Value) -> bool:
-    """Write a number that follows from where the block stands; gives whether it does."""
+    """Emit a number that depends on the block position only; return whether it does."""
     if value in front.names or value in front.emitter.tensors:
         return True
     made = front.nesting.definer(value)
@@ -525,5 +525,5 @@ def _follows(front: Lanes, value: Value) -> bool:
 
 
 def _starts_again(op: Op) -> bool:
-    """Whether an op counts the threads of each group from zero."""
+    """Return whether an op counts the threads of each group from zero."""
     return op.name == "place" and op.attrs["what"] is ThreadCoordinate.LANE

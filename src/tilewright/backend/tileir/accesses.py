@@ -1,4 +1,4 @@
-"""Decides how memory is accessed: as tiles, in bulk copies or not, under masks."""
+"""Decide the form of each memory access: Tile IR views or elements, bulk copies, masks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .policy import Policy
 from .target import TileTarget
 
 # -------------------------------------------------------------------------------------------------
-# Which views of the IR Tile IR can express: from a ViewType to a type of Tile IR, or None.
+# The views that Tile IR can express: from a ViewType to a type of Tile IR, or None.
 
 
 def tensor_view(tensor: TensorType) -> TensorView | None:
-    """A tensor; None where a static extent or stride is not positive, as Tile IR demands."""
+    """Return a tensor; None where a static extent or stride is not positive, as Tile IR demands."""
     if any(n is not None and n <= 0 for n in (*tensor.shape, *tensor.strides)) or not tensor.rank:
         return None
     return TensorView(SCALAR_OF[tensor.dtype], tensor.shape, tensor.strides)
@@ -35,7 +35,7 @@ def tensor_view(tensor: TensorType) -> TensorView | None:
 def tile_view(
     view: ViewType, version: Version, *, padded: bool
 ) -> PartitionView | StridedView | None:
-    """A view whose index counts tiles of the whole tensor; None if Tile IR has none like it.
+    """Return a view whose index counts tiles of the whole tensor; None if Tile IR has none like it.
 
     With a frame it is the view of the tensor whose tiles are those of the frames; that exists
     where tiles do not reach from one frame into the next.
@@ -57,7 +57,7 @@ def tile_view(
 
 
 def tiles_per_frame(view: ViewType, axis: int) -> int:
-    """How many tiles lie side by side in one frame, along a tile axis."""
+    """Return how many tiles lie side by side in one frame, along a tile axis."""
     assert view.frame is not None, "only views with frames have tiles in them"
     return view.frame[view.dim_map[axis]] // (view.step or view.tile)[axis]
 
@@ -72,7 +72,7 @@ def _frames_fit(view: ViewType) -> bool:
 
 
 def padding_of(value: float | int, dtype: AnyDType) -> PaddingMode | None:
-    """The padding that Tile IR knows by name; None for all others."""
+    """Return the padding that Tile IR knows by name; None for all others."""
     if dtype is f8e8m0fnu:
         return None
     if not dtype.is_float:
@@ -87,17 +87,17 @@ def padding_of(value: float | int, dtype: AnyDType) -> PaddingMode | None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Decides how memory is reached: as tiles, in bulk copies or not, under masks, how far ahead.
+# The form of each access: tile views, bulk copies (TMA), masks, prefetch distance.
 #
-# What is said of an access here, `lower.memory` writes. No choice lets an access leave its tensor.
+# `lower.memory` emits what is decided here. No decision lets an access leave its tensor.
 
 VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
 WHOLE = {"load": ", full tiles without padding", "store": ", full tiles without a mask"}
-"""What is said of accesses that have a way of their own for whole tiles."""
+"""The condition name of accesses with a separate path for full tiles."""
 
 
 def _yielded(branch: Op, value: Value) -> list[Value]:
-    """What the arms of a branch give for one of its results."""
+    """Return the values that the arms of a branch yield for one of its results."""
     at = next(i for i, result in enumerate(branch.results) if result is value)
     return [arm.terminator.operands[at] for arm in branch.regions]
 
@@ -113,13 +113,13 @@ CHECKED: dict[str, Callable[[Op, Value], Sequence[Value]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TileAccess:
-    """How a view is read or written: through a view of Tile IR, or element by element."""
+    """The form of an access: through a view of Tile IR, or element by element."""
 
     view: PartitionView | StridedView | None
     allow_tma: bool | None = None
     latency: int | None = None
     whole_first: bool = False
-    """Whether tiles that lie inside are accessed in a way of their own, which asks for no element.
+    """Whether full tiles have a separate path without masks.
     """
     masked: bool = False
     """Whether the elements are read by their addresses, under a mask."""
@@ -127,21 +127,21 @@ class TileAccess:
 
 @dataclass(frozen=True, slots=True)
 class AccessPlan:
-    """How all memory of a kernel is reached."""
+    """The forms of all memory accesses of a kernel."""
 
     by_op: Mapping[Op, TileAccess]
     multiversioned: bool
-    """Whether one question decides for all tiles that are read in a way of their own."""
+    """Whether one bounds test selects the version for all full tiles."""
 
     def lines(self) -> list[str]:
-        """What was decided about each access."""
+        """Return what was decided about each access."""
         return [_line(op, access) for op, access in self.by_op.items()]
 
 
 def choose_accesses(
     traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
 ) -> AccessPlan:
-    """Decide about every access; `ahead` is how far loads are begun early, if nobody says so."""
+    """Decide every access; `ahead` is the prefetch distance of loads without a hint."""
     chooser = _Chooser(traits, target, policy, ahead)
     found = {op: chooser.access(op) for op in traits.accesses}
     multiversioned = chooser.multiversioned(
@@ -202,7 +202,7 @@ class _Chooser:
     # --- as tiles, or element by element -------------------------------------------------------
 
     def inside(self, op: Op) -> bool:
-        """Whether an index cannot lead where Tile IR leaves open what happens.
+        """Return whether an index cannot lead where Tile IR leaves open what happens.
 
         Behind the last tile there is only padding; before the first one, or in another block's
         frame, there must be no access at all.
@@ -217,7 +217,7 @@ class _Chooser:
         return True
 
     def guarded_by_checks(self, op: Op) -> bool:
-        """Whether a guard, if any, is false only where the launch fails anyway."""
+        """Return whether a guard, if any, is false only where the launch fails anyway."""
         guard = op.maybe("guard")
         pending = [] if guard is None else [guard]
         while pending:
@@ -229,7 +229,7 @@ class _Chooser:
         return True
 
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
-        """Whether to read a tile that is multiplied by the addresses of its elements.
+        """Return whether to read a tile that is multiplied by the addresses of its elements.
 
         Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
         of the next step are under way while this one is multiplied. Not where another factor can be
@@ -243,12 +243,12 @@ class _Chooser:
         return is_near and not any(traits.is_aligned(each) for each in traits.loads)
 
     def is_near(self, op: Op) -> bool:
-        """Whether the offsets in a tensor are known to have 31 bits."""
+        """Return whether the offsets in a tensor are known to have 31 bits."""
         spec = self.traits.spec_of(op)
         return spec is not None and spec.facts.near
 
     def is_misread(self, op: Op) -> bool:
-        """Whether a tile that is read through a view may be read wrongly, and out of line.
+        """Return whether a tile that is read through a view may be read wrongly, and out of line.
 
         tileiras 13.4 lets each thread read what it needs. Where the tile was reshaped, the elements
         of a thread lie apart in memory, and are read as if they were neighbours, unless a bulk copy
@@ -258,7 +258,7 @@ class _Chooser:
         return op in self.traits.reshaped_loads and not is_bulk
 
     def can_be_bulk(self, op: Op) -> bool:
-        """Whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
+        """Return whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
         if (
             not self.policy.bulk_copies
             or not self.traits.products
@@ -283,7 +283,7 @@ class _Chooser:
         return None if self.traits.products and not self.loops_over_addresses() else False
 
     def loops_over_addresses(self) -> bool:
-        """Whether a loop loads by addresses. Bulk copies beside that are not safe.
+        """Return whether a loop loads by addresses. Bulk copies beside that are not safe.
 
         For such a loop tileiras 13.4 lets go of the place of a bulk copy before it has read what is
         there, so that the copy after next may be written over it.
@@ -292,7 +292,7 @@ class _Chooser:
         return any(self.traits.loops_around(op) for op in loads)
 
     def is_by_addresses(self, op: Op) -> bool:
-        """Whether an op loads element by element."""
+        """Return whether an op loads element by element."""
         if plain(op) != "load_view":
             return plain(op) == "load_ptr"
         view = tile_view(op.one("view").view, self.target.version, padded=True)
@@ -302,7 +302,7 @@ class _Chooser:
     # --- tiles that lie inside -----------------------------------------------------------------
 
     def whole_first(self, op: Op, view: PartitionView | StridedView) -> bool:
-        """Whether to read tiles that lie inside by a way of their own.
+        """Return whether to read full tiles by a separate unmasked path.
 
         A padded load is one branch per vector, and the code behind it waits in that branch: one
         vector is in flight at a time. Without padding all of them are.
@@ -317,7 +317,7 @@ class _Chooser:
         return not self.is_short_copy(op) and (not traits.products or not traits.is_bulk)
 
     def is_short_copy(self, op: Op) -> bool:
-        """Whether a load is of one short row, in whole vectors, and nothing is reduced.
+        """Return whether a load is of one short row, in whole vectors, and nothing is reduced.
 
         A thread then has so few vectors that asking for each takes no longer than asking for all.
         """
@@ -332,7 +332,7 @@ class _Chooser:
         )
 
     def multiversioned(self, loads: Sequence[Op]) -> bool:
-        """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.
+        """Return whether a kernel of rows is multi-versioned for full and boundary tiles.
 
         All that is asked must be known at its beginning.
         """
@@ -349,7 +349,7 @@ class _Chooser:
         )
 
     def whole_stores(self, accesses: Mapping[Op, TileAccess]) -> dict[Op, TileAccess]:
-        """The stores whose tiles are asked for together with those that are loaded.
+        """Return the stores whose tiles are asked for together with those that are loaded.
 
         A store that asks for its vectors is a branch for each, and no load behind it begins before
         it is decided.
@@ -365,7 +365,7 @@ class _Chooser:
         }
 
     def known_early(self, access: Op) -> bool:
-        """Whether an access is of a parameter, at an index made of numbers alone."""
+        """Return whether an access is of a parameter, at an index made of numbers alone."""
         pending = list(access.all("index"))
         while pending:
             maker = self.traits.nesting.definer(pending.pop())

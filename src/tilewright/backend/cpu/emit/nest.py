@@ -1,4 +1,7 @@
-"""Writes a loop nest: ranges of its loops, each statement at the outermost loop it depends on."""
+"""Emission of loop nests: full and boundary versions, ranges of steps, statements at their level.
+
+Sections: the ranges of needed and of unmasked steps, and the writer of nests.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +37,14 @@ from .memory import Element, element_of, is_nontemporal, is_whole, window
 from .reduction import Reducer, along_lanes
 
 # -------------------------------------------------------------------------------------------------
-# Which steps of a loop do something, and which of them need no test: found before the loop runs.
+# Index-set splitting: the steps of a loop that do something, and those that need no mask.
 #
-# Along the lanes most vectors of a tile at the edge of a tensor are inside; only the last one or
-# two of a row are not. Where all a nest does is to store to tensors, what lies outside is left
-# out.
+# Most vectors of a boundary tile are in bounds along the lanes; only the last one or two of a row
+# are not. A nest that only stores to tensors skips the steps that are out of bounds.
 
 
 class Range(NamedTuple):
-    """The steps begin .. end - 1 of a loop; `is_whole` if these are surely all."""
+    """The steps begin .. end - 1 of a loop; `is_whole` if these are known to be all."""
 
     begin: Vec
     end: Vec
@@ -50,7 +52,7 @@ class Range(NamedTuple):
 
 
 def used(frame: NestFrame, level: int) -> Range:
-    """The steps of a loop that a nest needs."""
+    """Return the steps of a loop that a nest needs."""
     loop, emitter = frame.nest.loops[level], frame.emitter
     needs = [_needed(frame, effect, loop) for effect in frame.nest.effects]
     found = [steps for steps in needs if steps is not None]
@@ -65,7 +67,7 @@ def used(frame: NestFrame, level: int) -> Range:
 
 
 def _start(frame: NestFrame, begin: Vec) -> Vec:
-    """Where the vectors of a row begin, at `begin` or a little before, so that they are aligned.
+    """Return where the vectors of a row begin, at `begin` or a little before, to be aligned.
 
     Aligned in memory if something goes past the caches, else in the tile: what is read from a
     buffer has nothing before it.
@@ -82,7 +84,7 @@ def _start(frame: NestFrame, begin: Vec) -> Vec:
 
 
 def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
-    """The steps of a loop for which a store has an element inside; None if all are needed."""
+    """Return the steps of a loop for which a store has an element in bounds; None if all."""
     if not isinstance(effect, WriteView):
         return None
     window = frame.windows[effect.access]
@@ -93,12 +95,12 @@ def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
 
 
 def _is_alone(axis: Axis, loop: Loop) -> bool:
-    """Whether the coordinate along an axis is the loop's own."""
+    """Return whether the coordinate along an axis is the loop's own."""
     return axis == (IndexField(loop, loop.size),)
 
 
 def untested(frame: NestFrame) -> Range | None:
-    """From which lane to which everything that the lanes touch is inside.
+    """Return the range of lane steps all of whose accesses are in bounds.
 
     The loops around the last one stand somewhere; None if that cannot be known before it runs.
     """
@@ -117,13 +119,13 @@ def untested(frame: NestFrame) -> Range | None:
 
 
 def _at_start(frame: NestFrame, statements: list[ReadView | WriteView]) -> list[Element]:
-    """What statements touch where the innermost loop begins."""
+    """Return what statements touch where the innermost loop begins."""
     frame.variables[frame.nest.loops[-1]] = frame.emitter.integer(0)
     return [element_of(frame, statement) for statement in statements]
 
 
 def _walks(element: Element) -> bool:
-    """Whether an element's coordinate grows by one from lane to lane, along one axis."""
+    """Return whether an element's coordinate grows by one from lane to lane, along one axis."""
     assert element.lane_axis is not None, "it moves"
     steps = [place.step for place in element.places]
     return sum(steps) == 1 and element.places[element.lane_axis].step == 1
@@ -141,17 +143,16 @@ def choose_past(frame: NestFrame, steps: Range) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Writes a loop nest: every statement at the outermost loop it depends on, lanes innermost.
+# The writer: each statement is emitted at the outermost loop it depends on, the lanes innermost.
 #
-# A nest that touches tensors is written twice: without any test for tiles that are wholly inside,
-# and for the others in loops that run over what is inside, with tests for the last vectors of a
-# row only.
+# A nest that accesses tensors is multi-versioned: unmasked code for full tiles, and loops over the
+# in-bounds part for boundary tiles, which mask only the last vectors of a row.
 
 Table = dict[str, Callable[..., object]]
 
 
 class NestWriter:
-    """Writes nests; `table` has every op's way of being written."""
+    """The writer of nests; `table` has the emitter of every op."""
 
     def __init__(self, table: Table, compute: Table, reducer: Reducer) -> None:
         self.table = table
@@ -182,7 +183,7 @@ class NestWriter:
         emitter.body.label(after)
 
     def loops(self, frames: Sequence[NestFrame], level: int) -> None:
-        """The statements of one level, and the loops inside; frames run side by side."""
+        """Emit the statements of one level and the loops inside; frames run side by side."""
         nest = frames[0].nest
         for read in nest.reads:
             if self.level(nest, read) == level:
@@ -202,17 +203,17 @@ class NestWriter:
             self.reducer.end(frame, effect)
 
     def level(self, nest: Nest, read: Read) -> int:
-        """How many loops a statement is inside of."""
+        """Return how many loops a statement is inside of."""
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
     def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
-        """Whether the accumulators of an effect live around the loop of this level."""
+        """Return whether the accumulators of an effect live around the loop of this level."""
         if not isinstance(effect, Combine) or not along_lanes(nest, effect):
             return False
         return effect.loops[0] is nest.loops[level]
 
     def loop(self, frames: Sequence[NestFrame], level: int) -> None:
-        """One loop."""
+        """Emit one loop."""
         nest = frames[0].nest
         steps, inside = used(frames[0], level), None
         if level == len(nest.loops) - 1:
@@ -226,7 +227,7 @@ class NestWriter:
             self.ranged_loop(frame, level, steps, inside)
 
     def ranged_loop(self, frame: NestFrame, level: int, steps: Range, inside: Range | None) -> None:
-        """A loop over the steps that are needed; those wholly inside run without tests."""
+        """Emit a loop over the needed steps; those that are in bounds run without masks."""
         emitter, body = frame.emitter, frame.emitter.body
         words = ("each", "look", "tested", "after")
         each, look, tested, after = (emitter.label(word) for word in words)
@@ -250,7 +251,7 @@ class NestWriter:
     def untested_loop(
         self, frame: NestFrame, counter: Vec, inside: Range, back: str, other: str
     ) -> None:
-        """Goes on to `other` unless the next steps are all inside; takes these and goes `back`."""
+        """Emit the unmasked steps: go to `other` unless the next steps are in bounds."""
         emitter, body = frame.emitter, frame.emitter.body
         level = len(frame.nest.loops) - 1
         check, free = emitter.label("check"), emitter.label("free")
@@ -268,7 +269,7 @@ class NestWriter:
         frame.edge = True
 
     def whole_loop(self, frames: Sequence[NestFrame], level: int) -> None:
-        """All steps of a loop, which are at least one."""
+        """Emit all steps of a loop, at least one."""
         emitter, nest = frames[0].emitter, frames[0].nest
         loop, stride = nest.loops[level], self.stride(frames[0], level)
         body = emitter.body
@@ -288,12 +289,12 @@ class NestWriter:
         body.label(after)
 
     def stride(self, frame: NestFrame, level: int) -> int:
-        """How far one round of a loop goes."""
+        """Return the distance of one iteration of a loop."""
         last = len(frame.nest.loops) - 1
         return {last: frame.nest.lanes * frame.unroll, last - 1: frame.jam}.get(level, 1)
 
     def steps(self, frames: Sequence[NestFrame], level: int, counter: Vec) -> None:
-        """One round of a loop: along the lanes some steps, one after the other."""
+        """Emit one iteration of a loop: along the lanes several steps, one after the other."""
         nest = frames[0].nest
         if level < len(nest.loops) - 1:
             self.enter(frames, level, counter)
@@ -302,7 +303,7 @@ class NestWriter:
             self.enter(frames, level, counter + number * nest.lanes)
 
     def enter(self, frames: Sequence[NestFrame], level: int, counter: Vec) -> None:
-        """The inside of a loop."""
+        """Emit the inside of a loop."""
         nest, last = frames[0].nest, len(frames[0].nest.loops) - 1
         loop = nest.loops[level]
         for frame in frames:
@@ -319,7 +320,7 @@ class NestWriter:
     # Statements.
 
     def read_in_all(self, frames: Sequence[NestFrame], read: Read) -> None:
-        """A statement that gives a register; frames that do not differ in it share it."""
+        """Emit a read; frames that do not differ in its loops share the register."""
         first, *others = frames
         self.read(first, read)
         for frame in others:
@@ -329,7 +330,7 @@ class NestWriter:
                 frame.registers[read.result] = first.registers[read.result]
 
     def read(self, frame: NestFrame, read: Read) -> None:
-        """A statement that gives a register."""
+        """Emit a statement that defines a register."""
         match read:
             case Compute():
                 lanes = frame.lanes(read.result)
@@ -343,7 +344,7 @@ class NestWriter:
                 self.table[NAMES[type(read)]](frame, read)
 
     def effect(self, frame: NestFrame, effect: Effect) -> None:
-        """A statement that writes."""
+        """Emit a statement that writes."""
         match effect:
             case WriteBuffer():
                 write_buffer(frame, effect)

@@ -1,4 +1,4 @@
-"""A launch: parameters as the driver has them, and blocks that run one after the other."""
+"""A launch: parameters as the driver passes them, and blocks that run one after the other."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _argument(
 
 
 def _place(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The index of a block from its number; x runs fastest."""
+    """Return the index of a block from its number; x runs fastest."""
     rest, x = divmod(number, grid[0])
     z, y = divmod(rest, grid[1])
     return x, y, z
