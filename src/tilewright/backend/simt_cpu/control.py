@@ -44,6 +44,7 @@ def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, boo
     anyway, or where they cost nothing.
     """
     region = op.regions[0]
+    # Under a mask the fast path would need the mask as well; without accesses masking is free.
     if lanes.live is not None or not any(o.name in ACCESSES for o in region.ops):
         return None
     tests = _tests(lanes, op.one("cond"), span)
@@ -77,6 +78,8 @@ def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
     made = lanes.nesting.definer(cond)
     if cond not in lanes.facts.varying:
         return [lanes.scalar(cond)]
+    # Only conjunctions of comparisons: a disjunction may hold for all lanes without either side
+    # doing so.
     if made is None or made.name not in ("andi", "cmpi"):
         return None
     if made.name == "cmpi":
@@ -88,11 +91,13 @@ def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
 def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
     row, limit = op.operands
     predicate = Predicate(op.attrs["predicate"])
+    # The row may be on the right: swap the predicate.
     if limit in lanes.rows:
         row, limit, predicate = limit, row, TURNED.get(predicate, predicate)
     if not _is_row(lanes, row) or limit in lanes.facts.varying or predicate not in COMPARE:
         return None
     first, last = _ends(lanes, row, span)
+    # A row is affine with step 1, so its first and last lane decide for all of them.
     return [COMPARE[predicate](first, last, lanes.scalar(limit).cast("sext", "i64"))]
 
 
@@ -123,6 +128,7 @@ def _if(lanes: Lanes, op: Op) -> None:
     if cond in lanes.known:
         _taken(lanes, op, op.regions[0 if lanes.known[cond] else 1])
     elif cond in lanes.facts.varying:
+        # With an exit inside, the set of live lanes differs between the two versions.
         inside = wholly_inside(lanes, op, lanes.width) if _keeps_live(lanes, op) else None
         if inside is None:
             _parting(lanes, op)
@@ -203,6 +209,7 @@ def _parting(lanes: Lanes, op: Op) -> None:
     given: list[list[Vec] | None] = []
     for side, region in zip(sides, op.regions, strict=True):
         lanes.live = outer
+        # Predication (if-conversion): both arms are emitted in sequence, each under its mask.
         lanes.live = lanes.narrowed(side)
         given.append(_side(lanes, op, region))
         ends.append(lanes.live)
@@ -228,6 +235,7 @@ def _choose(lanes: Lanes, op: Op, cond: Vec, given: list[list[Vec] | None]) -> N
 def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
     """Return the value of one arm in all lanes; None if control never returns from it."""
     comes_back = region.terminator.name == "yield"
+    # A short arm runs masked without a branch; a branch would cost more than its ops.
     if _is_light(region):
         lanes.run(region)
         return [lanes.wide(v) for v in region.terminator.operands] if comes_back else None
@@ -240,6 +248,7 @@ def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
     if live is not None:
         emitter.store(lanes.mask(), live)
     inside, after = emitter.label("some"), emitter.label("after")
+    # A long arm is skipped if no lane takes it.
     emitter.branch(lanes.any_live(), inside, after)
     body.label(inside)
     lanes.run(region)
@@ -295,6 +304,8 @@ def round_count(lanes: Lanes, op: Op) -> Vec:
     signed = bounds[0].tile.dtype.is_signed
     runs = lower.compare("", "slt" if signed else "ult", upper)
     runs = runs & (step > 0 if signed else step.ne(0))
+    # (upper - lower - 1) / step + 1 is exact in unsigned arithmetic for every pair of bounds; the
+    # select avoids a division by 0 in loops that do not run.
     safe = where(runs, step, step.like(1))
     rounds = (upper - lower - 1).binary("udiv", safe) + 1
     return where(runs, rounds, rounds.like(0))
@@ -391,6 +402,9 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     """Emit a divergent loop: lanes leave one by one; it runs while any lane is left."""
     emitter, body, width = lanes.emitter, lanes.emitter.body, lanes.width
     slots = _begin(lanes, op)
+    # Masks of the lanes that run this iteration, that continue with the next one, and that have
+    # left the loop. Carried values are blended under the mask, so a lane keeps those of its last
+    # iteration.
     alive, onward, left = (emitter.slot("i1", width) for _ in range(3))
     emitter.store(lanes.mask(), alive)
     emitter.store(lanes.none(), left)
@@ -414,6 +428,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     if rounds is not None and counter is not None:
         count = round_number(lanes, op, counter, rounds.elem)
         more = emitter.splat(count, rounds.lanes).compare("", "ult", rounds)
+        # Trip counts may differ per lane; a lane whose count is reached leaves here.
         _finish(lanes, left, emitter.splat(more, width))
         emitter.store(count + 1, counter)
     emitter.store(lanes.none(), onward)

@@ -65,6 +65,8 @@ class SpillSlots:
             if spill_slot.kind is not LiveKind.BLOCK
         }
         cpu, count = self.emitter.cpu, self.cooperation.groups
+        # All groups must fit at once, because the loop over memory runs outside of the loop over
+        # groups.
         needed = count * sum(
             ceil_div(spill_slot.stride, cpu.vector_bytes) for spill_slot in spill_slots
         )
@@ -86,6 +88,7 @@ class SpillSlots:
     def _exchange(self, *, into_registers: bool) -> None:
         for spill_slot, slots in self.held.items():
             for number, (slot, kind) in enumerate(slots):
+                # Stack slots of fixed groups become registers by LLVM's mem2reg.
                 places = [self._in_scratch(spill_slot, self.emitter.integer(number)), slot]
                 source, target = places if into_registers else places[::-1]
                 self.emitter.store(self.emitter.load(source, kind.elem, kind.lanes), target)
@@ -315,6 +318,7 @@ class _CooperativeBlock:
         head, inside, again, over, done = (
             emitter.label(word) for word in ("rounds", "round", "again", "over", "done")
         )
+        # Carried values of a streaming loop move to registers for its duration.
         self.spill_slots.hold(node)
         rounds = round_count(self.lead(), op) if op.name == "for" else None
         counter = emitter.slot("i64" if rounds is None else rounds.elem)
@@ -349,7 +353,7 @@ class _CooperativeBlock:
     def whole_rounds(self, node: Together, rounds: Vec, counter: Vec, rest: str) -> None:
         """Emit the first iterations of a loop over memory, while all threads are in bounds.
 
-        They are a loop of their own, so that nothing but what they carry is in its registers.
+        They are a separate loop, so that only its carried values take registers.
         """
         phase = node.sole_phase
         if phase is None or not self.thread_groups.is_one_row:
@@ -361,6 +365,8 @@ class _CooperativeBlock:
         self.next_round(node.op, rounds, counter, look, rest)
         self.take(arguments(node.op))
         self.early(phase)
+        # One test per iteration for the block; the first iteration that fails continues in the
+        # masked loop, which also runs all later ones.
         found = all_inside(self.front(), phase.ops, self.cooperation.length)
         if found is None:
             return
@@ -381,6 +387,7 @@ class _CooperativeBlock:
 
     def act(self, phase: Phase) -> None:
         if self.cooperation.acts(phase):
+            # After a phase with a return, the block ends early if no thread is left.
             returns = phase.returns and self.live_values.alive is not None
             if returns:
                 self.emitter.store(self.emitter.integer(0, "i1"), self.any_alive)
@@ -403,14 +410,14 @@ class _CooperativeBlock:
                 self.table[op.name](lead, op)
 
     def lead(self) -> Lanes:
-        """Emit what is the same in all threads."""
+        """Return lanes that emit the block-uniform values."""
         lanes = Lanes(self.emitter, self.plan, self.table, self.cooperation.of_block)
         lanes.place = self.thread_groups.front()
         lanes.names = self.scalars
         return lanes
 
     def front(self) -> Lanes:
-        """Emit values of the block position for this phase only."""
+        """Return lanes for values of the block position, visible in this phase only."""
         lanes = self.lead()
         lanes.names = dict(self.scalars)
         return lanes
@@ -459,10 +466,13 @@ class _CooperativeBlock:
         lanes.exits[None] = leave
         if alive is not None:
             lanes.live = emitter.load(self.spill_slots.address(alive, group), "i1", lanes.width)
+            # A group whose threads have all returned has nothing to do.
             self.skip_if_none(lanes, after)
         for value in self.cooperation.needed(phase):
             self.bring(lanes, value, group)
         for op in phase.ops:
+            # Ops of the block have run already; a check was evaluated there and reports its failure
+            # here, where the thread is known.
             if op not in self.live_values.early or op.name == "check_index":
                 self.table[op.name](lanes, op)
         self.store_results(phase, lanes, group)

@@ -27,6 +27,8 @@ from .target import TileTarget
 
 def tensor_view(tensor: TensorType) -> TensorView | None:
     """Return a tensor; None where a static extent or stride is not positive, as Tile IR demands."""
+    # Broadcast tensors (stride 0) and reversed ones have no tensor view; they are accessed by
+    # address.
     if any(n is not None and n <= 0 for n in (*tensor.shape, *tensor.strides)) or not tensor.rank:
         return None
     return TensorView(SCALAR_OF[tensor.dtype], tensor.shape, tensor.strides)
@@ -49,6 +51,7 @@ def tile_view(
         if padding is None:
             return None
     steps = view.step or view.tile
+    # Overlapping or strided tiles need a newer bytecode; without it they are accessed by address.
     if steps == view.tile:
         return PartitionView(view.tile, tensor, view.dim_map, padding)
     if version < V13_3:
@@ -93,7 +96,7 @@ def padding_of(value: float | int, dtype: AnyDType) -> PaddingMode | None:
 
 VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
 WHOLE = {"load": ", full tiles without padding", "store": ", full tiles without a mask"}
-"""The condition name of accesses with a separate path for full tiles."""
+"""The text of `explain()` for accesses with a separate path for full tiles."""
 
 
 def _yielded(branch: Op, value: Value) -> list[Value]:
@@ -119,8 +122,7 @@ class TileAccess:
     allow_tma: bool | None = None
     latency: int | None = None
     whole_first: bool = False
-    """Whether full tiles have a separate path without masks.
-    """
+    """Whether full tiles have a separate path without masks."""
     masked: bool = False
     """Whether the elements are read by their addresses, under a mask."""
 
@@ -183,6 +185,8 @@ class _Chooser:
 
     def access(self, op: Op) -> TileAccess:
         kind = plain(op)
+        # The order of the tests is the order of preference: legality first (no view, an index that
+        # may be undefined, an assembler bug), then speed.
         view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
         if view is None or kind == "atomic_red_view" or not self.inside(op):
             return TileAccess(None, latency=self.latency(op))
@@ -194,6 +198,7 @@ class _Chooser:
         return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
+        # A hint at the access overrides one of the launch, which overrides the table.
         given: int | None = op.attrs.get("latency")
         if given is not None or self.codegen_hints.latency is not None:
             return self.codegen_hints.latency if given is None else given
@@ -204,14 +209,16 @@ class _Chooser:
     def inside(self, op: Op) -> bool:
         """Return whether an index cannot lead where Tile IR leaves open what happens.
 
-        Behind the last tile there is only padding; before the first one, or in another block's
-        frame, there must be no access at all.
+        Beyond the last tile there is only padding; before the first one, or in another block's
+        frame, an access would be undefined.
         """
         if op.maybe("guard") is not None:
             return self.guarded_by_checks(op)
         view: ViewType = op.one("view").view
         for k, index in enumerate(op.all("index")):
             low, high = self.ranges.of(index)
+            # With a frame the tile view is of the complete tensor: an index past the frame would
+            # reach the tile of another block.
             if low < 0 or (view.frame is not None and high >= tiles_per_frame(view, k)):
                 return False
         return True
@@ -231,9 +238,9 @@ class _Chooser:
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Return whether to read a tile that is multiplied by the addresses of its elements.
 
-        Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
-        of the next step are under way while this one is multiplied. Not where another factor can be
-        copied in bulk: see `loops_over_addresses`.
+        If bulk copies cannot read it, because its rows are unaligned: predicated loads have no
+        branch, so those of the next iteration overlap this iteration's product. Not if another
+        operand can be copied in bulk: see `loops_over_addresses`.
         """
         traits = self.traits
         if not traits.products or traits.chain or self.codegen_hints.whole_first is not None:
@@ -248,17 +255,16 @@ class _Chooser:
         return spec is not None and spec.facts.near
 
     def is_misread(self, op: Op) -> bool:
-        """Return whether a tile that is read through a view may be read wrongly, and out of line.
+        """Return whether tileiras would miscompile a load through a view.
 
-        tileiras 13.4 lets each thread read what it needs. Where the tile was reshaped, the elements
-        of a thread lie apart in memory, and are read as if they were neighbours, unless a bulk copy
-        has brought them.
+        tileiras 13.4 lets each thread load its own elements. If the tile is reshaped, these are not
+        adjacent in memory, but are loaded as if they were, unless a bulk copy loads them.
         """
         is_bulk = self.can_be_bulk(op) and self.tma(op) is not False
         return op in self.traits.reshaped_loads and not is_bulk
 
     def can_be_bulk(self, op: Op) -> bool:
-        """Return whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
+        """Return whether a bulk copy can load a tile: aligned rows of 16 bytes or more."""
         if (
             not self.policy.bulk_copies
             or not self.traits.products
@@ -283,10 +289,10 @@ class _Chooser:
         return None if self.traits.products and not self.loops_over_addresses() else False
 
     def loops_over_addresses(self) -> bool:
-        """Return whether a loop loads by addresses. Bulk copies beside that are not safe.
+        """Return whether a loop loads by addresses. Bulk copies in such a loop are not safe.
 
-        For such a loop tileiras 13.4 lets go of the place of a bulk copy before it has read what is
-        there, so that the copy after next may be written over it.
+        tileiras 13.4 releases the buffer of a bulk copy before it has been read in such a loop, so
+        that the copy after the next one may overwrite it.
         """
         loads = [op for op in self.func.walk() if self.is_by_addresses(op)]
         return any(self.traits.loops_around(op) for op in loads)
@@ -304,12 +310,12 @@ class _Chooser:
     def whole_first(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Return whether to read full tiles by a separate unmasked path.
 
-        A padded load is one branch per vector, and the code behind it waits in that branch: one
-        vector is in flight at a time. Without padding all of them are.
+        A padded load is one branch per vector, which serializes the vectors: one is in flight at a
+        time. Without padding all of them are.
         """
         if plain(op) != "load_view" or not isinstance(view, PartitionView):
             return False
-        if self.target.version < V13_4:  # cannot promise that a tile lies inside
+        if self.target.version < V13_4:  # has no promise that a tile is in bounds
             return False
         if self.codegen_hints.whole_first is not None:
             return self.codegen_hints.whole_first
@@ -317,9 +323,9 @@ class _Chooser:
         return not self.is_short_copy(op) and (not traits.products or not traits.is_bulk)
 
     def is_short_copy(self, op: Op) -> bool:
-        """Return whether a load is of one short row, in whole vectors, and nothing is reduced.
+        """Return whether a load is of one short row, in complete vectors, without a reduction.
 
-        A thread then has so few vectors that asking for each takes no longer than asking for all.
+        A thread then has so few vectors that a test for each costs no more than one for all.
         """
         row = op.results[0].tile
         return (
@@ -334,12 +340,14 @@ class _Chooser:
     def multiversioned(self, loads: Sequence[Op]) -> bool:
         """Return whether a kernel of rows is multi-versioned for full and boundary tiles.
 
-        All that is asked must be known at its beginning.
+        The operands of the bounds test must be known at its beginning.
         """
         least, most = self.policy.twice if self.traits.reductions else self.policy.twice_copied
         rows = [op.results[0].tile for op in loads]
         longest = max((row.size for row in rows), default=0)
         return (
+            # One row per tile, no loops, no reports, and every test available at entry: then the
+            # body can be duplicated behind a single test, at twice the code size.
             longest >= least
             and (longest <= most or self.traits.remakes)
             and all(row.shape and row.size == row.shape[-1] for row in rows)
@@ -349,10 +357,10 @@ class _Chooser:
         )
 
     def whole_stores(self, accesses: Mapping[Op, TileAccess]) -> dict[Op, TileAccess]:
-        """Return the stores whose tiles are asked for together with those that are loaded.
+        """Return the stores that the bounds test of the loads covers as well.
 
-        A store that asks for its vectors is a branch for each, and no load behind it begins before
-        it is decided.
+        A store with a test per vector is a branch for each, and no later load begins before it is
+        decided.
         """
         return {
             op: replace(access, whole_first=True)
@@ -365,7 +373,7 @@ class _Chooser:
         }
 
     def known_early(self, access: Op) -> bool:
-        """Return whether an access is of a parameter, at an index made of numbers alone."""
+        """Return whether an access is of a parameter, at an index of pure scalar ops."""
         pending = list(access.all("index"))
         while pending:
             maker = self.traits.nesting.definer(pending.pop())

@@ -31,13 +31,13 @@ class Decisions:
 
     accesses: Mapping[Op, TileAccess]
     scaled: frozenset[Op]
-    """Exponentials that are the GPU's own power of two, of a scaled argument."""
+    """Exponentials lowered to the GPU's exp2 instruction of a scaled argument."""
     hints: Hints
     order: Shape | None
-    """Blocks run in groups of this shape, as `tile_index` goes, along as many grid axes; None is
-    the order of launch."""
+    """The shape of the groups in which blocks run, in the order of `tile_index`; None is the order
+    of launch."""
     turned: bool
-    """Whether the launch counts the last grid axis up first, instead of the first one."""
+    """Whether the launch has reversed grid axes: the last one varies fastest."""
     reversed_axis: int | None
     """The grid axis along which the last blocks run first, if any."""
     multiversioned: bool
@@ -54,6 +54,7 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     """Decide everything about one kernel."""
     traits, policy = Traits(func), policy_for(target)
     heuristics = _Heuristics(traits, target, policy)
+    # The occupancy comes first: it fixes the prefetch distance that the accesses use.
     config, reason = heuristics.config()
     accesses = choose_accesses(traits, target, policy, config.latency)
     scaled = heuristics.scaled()
@@ -122,6 +123,7 @@ class _Heuristics:
             return exponentials if self.codegen_hints.scaled_exp else []
         if not exponentials:
             return []
+        # exp2 of a scaled argument exceeds our error bound of f32, which a result of 16 bits hides.
         in_full = observed_in_full(self.func)
         return [op for op in exponentials if op.result not in in_full]
 
@@ -169,6 +171,7 @@ class _Heuristics:
             table, how = self.kind_of_product()
             return found(table, most), f"an accumulator of {most} elements{how}"
         height = max(op.result.tile.shape[-2] for op in self.traits.products)
+        # Products with fewer rows than a warp group multiplies at once were measured separately.
         is_flat = height < self.policy.flat
         row = found(self.policy.flat_chains if is_flat else self.policy.chains, chain)
         warps = 8 if height >= self.policy.tall else 4
@@ -194,6 +197,8 @@ class _Heuristics:
             return None
         hinted = self.codegen_hints.block_group
         group = self.policy.group if hinted is None else hinted
+        # Grouped ordering as in Triton's matmul tutorial: a group of rows walks the columns
+        # together, so operand tiles are reused from the L2 cache.
         grouped: dict[Shape, Shape] = {(0, 1): (group, 1), (0, 1, 2): (1, group, 1)}
         return grouped.get(self.traits.block_axes) if group > 1 else None
 
@@ -203,6 +208,8 @@ class _Heuristics:
             return False
         if self.traits.products:
             return self.traits.loops_around_products > 0 and self.traits.chain > 0
+        # Transposing blocks read along one axis and write along the other; along the last axis they
+        # share the pages (TLB entries) of the larger strides.
         turns = any(op.name == "permute" for op in self.func.walk())
         return turns and self.traits.largest_tile >= self.policy.page
 

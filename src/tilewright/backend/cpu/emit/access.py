@@ -85,6 +85,7 @@ def load_if(
 
     def load() -> list[Vec]:
         if ordered:
+            # Ordered accesses are scalar (`lanes == 1`): there are no atomic vectors.
             text = f"load atomic {kind}, {address} seq_cst, align {alignment(elem)}"
             return [emitter.body.emit(text, kind, 1)]
         return [emitter.load(address, kind, 1, alignment(elem))]
@@ -111,6 +112,8 @@ def load_stretch(
 ) -> Vec:
     """Load lanes low .. high - 1; the others are padding (in memory form)."""
     kind, lanes = memory_type(elem), padding.lanes
+    # A helper with a branch instead of a plain masked load: complete vectors are by far the most
+    # frequent, and a masked load is slower on many CPUs even if its mask is full.
     symbol = f"@tw_load_stretch_{mangled(kind, lanes)}"
     emitter.helper(symbol, lambda: _load_stretch(emitter, symbol, kind, lanes, alignment(elem)))
     loaded = emitter.call(symbol, kind, [address, low, high, padding], lanes)
@@ -200,6 +203,8 @@ def _neighbours(emitter: LlvmEmitter, addresses_: Vec, mask: Vec | None, elem: E
     lanes = addresses_.lanes
     size = {"i8": 1, "i16": 2, "i32": 4, "float": 4}.get(memory_type(elem), 8)
     first = first_lane(emitter, addresses_)
+    # Addresses of user pointers are usually dense; one vector comparison replaces a gather, which
+    # takes about one cycle per lane.
     expected = emitter.splat(first, lanes) + emitter.lanes_of("i64", lanes, size)
     other = addresses_.ne(expected)
     if mask is not None:

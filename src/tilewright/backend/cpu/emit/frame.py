@@ -107,10 +107,14 @@ class Extreme:
     def finish(self, totals: Sequence[Vec]) -> list[Vec]:
         """Return the chain that knows, or NaN."""
         plain, nearest, signed = totals
+        # Greatest: the signed maximum is right unless all floats are negative; then the least
+        # unsigned bits are the negative float nearest to 0. Least: the unsigned maximum has a sign
+        # bit if any float is negative.
         if self.greatest:
             result = where(plain < 0, nearest, plain)
         else:
             result = where(signed < 0, signed, nearest)
+        # NaN bits are beyond the infinities on both sides; any NaN makes the result NaN.
         beyond = plain > self._bits_of(plain, inf)
         beyond |= signed.compare("", "ugt", self._bits_of(signed, -inf))
         result = where(beyond, self._bits_of(result, nan), result)
@@ -130,6 +134,7 @@ def extreme(op: Op, cpu: CpuTarget) -> Extreme | None:
     inner = block.ops[0]
     if inner.name not in ("maxf", "minf") or not inner.attrs["nan"]:
         return None
+    # The body must be this one op: its operands are the element and the accumulator.
     whole = set(inner.operands) == set(block.args) and block.terminator.operands == inner.results
     dtype = inner.result.tile.dtype
     if not whole or not cpu.orders_integers(dtype.bits):
@@ -200,6 +205,7 @@ class NestFrame:
         other.edge, other.ranged = self.edge, self.ranged
         other.counters = {**self.counters, loop: self.counters[loop] + number}
         other.variables = dict(self.variables)
+        # Registers from outside of the jammed loop are shared; new ones are separate.
         other.registers = dict(self.registers)
         other.accumulators = dict(self.accumulators)
         other.begun = self.begun | {loop} if number else self.begun
@@ -246,6 +252,8 @@ class NestFrame:
         total = self.emitter.integer(0)
         step = 0
         for field, factor in terms:
+            # The lane loop contributes its stride per lane; every other field is uniform over the
+            # vector.
             if self.nest.lanes > 1 and field.source is self.nest.loops[-1]:
                 step += factor
             number = self.field(field)

@@ -73,6 +73,8 @@ class LoopWriter:
         given = ", ".join(f"ptr noalias {name}" for name in parameters)
         lines = "\n".join(self.body.lines)
         return (
+            # One function per shape, not inlined: kernels with many products of one shape stay
+            # small. `no-builtins` keeps LLVM from turning the loops into library calls.
             f'define internal void {symbol}({given}) noinline nounwind "no-builtins" {{\n'
             f"entry:\n{lines}\n  ret void\n}}\n"
         )
@@ -135,7 +137,10 @@ def shape_of(step: Matmul, cpu: CpuTarget) -> MatmulShape:
     block = block_of(step, cpu)
     row_step, panel_step = _steps(step.rhs)
     if panel_step is None:
+        # The right side is not packed: a panel is the next columns of the same row.
         panel_step = block.lanes * block.vectors
+    # 8-bit operands widened to 16 bits: `pmaddwd` multiplies and adds two of them per lane, which
+    # doubles the throughput.
     pairs = _pairs(block.lanes, cpu) if kind == "i32" and k % 2 == 0 else ""
     return MatmulShape(kind, batch[0] if batch else 1, m, n, k, block, row_step, panel_step, pairs)
 
@@ -213,6 +218,8 @@ class _MatmulWriter(LoopWriter):
             lhs = self.at(self.pointer("%lhs"), index * (shape.m * shape.k))
             rhs = self.at(self.pointer("%rhs"), index * (shape.k * shape.n))
             out = self.at(self.pointer("%out"), index * (shape.m * shape.n))
+            # Panels outside, row blocks inside: a panel of the right side stays in the L1 cache
+            # while all rows pass over it.
             self.loop(shape.n // shape.width, lambda j: self.panel(lhs, rhs, out, j))
 
         self.loop(shape.batch, batch)
@@ -228,6 +235,7 @@ class _MatmulWriter(LoopWriter):
             self.block(left, right, self.at(columns, row * shape.n), rows)
 
         together = shape.block.rows
+        # The remainder of the rows is unrolled with its own, smaller block.
         count, last = row_blocks(shape.m, together)
         self.loop(count, lambda i: block(i * together, together))
         at = count * together
@@ -243,6 +251,7 @@ class _MatmulWriter(LoopWriter):
             for r in range(rows)
             for v in range(shape.vectors)
         ]
+        # The sums are loaded once, updated along K in registers, and stored once.
         sums = self.along_k(left, right, [self.load(p, shape.lanes) for p in places])
         for place, value in zip(places, sums, strict=True):
             self.store(value, place)
@@ -255,6 +264,8 @@ class _MatmulWriter(LoopWriter):
         body.label(head)
         place = len(body.lines)
         k = body.emit("", "i64", 1)
+        # The lines of the phis are reserved here and filled in below, when the new values have
+        # names.
         carried = [body.emit("", s.elem, s.lanes) for s in sums]
         new = self.products(left, right, k, carried)
         following = k + self.step
@@ -278,6 +289,7 @@ class _MatmulWriter(LoopWriter):
                    for v in range(shape.vectors)]  # fmt: skip
         new: list[Vec] = []
         for r in range(len(sums) // shape.vectors):
+            # A broadcast load; it is used for every vector of the panel.
             factor = self.splat(self.taken(self.at(left, k), r * shape.k, 1, 1))
             for v, column in enumerate(columns):
                 new.append(self.multiply_add(factor, column, sums[r * shape.vectors + v]))

@@ -56,9 +56,11 @@ def used(frame: NestFrame, level: int) -> Range:
     loop, emitter = frame.nest.loops[level], frame.emitter
     needs = [_needed(frame, effect, loop) for effect in frame.nest.effects]
     found = [steps for steps in needs if steps is not None]
+    # One effect without a range (a buffer, a reduction) needs every step.
     if not frame.ranged or not needs or len(found) < len(needs):
         return Range(emitter.integer(0), emitter.integer(loop.size), is_whole=True)
     begin, end, _ = found[0]
+    # The union of the ranges, as one interval: each store masks what is out of its own bounds.
     for other in found[1:]:
         begin, end = begin.intrinsic("smin", other.begin), end.intrinsic("smax", other.end)
     if level == len(frame.nest.loops) - 1:
@@ -74,12 +76,14 @@ def _start(frame: NestFrame, begin: Vec) -> Vec:
     """
     nest, emitter = frame.nest, frame.emitter
     writes = [e for e in nest.effects if isinstance(e, WriteView) and e.nontemporal]
+    # Buffers have no elements before their first, so vectors start at a multiple of the lanes.
     if not writes or any(isinstance(read, ReadBuffer) for read in nest.reads):
         return begin & -nest.lanes
     (element,) = _at_start(frame, [writes[0]])
     size = itemsize(writes[0].access.view.tensor.dtype)
     first = emitter.shifted(element.first(), begin, element.kind)
     place = emitter.body.emit(f"ptrtoint {first} to i64", "i64", 1)
+    # Step back to the start of the cache line (or vector): non-temporal stores must be aligned.
     return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
 
 
@@ -107,12 +111,15 @@ def untested(frame: NestFrame) -> Range | None:
     nest = frame.nest
     statements = (*nest.reads, *nest.effects)
     touching = [s for s in statements if isinstance(s, ReadView | WriteView)]
+    # Elements that do not depend on the lanes need no range; the others must advance by exactly one
+    # element per lane, or no single interval describes them.
     moving = [e for e in _at_start(frame, touching) if e.lane_axis is not None]
     if not moving or not all(map(_walks, moving)):
         return None
     begin, end = moving[0].stretch()
     for element in moving[1:]:
         low, high = element.stretch()
+        # The intersection: unmasked steps must be in bounds for every access.
         begin, end = begin.intrinsic("smax", low), end.intrinsic("smin", high)
     # An axis may have several loops.
     return Range(begin, end.intrinsic("smin", frame.emitter.blocks * nest.loops[-1].size))
@@ -163,9 +170,12 @@ class NestWriter:
         """Write both versions of a nest."""
         windows = {a: window(emitter, a) for a in nest.accesses}
         frame = NestFrame(emitter, nest, windows)
+        # Scalar code tests each element anyway, and row numbers of gathers differ per element, so a
+        # second version would gain nothing.
         if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
             self.loops([frame], 0)
             return
+        # Joined blocks have a run-time length, so their ranges are computed in any case.
         if emitter.plan.joined is not None:
             frame.ranged = True
             self.loops([frame], 0)
@@ -177,6 +187,7 @@ class NestWriter:
             emitter.body.label(label)
             version = NestFrame(emitter, nest, windows)
             version.edge = tested
+            # A scan must visit all steps in order, downwards if it is reversed.
             version.ranged = tested and not nest.descending
             self.loops([version], 0)
             emitter.body.jump(after)
@@ -193,6 +204,8 @@ class NestWriter:
                 for frame in frames:
                     self.effect(frame, effect)
             return
+        # Accumulators along the lanes are initialized before, and folded after, the outermost loop
+        # that they reduce.
         starting = [e for e in nest.effects if self.starts(nest, e, level)]
         for effect, frame in product(starting, frames):
             assert isinstance(effect, Combine), "only reductions begin before a loop"
@@ -204,6 +217,7 @@ class NestWriter:
 
     def level(self, nest: Nest, read: Read) -> int:
         """Return how many loops a statement is inside of."""
+        # Loop-invariant code motion by construction: a read is emitted at its innermost loop.
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
     def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
@@ -255,6 +269,7 @@ class NestWriter:
         emitter, body = frame.emitter, frame.emitter.body
         level = len(frame.nest.loops) - 1
         check, free = emitter.label("check"), emitter.label("free")
+        # The same steps once more, without masks; the generator's state is switched for their text.
         frame.edge = False
         width = self.stride(frame, level)
         at = emitter.load(counter, "i64")
@@ -265,6 +280,8 @@ class NestWriter:
         at = emitter.load(counter, "i64")
         self.steps([frame], level, at)
         emitter.store(at + width, counter)
+        # Stay in the unmasked loop while the next step fits, so that its backedge is one
+        # comparison.
         emitter.branch(inside.end >= at + 2 * width, free, back)
         frame.edge = True
 
@@ -280,6 +297,7 @@ class NestWriter:
         body.jump(head)
         body.label(head)
         place = len(body.lines)
+        # The phi of the counter is written afterwards: the value of the backedge is not known yet.
         counter = body.emit("", "i64", 1)
         self.steps(frames, level, counter)
         following = body.emit(f"add nuw nsw i64 {counter.name}, {stride}", "i64", 1)
@@ -310,6 +328,8 @@ class NestWriter:
             frame.counters[loop] = counter
         if level == last - 1:
             (frame,) = frames
+            # Unroll-and-jam: each frame is one step of this loop; the inner loop is emitted once
+            # and runs the statements of all of them.
             frames = [frame.beside(loop, number) for number in range(frame.jam)]
         width = nest.lanes if level == last else 1
         for frame in frames:
@@ -324,6 +344,8 @@ class NestWriter:
         first, *others = frames
         self.read(first, read)
         for frame in others:
+            # Common subexpressions of jammed frames: a read that does not depend on the jammed loop
+            # is shared.
             if frame.begun & read.result.loops:
                 self.read(frame, read)
             else:
