@@ -427,7 +427,7 @@ class Parting:
     over: Over
     """Whose threads are to meet: those of a block, or of a warp."""
     at: Op
-    """The branch, loop or scope around the meeting on which they part."""
+    """The branch, loop or scope around the synchronizing op in which threads diverge."""
     condition: Value
     """What differs between them."""
     source: Op | None

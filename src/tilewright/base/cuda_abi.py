@@ -1,4 +1,4 @@
-"""How CUDA kernels are called: shared by the code generator and by whoever launches.
+"""The calling convention of CUDA kernels: shared by the code generator and the launcher.
 
 A kernel's parameters are, in the order of the signature: a tensor or output gives its address, then
 those extents, then those strides (in elements) that the signature leaves open, as 32-bit integers

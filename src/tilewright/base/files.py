@@ -107,7 +107,7 @@ MARGIN_SECONDS = 2.0
 def source_hash(*folders: str) -> str | None:
     """Return the SHA-256 of all source files below some folders of the package.
 
-    None where a file was changed after it was loaded, or cannot be read: then nobody knows what
+    None if a file was changed after it was loaded, or cannot be read: then it is unknown what
     this process runs.
     """
     found = sha256()

@@ -9,7 +9,7 @@ import warnings
 # Texts of numbers in messages.
 
 LONG = 4096
-"""Bits of an integer whose digits nobody reads; of much longer ones Python gives none."""
+"""Integers with more bits are not written out; Python refuses to for much longer ones."""
 
 
 def number_text(number: object) -> str:

@@ -71,7 +71,7 @@ class _Here(threading.local):
         self.find()
 
     def find(self) -> None:
-        """Find out which word the calling thread has, and what stands there without a shield."""
+        """Find the word of the calling thread, and its value without a shield."""
         is_main = threading.current_thread() is threading.main_thread()
         found = _word_of_main_thread() if is_main else None
         if found is None:

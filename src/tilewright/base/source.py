@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The text of one captured function, and where its first line stands in its file."""
+    """The text of one captured function, and the number of its first line in its file."""
 
     name: str
     text: str = field(repr=False)
@@ -22,7 +22,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source; `caller` is the call that inlined the function it stands in."""
+    """A range of source; `caller` is the call that inlined the function around it."""
 
     file: SourceFile
     line: int

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 Fact: TypeAlias = str | int | list[str] | None
 Facts: TypeAlias = Mapping[str, Fact]
-"""What a result depends on, by name; readable, so that two of them can be told apart in words."""
+"""The inputs of a result, by name; readable, so that a difference can be reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A result as it is kept on disk: code, and what the code does not say, as JSON."""
+    """A result as it is cached on disk: code, and metadata as JSON."""
 
     metadata: Mapping[str, object]
     code: bytes

@@ -73,7 +73,7 @@ class _Kernel:
     def note(self, compilation: Compilation) -> None:
         """Count a compilation; drop those that were not used during many later ones.
 
-        Whoever uses it keeps it; if it is asked for again, it is found on disk, or compiled.
+        Its users keep a reference; a later request finds it on disk, or compiles it.
         """
         self.history.append(compilation)
         del self.history[:-HISTORY]

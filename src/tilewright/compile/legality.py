@@ -56,7 +56,7 @@ AROUND = {
 
 
 def _where(parting: Parting) -> str:
-    """Return the branch or loop on which threads part."""
+    """Return the branch or loop in which threads diverge."""
     made = parting.made.span if parting.made is not None else None
     span = made or parting.at.span
     return f"{AROUND[parting.at.name]} {_words(span, 'a condition')}{_line(span)}"

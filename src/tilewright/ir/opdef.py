@@ -22,7 +22,7 @@ class Effect(Flag):
     CONTROL = auto()
     """Transfers control: loops, branches, terminators."""
     SYNC = auto()
-    """Threads meet here: all of them, or those of a warp. It is neither moved nor merged."""
+    """Threads synchronize here: all of them, or those of a warp. It is not moved or merged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 LEAST, LONG = 16384, 32768
-"""Elements from which on a tile is made again, where there are several reductions, or one."""
+"""The least elements of a rematerialized tile, with several reductions, or with one."""
 SEVERAL = 2
 """Reductions of such tiles in one block that are several."""
 NARROW = f32.itemsize // 2
@@ -59,7 +59,7 @@ def _large(values: Sequence[Value]) -> Iterator[Value]:
 
 
 def _is_kept(maker: Op) -> bool:
-    """Return whether an op loads a tile that takes so few registers that it is not made again."""
+    """Return whether an op loads a tile so narrow that it stays in registers."""
     return maker.name == "load_view" and maker.results[0].tile.dtype.itemsize <= NARROW
 
 

@@ -51,7 +51,7 @@ def facts_of(func: Func) -> SimplifyFacts:
 
 
 Rule: TypeAlias = Callable[[SimplifyFacts, Rewriter, Op], Sequence[Value] | None]
-"""Gives the new values for the op's results, having built what they need; None: does not apply."""
+"""Return the new values for the op's results; None if the rule does not apply."""
 
 
 # -------------------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def save(func: Func, made: Artifact) -> Saved:
 
 
 def _places(func: Func) -> dict[str, int]:
-    """Return the source place of every op, and the first op that stands there."""
+    """Return the source location of every op, and the first op at that location."""
     found: dict[str, int] = {}
     for number, op in enumerate(func.walk()):
         if op.span is not None:

@@ -150,7 +150,7 @@ EXP2_F32 = (
 EXPM1_ENDS = {"float": (-30.0, 89.0), "double": (-60.0, 710.0)}
 """Where e^x - 1 is -1 and infinity."""
 EXPM1_SMALL = {"float": 2.0**-25, "double": 2.0**-54}
-"""Below it e^x - 1 rounds to x, or to its neighbour."""
+"""Below it, expm1 rounds to x, or to its neighbour."""
 
 
 def clamp(x: Vec, low: float, high: float) -> Vec:

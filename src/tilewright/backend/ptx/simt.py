@@ -223,7 +223,7 @@ def _shared_address(emitter: LlvmEmitter, op: Op) -> Vec:
 
 def _load_shared(emitter: LlvmEmitter, op: Op) -> None:
     address = _shared_address(emitter, op)
-    # What nobody has written may have any bits, but the same ones at each use.
+    # Unwritten memory may have any bits, but the same ones at each use.
     emitter.names[op.result] = load_dense(emitter, address, op.result.tile.dtype, 1).frozen()
 
 

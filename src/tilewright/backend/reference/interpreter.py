@@ -267,7 +267,7 @@ class Outcome:
     """The report of a run: the first failure, prints in block order, problems found.
 
     A problem is a mistake that a compiled kernel need not notice: an access outside the arguments,
-    a race between blocks, a read of memory nobody wrote. `seed` gives the same block order again.
+    a race between blocks, a read of unwritten memory. `seed` repeats a block order.
     """
 
     failure: Failure | None

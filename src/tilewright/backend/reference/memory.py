@@ -270,7 +270,7 @@ def _token(frame: Frame, op: Op) -> Results:
 
 
 def _ordered(plain: Rule) -> Rule:
-    """Return the rule of a twin: what the plain op does, and a token."""
+    """Return the rule of the variant with tokens: the plain op, and a token."""
 
     def rule(frame: Frame, op: Op) -> Results:
         results = plain(frame, op)

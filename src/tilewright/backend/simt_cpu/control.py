@@ -502,8 +502,9 @@ TABLE: dict[str, Write] = {"if": _if, "for": _for, "loop": _loop, "scope": _scop
 
 
 def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Value, bool]] | None:
-    """Whether all threads of a block take the first ways of the branches in a phase, and what is
-    known then; None if there is nothing to ask.
+    """Return whether all threads take the first arms of a phase's branches, and the facts then.
+
+    None if there is nothing to test.
 
     `front` is the block's first group, with what is the same in all threads of the block as
     scalars; `span` is how many threads follow each other from there on.

@@ -71,7 +71,7 @@ class Lanes:
         self.live: Vec | None = None
         self.place: ThreadPosition
         self.past: Vec | None = None
-        """Whether whole vectors are written past the caches; they are aligned then."""
+        """Whether complete vectors are stored non-temporally; they are aligned then."""
         self.exits: dict[Op | None, Callable[[Op], bool]] = {}
         """The code that leaves a loop, a scope or the kernel; return whether the block goes on."""
 

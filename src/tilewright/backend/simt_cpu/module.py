@@ -219,7 +219,7 @@ class _ThreadsWriter:
             body.jump(done)
         body.label(done)
 
-    # Stores past the caches.
+    # Non-temporal stores.
 
     def to_line(self, at: Vec, count: Vec) -> Vec:
         """Return fewer lanes if a streaming launch does not start at a cache line."""
@@ -234,7 +234,7 @@ class _ThreadsWriter:
         return where(aligned, count, count.intrinsic("smin", missing))
 
     def past(self, at: Vec) -> Vec | None:
-        """Return whether whole vectors go past the caches: a scalar; None where they never do."""
+        """Return whether complete vectors are stored non-temporally: a scalar; None if never."""
         emitter = self.emitter
         if emitter.cached is None:
             return None

@@ -194,7 +194,7 @@ C_TYPES = {
     "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
     "f32": "float", "f64": "double",
 }  # fmt: skip
-"""Types that C has; of others a program hands over the bits."""
+"""Types that C has; values of all other types are passed as their bits."""
 BITS = {8: "uint8_t", 16: "uint16_t", 32: "uint32_t", 64: "uint64_t"}
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
@@ -472,7 +472,7 @@ def _c(expr: Expr, signature: Signature) -> str:
         case "scalar":
             cast = COMPUTED[_scalar(signature, args[0]).dtype.name]
             return f"({cast})a->{plain(args[0])}"
-        case "grid" | "grid_dim":  # of a SIMT kernel the grid is told from x on
+        case "grid" | "grid_dim":  # a SIMT kernel counts the grid from x on
             grid = logical_grid(signature)
             assert grid is not None, "asked for before"
             return _c(grid[int(args[0])], signature)

@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def manner(self) -> str:
-        """How it ended, in words."""
+        """The text of how it ended."""
         if self.status is None:
             return self.words
         if self.status < 0:
@@ -78,7 +78,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**child_environment(MISLEADING), **(more or {})},
-        start_new_session=True,  # it starts processes of its own, which must end with it
+        start_new_session=True,  # its child processes must end with it
     )
     try:
         words = wait(process, limit)

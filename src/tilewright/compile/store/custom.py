@@ -18,9 +18,9 @@ T = TypeVar("T")
 class JitStore(Protocol):
     """A custom store of compiled code: entries, which are bytes, by names of 64 hex digits.
 
-    Threads call it, several at once. What it raises does not fail a launch: it is counted, told
-    once as a warning, and the kernel is compiled. An entry that is not what was put under its name
-    is noticed and deleted; one made by somebody who means harm is not, as its code is run.
+    Several threads call it at once. An error that it raises does not fail a launch: it is counted,
+    reported once as a warning, and the kernel is compiled. A damaged entry is detected and deleted;
+    a malicious one is not, and its code runs.
     """
 
     def get(self, name: str, /) -> bytes | None:

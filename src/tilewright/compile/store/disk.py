@@ -77,7 +77,7 @@ def _try(directory: int, name: str) -> Lock | None:
     file = os.open(name, FLAGS, 0o600, dir_fd=directory)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The holder before removed its file: a lock on a removed file keeps nobody out.
+        # The previous holder removed its file: a lock on a removed file excludes no process.
         if _is_at(file, directory, name):
             return Lock(os.dup(directory), name, file)
     except BlockingIOError:
@@ -104,7 +104,7 @@ SUFFIX = ".tw"
 LOW = 0.8
 """How full the cache is left; removing a little at a time would look at all files too often."""
 ABANDONED_SECONDS = 3600.0
-"""A temporary or lock file this old belongs to nobody."""
+"""A temporary or lock file this old is abandoned."""
 LOCK = "tilewright-evict.lock"
 OURS = [
     re.compile(form)

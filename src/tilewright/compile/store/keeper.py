@@ -53,10 +53,10 @@ class Keeper(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where it keeps code, in words."""
+        """The text of its location."""
 
     def get(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """Return what was kept under a record, made again by `restore`; counts a hit or a miss."""
+        """Return the entry of a record, rebuilt by `restore`; count a hit or a miss."""
         found = self.find(record, restore)
         self.count(misses=found is None)
         return found

@@ -40,7 +40,7 @@ WRITE: dict[Dialect, str] = {"tile": "out.store(tile)", "simt": "out[i] = value"
 ARRAYS = {"Tensor", "ndarray", "Array"}
 """Classes of arrays on the host: ours, and those of NumPy, PyTorch and JAX."""
 TYPE_VARS = (typing.TypeVar,)
-# Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
+# Before Python 3.12 and 3.14, typing_extensions has separate classes for these.
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
 ALIASES: tuple[Any, ...] = (
     typing_extensions.TypeAliasType,

@@ -104,7 +104,7 @@ def _extent(em: SemanticBuilder, tensor: Value, axis: int) -> int | Value:
 # nor for kernels that print or assert and write nothing at all.
 
 POINTERS = ("slice_pointer",)
-"""Ops that tell where an output is; what is done there nobody knows."""
+"""Ops that expose the address of an output; its uses are unknown."""
 TELLING = ("print", "assert")
 
 

@@ -177,7 +177,7 @@ def _leave_scope(
     it: Interpreter, node: ast.FunctionDef, block: Block, exits: list[FlowExit]
 ) -> Any:
     if len(exits) == 1 and exits[0].block is block:
-        # One way out, at the end: the body simply stands in place of the call.
+        # One exit, at the end: the body replaces the call.
         it.em.block.ops += block.ops
         return exits[0].values
     template = _join_all(it, node, exits)

@@ -41,7 +41,7 @@ Rule = Callable[..., Any]
 
 
 def _either(name: str, verb: str) -> Rule:
-    """Return an operator that is one op on integers and its twin on floats."""
+    """Return the rule of an operator with one op on integers and another on floats."""
 
     def rule(em: SemanticBuilder, a: Any, b: Any) -> Value:
         left, right = arithmetic_pair(em, a, b, verb)

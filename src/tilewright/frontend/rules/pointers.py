@@ -252,7 +252,7 @@ def _addptr(em: SemanticBuilder, pointers: Any, by: Any) -> Value:
 
 
 def pointer_to_tile(em: SemanticBuilder, pointer: Any) -> Value:
-    """Return a pointer is a tile of rank 0 already."""
+    """Return the pointer, which is a tile of rank 0 already."""
     return only_pointer(em, pointer)
 
 

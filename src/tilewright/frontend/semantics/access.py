@@ -23,7 +23,7 @@ Number: TypeAlias = float | int | bool
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number of things in words: `1 axis`, `2 axes`."""
+    """Return a count with its noun: `1 axis`, `2 axes`."""
     several = "axes" if what == "axis" else f"{what}s"
     return f"{n} {what if n == 1 else several}"
 

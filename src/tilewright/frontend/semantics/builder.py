@@ -32,7 +32,7 @@ class SemanticBuilder(Builder):
     Accesses are `checked` unless the kernel has said that they shall not be; `obligations` has the
     checks that were placed already: of spans.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
-    `unchecked` has the tiles that were loaded from an index nobody checked; `owned` says of the
+    `unchecked` has the tiles that were loaded from an unchecked index; `owned` says of the
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two

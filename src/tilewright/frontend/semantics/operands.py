@@ -69,7 +69,7 @@ def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
 
 def arithmetic_pair(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
     """Return two operands of one shape and one dtype that has arithmetic."""
-    # Before they are paired: a bool and a 1 should not be told that 1 is no bool.
+    # Before they are paired: the error for a bool and a 1 must not be that 1 is no bool.
     has_arithmetic(em, a, verb, beside=b)
     has_arithmetic(em, b, verb, beside=a)
     left, right = em.pair(a, b, verb)

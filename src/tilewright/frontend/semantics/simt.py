@@ -40,7 +40,7 @@ def tiles_down(em: SemanticBuilder, ref: TilesRef) -> Value:
 
 
 def tiles_in(em: SemanticBuilder, ref: TilesRef) -> Value:
-    """Return how many whole tiles there are."""
+    """Return the number of full tiles."""
     return em.emit("muli", tiles_down(em, ref), tiles_across(em, ref))
 
 

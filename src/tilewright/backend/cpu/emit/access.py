@@ -31,7 +31,7 @@ def _register(elem: Elem) -> str:
 
 
 def alignment(elem: Elem) -> int:
-    """Return every element is aligned to its size, tensors of users included."""
+    """Return the alignment of an element: its size, also in tensors of users."""
     return {"i8": 1, "i16": 2, "i32": 4, "float": 4}.get(memory_type(elem), 8)
 
 

@@ -184,7 +184,7 @@ class NestFrame:
         self.variables: dict[Loop, Vec] = {}
         self.registers: dict[Reg, Vec] = {}
         self.past: dict[WriteView, Vec] = {}
-        """Whether a store goes past the caches: a scalar, for one run of the innermost loop."""
+        """Whether a store is non-temporal: a scalar, for one run of the innermost loop."""
         self.accumulators: dict[Combine, Accumulators] = {}
         self.begun: frozenset[Loop] = frozenset()
         """Loops whose first step has run."""

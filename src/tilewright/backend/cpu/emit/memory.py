@@ -42,7 +42,7 @@ def begin(emitter: LlvmEmitter) -> None:
 
 
 def is_nontemporal(emitter: LlvmEmitter, first: Vec, length: Vec, lanes: int, elem: Elem) -> Vec:
-    """Return whether a row of neighbouring elements goes past the caches: a scalar.
+    """Return whether a row of adjacent elements is stored non-temporally: a scalar.
 
     If the launch wants it, the row's vectors are aligned, and it fills its lines; one that is
     written in two ways costs more than is saved, unless it is one of very many.
@@ -79,7 +79,7 @@ def metadata(emitter: LlvmEmitter) -> list[str]:
 
 
 def end(emitter: LlvmEmitter) -> None:
-    """Let no later store of this thread be seen before those that went past the caches."""
+    """Emit a fence: later stores must not be visible before the non-temporal ones."""
     if emitter.cached is None:
         return
     fence = "fence seq_cst"
@@ -240,7 +240,7 @@ def _start(emitter: LlvmEmitter, access: ElementAccess, k: int) -> Vec:
 
 
 def is_whole(emitter: LlvmEmitter, access: ElementAccess, window_: Window) -> Vec:
-    """Return whether the whole tile is inside: a scalar."""
+    """Return whether the tile is full: a scalar."""
     flags = [truth for truth in [window_.ok] if truth is not None]
     for n, low, high in zip(access.view.tile, window_.low, window_.high, strict=True):
         flags += [low.compare("", "sle", 0), high >= n]

@@ -71,7 +71,7 @@ def used(frame: NestFrame, level: int) -> Range:
 def _start(frame: NestFrame, begin: Vec) -> Vec:
     """Return where the vectors of a row begin, at `begin` or a little before, to be aligned.
 
-    Aligned in memory if something goes past the caches, else in the tile: what is read from a
+    Aligned in memory if a store is non-temporal, else in the tile: what is read from a
     buffer has nothing before it.
     """
     nest, emitter = frame.nest, frame.emitter
@@ -139,7 +139,7 @@ def _walks(element: Element) -> bool:
 
 
 def choose_past(frame: NestFrame, steps: Range) -> None:
-    """Decide for each store of a row whether it goes past the caches."""
+    """Decide for each store of a row whether it is non-temporal."""
     for write in frame.nest.effects:
         if isinstance(write, WriteView) and write.nontemporal:
             (element,) = _at_start(frame, [write])

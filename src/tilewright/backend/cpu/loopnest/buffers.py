@@ -197,7 +197,7 @@ SHOWN = 6
 
 def place_buffers(plan: Plan, limit: int) -> None:
     """Place every buffer; reject a plan that does not fit into `limit` bytes."""
-    # Coalescing one pair changes the interference of others, so the graph is rebuilt each time.
+    # Coalescing a pair changes the interference graph, so it is rebuilt each time.
     while (pair := _copy_to_remove(plan)) is not None:
         _merge(plan, *pair)
     # Buffers may overlap at different offsets, for which the order of reads and writes per element

@@ -16,7 +16,7 @@ from .facts import PlanFacts, is_read_only, is_tile, squeezed
 from .schedule import Keep, Key, NestDraft, Segment, StepDraft, draft, is_packed, sink_values
 
 MOST_COPIES = 4
-"""Elements of a tile that a nest computes for one of its own before the tile gets a buffer."""
+"""The most elements of a tile per iteration of a nest before the tile gets a buffer."""
 
 Reindexing: TypeAlias = tuple[Op, ...]
 """The layout ops between an element of a nest and an element of a tile, the latter's user first."""

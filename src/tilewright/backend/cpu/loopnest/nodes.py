@@ -182,7 +182,7 @@ class WriteBuffer:
 class WriteView:
     """A write of an element to a tensor, if it is in bounds.
 
-    One that is `streamed` goes past the caches where the launch asks for it.
+    A `nontemporal` one bypasses the caches if the launch requests it.
     """
 
     access: ElementAccess

@@ -380,7 +380,7 @@ def _kernel(data: Bytes, rows: Rows) -> Kernel:
     flags = data.byte()
     if not flags & ENTRY:
         raise data.wrong("a function that is no kernel")
-    data.varint()  # where it stands in the debug section
+    data.varint()  # its location in the debug section
     hints: dict[str, dict[str, int | bool]] = {}
     if flags & HINTED:
         if data.varint() != HINTS:

@@ -43,7 +43,7 @@ def run(
 
     A parameter is the 64-bit word at its address, of which it takes as many bytes as it has.
     Behaviour that Tile IR leaves undefined raises TileIRError. What it leaves unspecified, such as
-    elements outside of a tensor that nothing pads, is a number that nobody expects.
+    elements outside of a tensor that nothing pads, is an improbable number.
     """
     args = kernel.body.args
     if len(parameters) != len(args):

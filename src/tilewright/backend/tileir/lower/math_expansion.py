@@ -1,4 +1,4 @@
-"""Functions composed of others, where Tile IR has none or none within our error bounds."""
+"""Composed functions, where Tile IR has none or none within our error bounds."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _ask(em: TileEmitter, predicate: ComparisonCode, lhs: Val, rhs: float) -> Va
 
 
 # -------------------------------------------------------------------------------------------------
-# Functions that Tile IR does not have, composed of others, in f32 or f64.
+# Functions that Tile IR does not have, composed of its ops, in f32 or f64.
 #
 # They use the same polynomials as the CPU: see `base/polynomials.py`.
 

@@ -228,7 +228,7 @@ def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val
 
 
 def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
-    """Return the elements in words."""
+    """Return the elements that are inside 32-bit words."""
     bits = whole
     if words.shift is not None:
         moved = em.same("shri", whole, words.shift, signedness=Signedness.UNSIGNED)
