@@ -35,50 +35,12 @@ VERB_FIRST = ("analysis", "backend", "base", "compile", "frontend", "ir", "lang"
 """Folders in which the docstring of a function begins with an imperative verb."""
 
 NO_VERBS = frozenset(
-    [
-        "a",
-        "all",
-        "along",
-        "an",
-        "any",
-        "as",
-        "at",
-        "both",
-        "by",
-        "each",
-        "every",
-        "everything",
-        "for",
-        "from",
-        "how",
-        "in",
-        "it",
-        "its",
-        "no",
-        "nothing",
-        "of",
-        "one",
-        "only",
-        "several",
-        "some",
-        "something",
-        "that",
-        "the",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "two",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "who",
-        "whose",
-        "why",
-    ]
+    re.findall(
+        r"\w+",
+        "a all along an any as at both by each every everything for from how in it its no nothing"
+        " of one only several some something that the these they this those to two what when where"
+        " whether which who whose why",
+    )
 )
 """Words that begin a noun phrase or a clause."""
 
