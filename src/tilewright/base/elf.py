@@ -121,7 +121,7 @@ def sections_of(
     data: bytes, header: Header, empty: frozenset[int] = frozenset({NO_BYTES})
 ) -> tuple[Section, ...]:
     """Return all sections, each within the file; those of `empty` kinds have no bytes in it."""
-    need(header.section_size == SECTION.size, "its sections are described in another way")
+    need(header.section_size == SECTION.size, "its section headers have another size")
     need(0 < header.names < header.sections, "its sections have no names")
     table = _part(data, header.sections_at, header.sections * SECTION.size, "its table of sections")
     rows = [_Row(*fields) for fields in SECTION.iter_unpack(table)]
@@ -198,7 +198,7 @@ def _check_section(section: Section, sections: Sequence[Section]) -> None:
 def _check_segments(data: bytes, header: Header) -> None:
     if not header.segments:
         return
-    need(header.segment_size == SEGMENT.size, "its segments are described in another way")
+    need(header.segment_size == SEGMENT.size, "its segment headers have another size")
     nbytes = header.segments * SEGMENT.size
     table = _part(data, header.segments_at, nbytes, "its table of segments")
     for _, _, offset, _, _, in_file, in_memory, align in SEGMENT.iter_unpack(table):

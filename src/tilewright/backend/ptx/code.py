@@ -215,7 +215,7 @@ def _parse(text: str, machine: Any) -> Any:
         module.verify()
     except RuntimeError as error:
         raise InternalError(
-            "the PTX backend wrote LLVM code that LLVM refuses",
+            "the PTX backend generated LLVM code that LLVM rejects",
             got=str(error).strip(),
             hint="this is a bug; TILEWRIGHT_DUMP=llvm shows the code",
         ) from None

@@ -196,7 +196,7 @@ def _of_scalars(name: str, elementwise: Rule) -> Rule:
     def rule(em: SemanticBuilder, a: Any, *rest: Any) -> Any:
         values = (a, *rest) if rest else parts(a)
         if not values:
-            em.fail(Code.CALL, f"`{name}` of nothing", expected="at least one value", got="none")
+            em.fail(Code.CALL, f"`{name}` needs a value", expected="at least one value", got="none")
         for x in values:
             if isinstance(x, Value) and x.tile.rank:
                 em.fail(
