@@ -151,6 +151,7 @@ class ThreadGroups:
             else:
                 each(self.emitter, count, step)
 
+        # Full groups run unmasked; the last group of each row has a constant mask of its threads.
         if whole:
             steps(rows * whole, whole, 0, None)
         if all_ > whole:
@@ -159,6 +160,8 @@ class ThreadGroups:
 
     def _of_step(self, step: Vec, per_row: int, in_row: int, first: int) -> ThreadPosition:
         """Return the position of the group of a step: a known number, or a loop variable."""
+        # Unrolled groups have constant positions, which LLVM could not recover from a loop
+        # variable.
         if step.name.startswith("%"):
             row = step.binary("udiv", per_row)
             along = step.binary("urem", per_row) + first
@@ -183,6 +186,7 @@ class ThreadGroups:
     def _in_warp(self, first: Vec, width: int, height: int) -> list[Vec]:
         """Return the positions of a warp's threads: scalars if in one row, else per lane."""
         lanes = self.plan.width
+        # Then y and z are uniform in the warp, and x is affine in the lane.
         in_one_row = width % lanes == 0 or height == self.cooperation.length // width == 1
         numbers = first
         if not in_one_row:

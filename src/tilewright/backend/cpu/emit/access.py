@@ -47,6 +47,7 @@ def store_dense(emitter: LlvmEmitter, value: Vec, address: Vec, elem: Elem) -> N
 
 def addresses(emitter: LlvmEmitter, base: Vec, offsets: Vec, elem: Elem) -> Vec:
     """Return one address per lane, from offsets in elements."""
+    # A vector of pointers: one instruction computes the addresses of all lanes.
     text = f"getelementptr {memory_type(elem)}, {base}, {offsets}"
     return emitter.body.emit(text, "ptr", offsets.lanes)
 
@@ -107,6 +108,8 @@ def perform_if(emitter: LlvmEmitter, ok: Vec, action: Callable[[], None]) -> Non
 # Neighbouring elements of which only a stretch may be touched: most often all of them.
 
 
+# In-bounds lanes of a boundary vector are contiguous, so a range [low, high) describes them; the
+# mask is computed only on the rare path.
 def load_stretch(
     emitter: LlvmEmitter, address: Vec, low: Vec, high: Vec, padding: Vec, elem: Elem
 ) -> Vec:
