@@ -29,7 +29,7 @@ void end_exclusive(MemoryState& state, const MemoryUse& use, std::vector<Borrow*
 void end_listed(BorrowList& list, const MemoryUse& use, MeetsWithGaps meets,
                 std::vector<Borrow*>& ended) {
   if (list.is_empty()) return;
-  // `meets` may call Python, which may destroy borrows: only `borrow` and `next` are held across it.
+  // `meets` may call Python, which may destroy borrows: only `borrow` and `next` are held here.
   for (Borrow* borrow = list.head.next; borrow != &list.head;) {
     Borrow* next = borrow->next;
     const bool apart = use.extent != nullptr && !meet(*use.extent, *borrow->extent, meets);

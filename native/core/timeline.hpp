@@ -3,8 +3,8 @@
 //
 // A timeline is the counter of one stream, as a Vulkan timeline semaphore is: work n is finished
 // once `over >= n`. A piece of memory has a few marks, each a use of it by work of one timeline.
-// New work waits for the timelines of the marks that it conflicts with. Ordering by timeline instead
-// of by single work is coarser than a vector clock per buffer, but needs constant space.
+// New work waits for the timelines of the marks that it conflicts with. Ordering by timeline
+// instead of by single work is coarser than a vector clock per buffer, but needs constant space.
 //
 // The caller holds the lock of borrow state, or the GIL while no Python code runs.
 #pragma once
