@@ -4,11 +4,12 @@ namespace tw {
 
 namespace {
 
-// Why a use must be looked at closer before it is known with what.
+// Bits of `StorageRecord::slow_path` that keep a use from the fast path: a borrow of some part, or
+// memory shared with a neighbour, may conflict, which only a search of the lists can decide.
 constexpr int64_t kUnclear = slow_path::kWriters | slow_path::kNeighbours;
 constexpr int64_t kUnwritable = kUnclear | slow_path::kLeases | slow_path::kNoMemory;
 constexpr int64_t kUnreadable = slow_path::kAll & ~(slow_path::kPendingWork | slow_path::kReaders);
-// Why memory cannot be borrowed again without a search for whom that concerns.
+// Bits that keep a replay from borrowing memory again without a search of the lists.
 constexpr int64_t kUnclaimed =
     kUnwritable | slow_path::kUnwritten | slow_path::kExclusive | slow_path::kReaders;
 
@@ -16,7 +17,8 @@ bool has(const StorageRecord& storage, int64_t reasons) {
   return (storage.slow_path & reasons) != 0;
 }
 
-// The same of a borrow that is exact: whom it concerns that others borrow parts is known.
+// Bits that make a borrow of a part unusable. Other borrows of parts do not matter here: if one of
+// them conflicted, it would have ended this borrow.
 constexpr int64_t kUnusableByTicket = slow_path::kNeighbours | slow_path::kLeases |
                                       slow_path::kNoMemory | slow_path::kUnwritten;
 
@@ -25,17 +27,17 @@ bool stands_by_ticket(const TensorUses& uses, int64_t i) {
   return !borrow.has_ended && !has(uses.storage(i), kUnusableByTicket);
 }
 
-// Whether the borrow of a tensor stands, and its memory can be used for that.
+// Returns whether the borrow of a tensor is still valid, and its memory usable.
 bool stands(const TensorUses& uses, int64_t i) {
   if (uses.is_by_ticket(i)) return stands_by_ticket(uses, i);
   const StorageRecord& storage = uses.storage(i);
+  // Any exclusive use since the borrow has advanced the epoch.
   if (storage.epoch != uses.epoch(i)) return false;
   if (!uses.writes(i)) return !has(storage, kUnreadable);
   return !has(storage, kUnwritable) && storage.owner == uses.owner(i);
 }
 
-// Whether memory can be used by work of a timeline that waits for some others: 0, or as `judge`
-// says.
+// Returns 0 if memory can be used by work of a timeline after `waits`; otherwise a reason.
 int64_t readiness(const TensorUses& uses, int64_t i, const Timeline& timeline, bool follows,
                   Waits& waits) {
   StorageRecord& storage = uses.storage(i);
@@ -43,7 +45,8 @@ int64_t readiness(const TensorUses& uses, int64_t i, const Timeline& timeline, b
   return order_after_uses(storage, uses.bytes(i), timeline, waits) ? 0 : kSlowPath;
 }
 
-// 0, or what the first tensor is refused for; there is nothing to wait for then.
+// Returns 0, or the reason of the first tensor that is refused. Then `waits` is emptied: a refusal
+// must have no effect.
 template <typename Judge>
 int64_t judge_each(const TensorUses& uses, Waits& waits, const Judge& judge) {
   for (int64_t i = 0; i < uses.count(); ++i) {
@@ -55,6 +58,7 @@ int64_t judge_each(const TensorUses& uses, Waits& waits, const Judge& judge) {
   return 0;
 }
 
+// Quadratic, but launches have few tensors and this is one comparison each.
 bool is_among_those_before(const TensorUses& uses, int64_t i) {
   const StorageRecord* storage = &uses.storage(i);
   for (int64_t k = 0; k < i; ++k) {
@@ -78,7 +82,7 @@ Borrowable may_borrow(const TensorUses& uses, int64_t i) {
   }
   if (has(storage, kUnclear)) return Borrowable::kNo;
   if (!has(storage, slow_path::kExclusive)) return Borrowable::kYes;
-  // What the same launch writes it may not read: Python says so.
+  // A launch must not read what it writes: the slow path reports it.
   return is_among_those_before(uses, i) ? Borrowable::kNo : Borrowable::kOnceExclusiveEnds;
 }
 

@@ -1,7 +1,9 @@
-// Borrows of memory by its records: whether they may begin, and whether they still stand.
+// The fast path of borrows: whether a launch may borrow its tensors, and whether its borrows are
+// still valid, decided from the records of the memory alone.
 //
-// Whoever calls holds the lock of borrow state, or the interpreter's while no Python runs, so
-// nothing changes meanwhile. Where the answer is a refusal, nothing has been changed.
+// The caller holds the lock of borrow state, or the GIL while no Python code runs, so nothing
+// changes meanwhile. A call that returns a refusal has changed nothing, so that the slow path in
+// Python starts from the same state.
 #pragma once
 
 #include "core/memory_state.hpp"
@@ -9,12 +11,12 @@
 
 namespace tw {
 
-// In place of an epoch: the borrow is of a part, and stands until it has ended.
+// In place of an epoch: the borrow is of a part, and valid until `Borrow::has_ended`.
 inline constexpr int64_t kByTicket = -1;
 
-// The tensors of a launch: first those it writes, then those it reads. In memory, their records'
-// addresses, the epochs in which they were borrowed, and borrows: the exclusive ones that those it
-// writes came out of, or, where there is no epoch, the launch's own.
+// The tensors of a launch: first those it writes, then those it reads. In memory it is three rows
+// of words: the addresses of their records, the epochs in which they were borrowed, and borrows
+// (the exclusive ones that written tensors were derived from, or the launch's own without epoch).
 class TensorUses {
  public:
   TensorUses(int64_t* words, int64_t written, int64_t count)
@@ -43,62 +45,62 @@ class TensorUses {
   int64_t count_;
 };
 
-// What `reserve` gives in place of a number.
-inline constexpr int64_t kSlowPath = -1;     // Python must look closer
-// Python keeps an account of work that may be over: let it look through that, and ask again.
+// What `reserve` returns in place of a number.
+inline constexpr int64_t kSlowPath = -1;     // take the slow path in Python
+// Python tracks work that may be finished: update that first, then call again.
 inline constexpr int64_t kPendingWork = -2;
 
 // How work begins, as bits.
 inline constexpr int64_t kListed = 1;     // Python lists it
-inline constexpr int64_t kFollowing = 2;  // it comes after all that Python keeps account of
+inline constexpr int64_t kFollowing = 2;  // it is ordered after all work that Python tracks
 
-// Whether a tensor may be borrowed without a closer look.
+// Whether a tensor may be borrowed on the fast path.
 enum class Borrowable {
   kNo,
   kYes,
   kOnceExclusiveEnds,  // it is read: once the exclusive borrow of all of its memory has ended
 };
 
-// The same of the i-th tensor, given those before it; where it is written, by what came out of the
-// exclusive borrow `uses.owner(i)`.
+// Returns whether the i-th tensor may be borrowed, given those before it; a written one by a borrow
+// derived from the exclusive borrow `uses.owner(i)`.
 Borrowable may_borrow(const TensorUses& uses, int64_t i);
 
-// Whether all of a piece of memory may be borrowed for writing without a closer look.
+// Returns whether all of a piece of memory may be borrowed for writing on the fast path.
 bool may_borrow_whole(const StorageRecord& storage);
 
-// Begins new epochs of what is written.
+// Begins new epochs of the written tensors.
 void begin_epochs(const TensorUses& uses);
 
-// Whether work can begin on tensors whose borrows still stand, once its stream waits for some
-// others: 0, or below 0 why not.
+// Returns 0 if work can begin on tensors whose borrows are still valid, once its stream has waited
+// for `waits`; otherwise a negative reason.
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits);
 
-// The same where tensors are borrowed again, for work that uses the same memory each time: a
-// replay.
+// The same for tensors that are borrowed again by work that uses the same memory each time: a
+// replay of a graph.
 int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& waits);
 
-// Begins new epochs of what is written, and takes the others as they are.
+// Begins new epochs of the written tensors, and takes the present epochs of the others.
 void borrow_again(const TensorUses& uses);
 
-// Begins work that was judged: notes it with its memory. Gives its number in its timeline.
+// Begins work that `judge` accepted: marks its memory, and returns its number in its timeline.
 int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits);
 
-// Notes that work which writes memory for the first time has been submitted: whoever reads it from
-// now on comes after that. Not before: work that is refused has written nothing.
+// Records that work which writes memory for the first time was submitted, so that later reads are
+// ordered after it. Not earlier: work that is refused has written nothing.
 void mark_written(const TensorUses& uses);
 
-// Begins work whose borrows still stand, once its stream waits for some others, which the caller
-// sees to before it submits the work. Gives its number, or below 0 why that could not be.
+// Begins work whose borrows are still valid; the caller enqueues the waits before it submits the
+// work. Returns its number, or a negative reason.
 int64_t reserve(const TensorUses& uses, Timeline& timeline, Waits& waits);
 
 // The same for a replay.
 int64_t reborrow(const TensorUses& uses, Timeline& timeline, Waits& waits);
 
-// The same two for work that does not wait: where it must, Python looks closer.
+// The same two for work that needs no waits; otherwise they return kSlowPath.
 int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how = 0);
 int64_t reborrow(const TensorUses& uses, Timeline& timeline);
 
-// Writes the address of each tensor to the place there is for it.
+// Writes the address of each tensor to its slot.
 void write_addresses(const TensorUses& uses, const int64_t* places, int64_t* slots);
 
 // Writes the addresses of tensors, and other numbers, to their places in the parameters of a

@@ -4,6 +4,7 @@ namespace tw {
 
 namespace {
 
+// The record's bits let the fast path decide with one test that no borrow can be in the way.
 void mark(StorageRecord& record, int64_t reason, bool is_so) {
   record.slow_path = is_so ? record.slow_path | reason : record.slow_path & ~reason;
 }
@@ -14,6 +15,7 @@ bool is_spared(const Borrow& borrow, const MemoryUse& use) {
 
 // Ends the exclusive borrows of all of the memory, latest first, up to one that is spared.
 void end_exclusive(MemoryState& state, const MemoryUse& use, std::vector<Borrow*>& ended) {
+  // The chain of parents is a stack: a use of an ancestor invalidates everything derived from it.
   Borrow* borrow = state.exclusive;
   for (; borrow != nullptr && !is_spared(*borrow, use); borrow = borrow->parent) {
     borrow->has_ended = true;
@@ -27,7 +29,7 @@ void end_exclusive(MemoryState& state, const MemoryUse& use, std::vector<Borrow*
 void end_listed(BorrowList& list, const MemoryUse& use, MeetsWithGaps meets,
                 std::vector<Borrow*>& ended) {
   if (list.is_empty()) return;
-  // `meets` may run code that destroys borrows: so nothing is kept across it but what is looked at.
+  // `meets` may call Python, which may destroy borrows: only `borrow` and `next` are held here.
   for (Borrow* borrow = list.head.next; borrow != &list.head;) {
     Borrow* next = borrow->next;
     const bool apart = use.extent != nullptr && !meet(*use.extent, *borrow->extent, meets);
@@ -43,6 +45,7 @@ void end_listed(BorrowList& list, const MemoryUse& use, MeetsWithGaps meets,
 }  // namespace
 
 bool meet(const Extent& one, const Extent& other, MeetsWithGaps meets) {
+  // Intervals first; only overlapping extents with gaps need the exact test.
   if (!one.overlaps(other)) return false;
   return (one.is_dense && other.is_dense) || meets(one, other);
 }
@@ -54,6 +57,7 @@ bool Borrow::comes_from(const Borrow& other) const {
 }
 
 void BorrowList::add(Borrow& borrow) {
+  // Zeroed memory is an empty list; the circular form begins with the first element.
   if (head.next == nullptr) head.next = head.previous = &head;
   borrow.previous = head.previous;
   borrow.next = &head;
@@ -83,6 +87,7 @@ void end_conflicting(MemoryState& state, const MemoryUse& use, MeetsWithGaps mee
   end_exclusive(state, use, ended);
   end_listed(state.writers, use, meets, ended);
   if (use.writes) {
+    // Ends all shared borrows of the complete memory at once: they compare the epoch.
     ++state.record.epoch;
     end_listed(state.readers, use, meets, ended);
   }

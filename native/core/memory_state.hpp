@@ -1,12 +1,13 @@
-// Who may use a piece of memory: borrows of all of it and of parts, and which a use ends.
+// Borrow state of a piece of memory: borrows of all of it and of parts, and which of them a use
+// ends. The rules are similar to stacked borrows (Jung et al., 2020), checked at run time.
 //
-// A shared borrow stands until its memory is borrowed exclusively; an exclusive one until any other
-// use, except those that come out of it. A shared borrow of all of the memory is no more than the
-// epoch, which each exclusive use advances; of exclusive borrows of all of it there is one, with
-// those it came out of; borrows of parts are listed. The lists hold no references: a borrow that is
-// destroyed leaves them.
+// A shared borrow is valid until its memory is borrowed exclusively; an exclusive one until any
+// other use, except uses derived from it. A shared borrow of all of the memory is just the epoch at
+// which it was taken: each exclusive use advances the epoch, which invalidates all of them in O(1).
+// There is at most one exclusive borrow of all of the memory, with its chain of parents. Borrows of
+// parts are in intrusive lists, which hold no references: a borrow that is destroyed leaves them.
 //
-// Whoever calls holds the lock of borrow state, or the interpreter's while no Python runs.
+// The caller holds the lock of borrow state, or the GIL while no Python code runs.
 #pragma once
 
 #include <vector>
@@ -15,12 +16,12 @@
 
 namespace tw {
 
-// A range of addresses, of which some may not be part of it.
+// A range of addresses, possibly with gaps (a strided view).
 struct Extent {
   int64_t start;
   int64_t end;
   bool is_dense;  // whether it is all bytes from start to end
-  Object object;  // who knows the gaps
+  Object object;  // the Python object that knows the gaps
 
   bool is_empty() const { return start >= end; }
   bool overlaps(const Extent& other) const { return start < other.end && other.start < end; }
@@ -37,17 +38,17 @@ struct MemoryState;
 // One borrow. Zeroed memory is a borrow of nothing.
 struct Borrow {
   MemoryState* memory;
-  Borrow* parent;        // which one it came out of; null: none. It outlives this one.
+  Borrow* parent;        // the borrow it was derived from; null: none. It outlives this one.
   const Extent* extent;  // null: all of the memory
   Borrow* previous;      // in the list of borrows of parts
   Borrow* next;
   int64_t epoch;     // in which it was taken
   bool is_exclusive;
-  bool is_by_epoch;  // it stands while the epoch is the same, and no longer than its parent
+  bool is_by_epoch;  // it is valid while the epoch is the same, and no longer than its parent
   bool has_ended;
 
   bool is_listed() const { return previous != nullptr; }
-  // Whether it is the other one, or came out of it, directly or not.
+  // Returns whether it is the other one, or derived from it, directly or not.
   bool comes_from(const Borrow& other) const;
 };
 
@@ -64,7 +65,7 @@ void unlist(Borrow& borrow);
 
 struct MemoryState {
   StorageRecord record;
-  Borrow* exclusive;  // the latest exclusive borrow of all of the memory that stands; null: none
+  Borrow* exclusive;  // the latest valid exclusive borrow of all of the memory; null: none
   BorrowList writers;  // exclusive borrows of parts
   BorrowList readers;  // shared borrows of parts
 
@@ -73,19 +74,19 @@ struct MemoryState {
   void note_parts();
 };
 
-// A use of memory, and what it leaves standing.
+// A use of memory, and the borrows that it does not end.
 struct MemoryUse {
   const Extent* extent;  // null: all of the memory
-  const Borrow* spared;  // what this and those it came out of are not ended by; null: none
+  const Borrow* spared;  // this borrow and its ancestors are not ended; null: none
   bool writes;
-  Borrow* heir;  // whose all of the memory is then; null: nobody's
+  Borrow* heir;  // the new exclusive borrow of all of the memory; null: none
 };
 
 // Ends the borrows that a use conflicts with, and adds them to `ended`.
 void end_conflicting(MemoryState& state, const MemoryUse& use, MeetsWithGaps meets,
                      std::vector<Borrow*>& ended);
 
-// A borrow is destroyed: the one that it came out of stands again.
+// Removes a borrow that is destroyed; its parent becomes the latest one again.
 void abandon(Borrow& borrow);
 
 }  // namespace tw

@@ -13,14 +13,16 @@ void issue(Timeline& timeline, int64_t number, bool listed) {
 }
 
 void pass(Timeline& timeline, int64_t number) {
-  // None is under way, or none of these: somebody was told sooner of later work.
+  // No unlisted work is in flight up to this number: a later completion was reported first.
   if (timeline.first_unlisted == 0 || timeline.first_unlisted > number) return;
-  // What was issued since may be listed, all of it.
+  // `number + 1` is a lower bound: the next unlisted number may be greater, since listed work may
+  // have been issued in between. That only delays `over`, which is safe.
   timeline.first_unlisted = number >= timeline.last_unlisted ? 0 : number + 1;
   reap(timeline);
 }
 
 int64_t reap(Timeline& timeline) {
+  // `over` is one less than the first number in flight; 0 means that there is none of a kind.
   const int64_t behind_all = timeline.issued + 1;
   const auto or_behind_all = [&](int64_t first) { return first == 0 ? behind_all : first; };
   const int64_t first_under_way =
@@ -42,6 +44,8 @@ bool Waits::add(const Timeline* timeline) {
 
 bool is_ordered(const Mark& mark, const Timeline& timeline) {
   if (mark.timeline == nullptr || mark.timeline->over >= mark.number) return true;
+  // A stream runs in order, but only in the order of submission: issued work that is not enqueued
+  // yet could be overtaken.
   return mark.timeline == &timeline && timeline.unsubmitted == 0;
 }
 
@@ -53,8 +57,8 @@ bool is_ordered(const Mark& mark, const Timeline& timeline, const Waits& waits) 
 
 bool is_over(const Mark& mark) { return mark.timeline->over >= mark.number; }
 
-// Whether a use by a timeline can be noted: there is room for a mark, or one is over, or comes
-// before it, with these waits, so that the new one can stand for both.
+// Returns whether a use by a timeline can be noted: there is room for a mark, or a mark is finished
+// or ordered before it by these waits, so that the new mark can replace it.
 bool has_place(const StorageRecord& storage, const Timeline& timeline, const Waits& waits) {
   if (storage.marked < kMarks) return true;
   return std::any_of(storage.begin(), storage.end(), [&](const Mark& mark) {
@@ -67,7 +71,8 @@ bool has_place(const StorageRecord& storage, const Timeline& timeline, const Wai
 bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits) {
   if (is_ordered(mark, timeline)) return true;
   const Timeline& its = *mark.timeline;
-  // What is about to be put on its stream cannot be waited for there yet.
+  // A wait enqueues an event of the other stream; that covers only work already enqueued there, and
+  // only within one domain (driver context).
   const bool can_wait = &its != &timeline && its.domain != 0 && its.domain == timeline.domain &&
                         its.unsubmitted == 0;
   return can_wait && waits.add(&its);
@@ -79,7 +84,8 @@ bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline
     if (use.conflicts(mark.use) && !order_after(mark, timeline, waits)) return false;
   }
   if (has_place(storage, timeline, waits)) return true;
-  // All places are taken by work beside which it may run: it comes after one of them instead.
+  // All marks are taken by work that could run concurrently: order it after one of them, which is
+  // more than necessary but keeps the number of marks constant.
   return std::any_of(storage.begin(), storage.end(), [&](const Mark& mark) {
     return order_after(mark, timeline, waits);
   });
@@ -87,7 +93,8 @@ bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline
 
 void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
           const Waits& waits) {
-  // Who comes after this use comes after what it covers: that need not be known any more.
+  // Order is transitive: work after this use is also after the marks that it covers and follows, so
+  // those can be dropped.
   const auto is_needless = [&](const Mark& mark) {
     return is_over(mark) || (use.covers(mark.use) && is_ordered(mark, timeline, waits));
   };
@@ -100,7 +107,7 @@ void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_
     return is_ordered(mark, timeline, waits);
   });
   if (place == storage.end()) return;  // the same launch has it: it reads this twice
-  // It stands for what was there, too, which comes before it.
+  // Merge with a mark that precedes this work: the union of the bytes is a conservative cover.
   const ByteUse& before = place->use;
   const ByteUse both{std::min(use.start, before.start), std::max(use.end, before.end),
                      use.writes | before.writes};

@@ -1,6 +1,12 @@
-// The work of a stream by number: issued, submitted, over; and who must wait for whom.
+// Timelines: the work of a stream by number (issued, submitted, finished), and the waits between
+// streams.
 //
-// Whoever calls holds the lock of borrow state, or the interpreter's while no Python runs.
+// A timeline is the counter of one stream, as a Vulkan timeline semaphore is: work n is finished
+// once `over >= n`. A piece of memory has a few marks, each a use of it by work of one timeline.
+// New work waits for the timelines of the marks that it conflicts with. Ordering by timeline
+// instead of by single work is coarser than a vector clock per buffer, but needs constant space.
+//
+// The caller holds the lock of borrow state, or the GIL while no Python code runs.
 #pragma once
 
 #include <array>
@@ -9,19 +15,19 @@
 
 namespace tw {
 
-// A number was given out, to work that Python lists or does not.
+// Records that a number was issued, for work that Python lists (keeps objects for) or does not.
 void issue(Timeline& timeline, int64_t number, bool listed);
 
-// One more has been put on the stream, or will not be.
+// Records that one more piece of issued work was enqueued, or never will be.
 inline void submitted(Timeline& timeline) { --timeline.unsubmitted; }
 
-// All that was put on the stream up to a number is over, but for what Python lists.
+// Records that all work up to a number is finished, except work that Python lists.
 void pass(Timeline& timeline, int64_t number);
 
-// Finds up to which number all are over, and gives that.
+// Updates and returns the number up to which all work is finished.
 int64_t reap(Timeline& timeline);
 
-// The timelines whose work so far comes before work that is about to begin.
+// The timelines that work which is about to begin waits for.
 class Waits {
  public:
   bool empty() const { return count_ == 0; }
@@ -29,29 +35,31 @@ class Waits {
   const Timeline* const* end() const { return timelines_.data() + count_; }
   bool contains(const Timeline* timeline) const;
 
-  // False: there is no room for more.
+  // Returns false if there is no room.
   bool add(const Timeline* timeline);
 
  private:
-  // More than a launch waits for: it has few tensors that many streams use.
+  // More than a launch needs: few of its tensors are in use by many streams. The fixed size keeps
+  // the fast path free of allocations.
   static constexpr size_t kMost = 32;
   std::array<const Timeline*, kMost> timelines_;
   size_t count_ = 0;
 };
 
-// Whether work of a timeline need not wait for what a mark names: that is over, or comes before it
-// on the same stream for certain.
+// Returns whether work of a timeline need not wait for a mark: the marked work is finished, or
+// precedes it on the same stream.
 bool is_ordered(const Mark& mark, const Timeline& timeline);
 
-// Sees to it that work of a timeline comes after what a mark names: adds a wait where it must.
-// False: that takes more than a wait of its stream for another.
+// Orders work of a timeline after a mark, and adds a wait if one is needed. Returns false if a wait
+// of one stream for another does not suffice.
 bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits);
 
-// The same for all that a use of some memory comes after; and sees to it that it can be noted.
+// Orders work after all conflicting marks of a piece of memory, and ensures that its own use can be
+// noted.
 bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
                       Waits& waits);
 
-// Notes work over a piece of memory, which is ordered with these waits.
+// Adds a mark for work on a piece of memory, which is ordered by these waits.
 void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
           const Waits& waits);
 

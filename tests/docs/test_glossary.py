@@ -19,6 +19,7 @@ from support.retired_words import (
     faults,
     messages,
     prose_of_page,
+    prose_of_source,
     public_docstrings,
     table,
 )
@@ -35,6 +36,9 @@ COVERED_DOCSTRINGS = (
     "simt.py",
     "testing",
 )
+COMPILE_HALF = ("analysis", "backend", "base", "compile", "frontend", "ir", "lang", "passes")
+"""Every docstring and comment of these folders is covered, those of private names included."""
+
 COVERED_MESSAGES = (
     *COVERED_DOCSTRINGS,
     "analysis",
@@ -88,6 +92,8 @@ def covered_prose() -> Iterator[Prose]:
             yield from prose_of_page(page.read_text(encoding="utf-8"), relative(page))
     for path in sources(COVERED_DOCSTRINGS):
         yield from public_docstrings(path, relative(path))
+    for path in sources(COMPILE_HALF):
+        yield from prose_of_source(path, relative(path))
     for path in sources(COVERED_MESSAGES):
         yield from messages(path, relative(path))
 
@@ -135,6 +141,19 @@ def test_docstrings_and_messages_are_prose(tmp_path):
     assert faults(public_docstrings(source, "module")) == ["module:2: 'Give'; write: Return X"]
     assert faults(messages(source, "module")) == [
         "module:3: 'is there twice'; write: is multi-versioned"
+    ]
+
+
+def test_comments_and_private_docstrings_are_prose(tmp_path):
+    source = tmp_path / "module.py"
+    source.write_text(
+        'def _private():\n    """Tell it."""\n'
+        "    x = 1  # is there\n    # twice, or\n    # is there twice\n"
+    )
+    assert faults(prose_of_source(source, "module")) == [
+        "module:2: 'Tell'; write: Return X",
+        "module:3: 'is there twice'; write: is multi-versioned",
+        "module:3: 'is there twice'; write: is multi-versioned",
     ]
 
 

@@ -7,7 +7,10 @@ the sense that was retired, so that ordinary English does not match.
 from __future__ import annotations
 
 import ast
+import io
+import itertools
 import re
+import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,6 +163,27 @@ def public_docstrings(path: Path, where: str) -> Iterator[Prose]:
         summary, _, rest = (ast.get_docstring(owner) or "").partition("\n")
         yield Prose(f"{where}:{node.lineno}", summary, is_summary=True)
         yield Prose(f"{where}:{node.lineno}", rest)
+
+
+def prose_of_source(path: Path, where: str) -> Iterator[Prose]:
+    """Read every docstring and every comment of a module, those of private names included."""
+    text = path.read_text(encoding="utf-8")
+    for node in _docstring_nodes(ast.parse(text, str(path))):
+        summary, _, rest = str(node.value).strip().partition("\n")
+        yield Prose(f"{where}:{node.lineno}", summary, is_summary=True)
+        yield Prose(f"{where}:{node.lineno}", rest)
+    for line, block in _comments(text):
+        yield Prose(f"{where}:{line}", block)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each run of adjacent comment lines with its first line number."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    lines = {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
+    starts = [line for line in lines if line - 1 not in lines]
+    for start in starts:
+        run = itertools.takewhile(lines.__contains__, itertools.count(start))
+        yield start, "\n".join(lines[line].lstrip("# ") for line in run)
 
 
 def messages(path: Path, where: str) -> Iterator[Prose]:

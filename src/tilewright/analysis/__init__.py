@@ -1,1 +1,1 @@
-"""Facts about IR. Each analysis takes a function and gives what is known; none edits."""
+"""Analyses of IR. Each takes a function and returns facts about it; none edits it."""

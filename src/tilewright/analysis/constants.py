@@ -1,4 +1,7 @@
-"""Constant propagation, and the evaluator of elementwise ops on known numbers."""
+"""Constant propagation, and the evaluator of elementwise ops on constants.
+
+Sections: constant folding of one op, and sparse propagation over a function.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from ..ir.core import Block, Func, Op, Value
 from ..ir.signature import Signature
 
 # -------------------------------------------------------------------------------------------------
-# One evaluator for elementwise ops on known numbers: `fold(op, numbers)` gives the number or None.
+# Constant folding: `fold(op, numbers)` returns the result, or None.
 #
-# It computes exactly what every backend computes, or nothing: integers wrap and division is total;
-# floats only where the result is correctly rounded by definition (never a NaN, whose bits nobody
-# promises, never a transcendental function, never under a flag that allows another answer).
+# It returns exactly what every backend computes, or nothing. Integers wrap and division is total.
+# Floats are folded only if the result is correctly rounded by definition: never a NaN, whose bits
+# are unspecified, never a transcendental function, never under a flag that permits another result.
 
 Number: TypeAlias = int | float
 """A bool for booleans, an int for integers, a float (exact in its type) for floats."""
@@ -30,7 +33,7 @@ Rule: TypeAlias = Callable[[Op, AnyDType, Sequence[Any]], Number | None]
 
 
 def fold(op: Op, numbers: Sequence[Number]) -> Number | None:
-    """What an elementwise op gives for these operands, or None where that is not surely known."""
+    """Return the result of an elementwise op on known operands; None if it is not known exactly."""
     rule = FOLD.get(op.name)
     if rule is None:
         return None
@@ -40,25 +43,25 @@ def fold(op: Op, numbers: Sequence[Number]) -> Number | None:
 
 
 def number_of(value: Number, dtype: AnyDType) -> Number:
-    """A constant's value in the form facts are kept in."""
+    """Return a constant's value in the form facts are kept in."""
     if dtype.is_float:
         return float(value)
     return bool(value) if dtype.is_bool else int(value)
 
 
 def wrap(dtype: AnyDType, n: int) -> int:
-    """The value an integer type holds after wrapping around."""
+    """Return the value an integer type holds after wrapping around."""
     low, _ = int_range(dtype)
     return (n - low) % (1 << dtype.bits) + low
 
 
 def unsigned(dtype: AnyDType, n: int) -> int:
-    """The same bits read as unsigned."""
+    """Return the same bits read as unsigned."""
     return n % (1 << dtype.bits)
 
 
 def divide(a: int, b: int, rounding: Rounding) -> int:
-    """Total integer division, before wrapping."""
+    """Divide integers in the given rounding, totally: x / 0 is 0. The result is not yet wrapped."""
     if b == 0:
         return 0
     if rounding is Rounding.NEG_INF:
@@ -143,7 +146,7 @@ def _round(dtype: AnyDType, value: float) -> float | None:
 
 
 def _arithmetic(compute: Callable[[Any, Any], Any]) -> Rule:
-    """+ - * /, in f32 for the narrower types, which rounds them correctly."""
+    """Return the rule of a float op, in f32 for narrower types: that rounds them correctly."""
 
     def rule(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
         if not _nearest(op) or op.attrs["ftz"]:
@@ -155,7 +158,7 @@ def _arithmetic(compute: Callable[[Any, Any], Any]) -> Rule:
 
 
 def _signed(value: float) -> tuple[float, float]:
-    """Floats in order: +0 is greater than -0."""
+    """Return floats in order: +0 is greater than -0."""
     return value, math.copysign(1.0, value)
 
 
@@ -238,17 +241,17 @@ FOLD: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Which values are known numbers: from a function to {value: number}, tiles of one number included.
+# Constant propagation: a forward dataflow analysis from a function to {value: number}.
 #
-# Known are: constants, elementwise ops on known numbers (see `analysis.fold`), rearrangements of
-# tiles whose elements all are one number, what the signature fixes (static extents, tile counts,
-# the grid), and results of an `if` that is decided or whose arms agree.
+# Known are constants, elementwise ops on known numbers, rearrangements of tiles whose elements are
+# all one number, facts of the signature (static extents, tile counts, the grid), and results of an
+# `if` that is decided or whose arms agree. Tiles of one number count as that number.
 
 Constants: TypeAlias = dict[Value, Number]
 
 
 def constants(func: Func) -> Constants:
-    """All values of a function that are known numbers."""
+    """Return all values of a function that are known numbers."""
     known: Constants = {}
     _block(func.signature, func.body, known)
     return known
@@ -265,7 +268,7 @@ def _block(signature: Signature, block: Block, known: Constants) -> None:
 
 
 def _if(op: Op, known: Constants) -> None:
-    """Results of a decided `if`, or those that both arms agree on."""
+    """Note the results of an `if` that is decided, or on which both arms agree."""
     taken = known.get(op.one("cond"))
     arms = op.regions if taken is None else (op.regions[0 if taken else 1],)
     ends = [arm.terminator for arm in arms if arm.terminator.name == "yield"]
@@ -277,7 +280,7 @@ def _if(op: Op, known: Constants) -> None:
 
 
 def same(a: Number, b: Number) -> bool:
-    """Whether two numbers are the same to the bit: -0.0 is not 0.0, a NaN is the same NaN."""
+    """Return whether two numbers are identical bit for bit: -0.0 is not 0.0."""
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
@@ -328,13 +331,13 @@ def _block_id(signature: Signature, op: Op, known: Constants) -> Number | None:
 
 
 def grid_size(signature: Signature, axis: int) -> int | None:
-    """The size of the grid along an axis, where the signature fixes it."""
+    """Return the size of the grid along an axis, where the signature fixes it."""
     grid = signature.grid
     return grid[axis] if grid is not None and axis < len(grid) else None
 
 
 def _index(n: int | None) -> int | None:
-    """An i32, unless it would not fit."""
+    """Return an i32, unless it would not fit."""
     return n if n is not None and n <= int_range(i32)[1] else None
 
 

@@ -1,6 +1,6 @@
-"""Powers of two that surely divide integers: from a function to the largest known for each.
+"""Divisibility: the largest power of two known to divide each integer (trailing zero bits).
 
-Wrapping is harmless here: what wraps is a multiple of 2**bits, so low zero bits stay.
+Wrapping is harmless here: it subtracts a multiple of 2**bits, so low zero bits stay.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .constants import Constants, constants
 
 @dataclass(frozen=True, eq=False)
 class Divisibility:
-    """What is known of the integers of one function."""
+    """The known divisors of the integers of one function."""
 
     known: dict[Value, int] = field(default_factory=dict[Value, int])
 
     def of(self, value: Value) -> int:
-        """The largest power of two known to divide a value (or every element); 2**bits for 0."""
+        """Return the largest power of two known to divide a value or each element (0: 2**bits)."""
         return self.known.get(value, 1)
 
 

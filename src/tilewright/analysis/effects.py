@@ -1,4 +1,4 @@
-"""What memory an op may read and write, by parameter; raw pointers may be any memory."""
+"""Memory effects of an op: the parameters it may read and write; raw pointers reach any memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARED = "shared "
 
 @dataclass(frozen=True, slots=True)
 class MemoryEffects:
-    """Names of the parameters read and written; POINTERS among them means: perhaps any."""
+    """Names of the parameters read and written; POINTERS among them stands for any memory."""
 
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class MemoryEffects:
         return self.reads | self.writes
 
     def disturbs(self, place: str) -> bool:
-        """Whether what is at `place` may be another after these writes."""
+        """Return whether the contents of `place` may differ after these writes."""
         return bool(self.writes) and (
             place in self.writes or POINTERS in self.writes or place == POINTERS
         )
@@ -41,7 +41,7 @@ NOTHING = MemoryEffects()
 
 
 def place_of(op: Op) -> str:
-    """The parameter that a memory op accesses, or POINTERS."""
+    """Return the parameter that a memory op accesses, or POINTERS."""
     for value in op.operands:
         if isinstance(value.type, ViewType):
             return value.type.tensor.param or POINTERS
@@ -53,7 +53,7 @@ def place_of(op: Op) -> str:
 
 
 def memory_of(op: Op) -> MemoryEffects:
-    """What an op may read and write, everything in its regions included."""
+    """Return the memory that an op may read and write, its regions included."""
     own = NOTHING
     if op.defn.effects & (Effect.READ | Effect.WRITE):
         place = frozenset((place_of(op),))
@@ -65,7 +65,7 @@ def memory_of(op: Op) -> MemoryEffects:
 
 
 def memory_of_all(ops: Iterable[Op]) -> MemoryEffects:
-    """What several ops may read and write."""
+    """Return the memory that several ops may read and write."""
     total = NOTHING
     for op in ops:
         total |= memory_of(op)

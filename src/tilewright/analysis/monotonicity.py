@@ -12,7 +12,7 @@ from .structure import LOOPS, Structure, structure
 
 
 class Monotonicity(Enum):
-    """How a number changes from one block to the next."""
+    """The direction in which a number changes from one block to the next."""
 
     NONE = "none"
     UP = "up"
@@ -23,7 +23,7 @@ Rule: TypeAlias = "Callable[[_Finder, Op], Monotonicity]"
 
 
 def axis_of_growing_loops(func: Func) -> int | None:
-    """The grid axis along which later blocks have longer loops; the last one, if there are some."""
+    """Return the last grid axis along which later blocks have longer loops, or None."""
     uppers = [op.one("upper") for op in func.walk() if op.name == "for"]
     axes = sorted({op.attrs["axis"] for op in func.walk() if op.name == "block_id"})
     nesting, found = structure(func), ranges(func)
@@ -61,13 +61,13 @@ class _Finder:
 
 
 def _all_up(finder: _Finder, op: Op) -> Monotonicity:
-    """A sum, or an extreme: it grows if nothing in it shrinks."""
+    """Return the direction of a sum or an extreme: up if no operand goes down."""
     known = all(finder.of(v) is not Monotonicity.UNKNOWN for v in op.operands)
     return Monotonicity.UP if known else Monotonicity.UNKNOWN
 
 
 def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity:
-    """What only the first operand makes grow; the second is at least so much."""
+    """Return the direction of the first operand; the second one must not go up."""
     first, second = op.operands
     same = finder.of(second) is Monotonicity.NONE
     enough = least is None or finder.ranges.of(second).low >= least
@@ -89,4 +89,4 @@ RULES: dict[str, Rule] = {
     "divi": lambda finder, op: _first_up(finder, op, 1),
     "muli": _product,
 }
-"""Ops that keep the order of numbers; wrapping around is not expected of what counts rounds."""
+"""Ops that keep the order of numbers; wrapping around is not expected of what counts iterations."""

@@ -1,8 +1,8 @@
-"""What reductions and scans may begin with: numbers that leave every element as it is.
+"""Identities of reductions and scans: initial values that leave every element as it is.
 
-A kernel names one, and 0.0 is what everybody writes for a sum; but -0.0 + 0.0 is 0.0. Where one
-operation combines the elements, its own neutral number is known, and no result depends on what was
-named.
+A kernel names an identity, and for a sum it is usually 0.0, although -0.0 + 0.0 is 0.0. Where a
+single op combines the elements, its exact identity is known (-0.0 for a sum), and no result depends
+on the one that was named.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Number: TypeAlias = float | int | bool
 
 
 def _limit(end: int) -> Callable[[AnyDType], Number]:
-    """The least or the greatest number of a type."""
+    """Return the least or the greatest number of a type."""
     return lambda dtype: bool(end) if dtype.is_bool else int_range(dtype)[end]
 
 
@@ -39,7 +39,7 @@ NEUTRAL: dict[str, Callable[[AnyDType], Number]] = {
 
 
 def identities_of(op: Op) -> tuple[Number, ...]:
-    """What a reduction or scan begins with, one number for each input."""
+    """Return the initial values of a reduction or scan, one for each input."""
     (body,) = op.regions
     makers = {result: inner for inner in body.ops for result in inner.results}
     ends = body.terminator.operands
@@ -50,7 +50,7 @@ def identities_of(op: Op) -> tuple[Number, ...]:
 
 
 def _neutral(inner: Op | None, pair: set[Value]) -> Number | None:
-    """The neutral number of an operation on the elements of one input, if it is one."""
+    """Return the neutral number of an operation on the elements of one input, if it is one."""
     if inner is None or inner.name not in NEUTRAL or set(inner.operands) != pair:
         return None
     if not inner.attrs.get("nan", True):  # where NaN loses, all others win

@@ -1,7 +1,8 @@
-"""Observed precision: which results are only used rounded to 16 bits or fewer (backward walk).
+"""Observed precision: which results are only used rounded to 16 bits or fewer.
 
-A value is seen in full where memory, control flow, an index, a comparison or an integer depends on
-it other than through a conversion to a narrower float.
+A backward dataflow analysis (demanded bits). A value is observed in full where memory, control
+flow, an index, a comparison or an integer depends on it other than through a conversion to a
+narrower float.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ WIDEST = 2
 
 
 def is_narrow(dtype: AnyDType) -> bool:
-    """Whether a type is a float of 16 bits or fewer."""
+    """Return whether a type is a float of 16 bits or fewer."""
     return dtype.is_float and dtype.itemsize <= WIDEST
 
 
 def observed_in_full(func: Func) -> frozenset[Value]:
-    """The values whose every bit may matter; all others end as narrow floats, or nowhere."""
+    """Return the values whose every bit may matter; all others end as narrow floats, or nowhere."""
     marker = _PrecisionMarker(structure(func))
     for op in func.walk():
         marker.root(op)
@@ -29,14 +30,14 @@ def observed_in_full(func: Func) -> frozenset[Value]:
 
 
 class _PrecisionMarker:
-    """Follows each need once, from what is seen back to what it is made of."""
+    """A backward marking of needs: each is followed once from its use to its sources."""
 
     def __init__(self, nesting: Structure) -> None:
         self.nesting = nesting
         self.todo: list[Value] = []
 
     def root(self, op: Op) -> None:
-        """What is needed whatever becomes of the op's results."""
+        """Mark the operands that are needed whatever the uses of the op's results are."""
         if op.name in CARRIERS:
             self.todo += op.operands[: len(op.operands) - len(carried(op))]
         elif op in self.nesting.target:
@@ -45,7 +46,7 @@ class _PrecisionMarker:
             self.whole(op)
 
     def whole(self, op: Op) -> None:
-        """All that an op takes, and what the region of a reduction passes on."""
+        """Mark all operands of an op, and what the region of a reduction yields."""
         self.todo += op.operands
         self.todo += [v for end in self.nesting.exits.get(op, []) for v in end.operands]
 
@@ -68,7 +69,7 @@ class _PrecisionMarker:
             self.whole(owner)
 
     def follow_slot(self, owner: Op, value: Value) -> None:
-        """A carried value is what each way to it passes on."""
+        """Mark what each path passes on for a carried value."""
         rows = (owner.results, arguments(owner)) if arguments(owner) else (owner.results,)
         for k, slot in enumerate(zip(*rows, strict=True)):
             if any(value is v for v in slot):

@@ -1,7 +1,7 @@
-"""Intervals of integers: from a function to what each integer (or each element) surely lies in.
+"""Intervals of integers: an interval analysis from a function to a range for each integer.
 
-An interval is kept only where the exact result cannot leave its type; where a result may wrap it is
-the whole range of the type. Values carried by loops are unknown, induction variables are not.
+An interval is kept only if the exact result cannot leave its type; a result that may wrap has the
+range of its type. Values carried by loops are unknown; induction variables are not.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """What is known of the integers of one function."""
+    """The intervals of the integers of one function."""
 
     known: dict[Value, Interval] = field(default_factory=dict[Value, Interval])
 
     def of(self, value: Value) -> Interval:
-        """The interval of a value that is a tile of integers or booleans."""
+        """Return the interval of a value that is a tile of integers or booleans."""
         return self.known.get(value) or Interval(*int_range(value.tile.dtype))
 
 
@@ -69,7 +69,7 @@ def _block(signature: Signature, block: Block, found: Ranges) -> None:
 
 
 def _induction(op: Op, found: Ranges) -> None:
-    """The variable runs from the least lower bound to just below the greatest upper one."""
+    """Note the interval of an induction variable: least lower to below the greatest upper bound."""
     low, high = found.of(op.one("lower")).low, found.of(op.one("upper")).high - 1
     found.known[op.regions[0].args[0]] = Interval(low, max(low, high))
 
@@ -82,7 +82,7 @@ def _if(op: Op, found: Ranges) -> None:
 
 
 def union(intervals: Sequence[Interval]) -> Interval:
-    """The least interval that holds all of these."""
+    """Return the least interval that holds all of these."""
     return Interval(min(i.low for i in intervals), max(i.high for i in intervals))
 
 
@@ -122,7 +122,7 @@ def _block_id(signature: Signature, op: Op) -> Interval:
 
 
 def _place(signature: Signature, op: Op) -> Interval:
-    """Of threads and blocks, within what devices have; kernels that say their block know more."""
+    """Return the interval of a thread coordinate, by device limits or the declared block."""
     what: ThreadCoordinate = op.attrs["what"]
     axis: int = op.attrs["axis"]
     threads = signature.block_dims[axis] if signature.exact_block else MOST_THREADS[axis]
@@ -144,7 +144,7 @@ def _num_blocks(signature: Signature, op: Op) -> Interval:
 
 
 def _tile_index(op: Op, found: Ranges) -> None:
-    """Each number of an index is less than the count along its axis."""
+    """Note that each coordinate of a tile index is less than the count along its axis."""
     starts = [found.of(v) for v in op.all("starts")] or [Interval(0, 0)] * len(op.results)
     for result, count, start in zip(op.results, op.all("counts"), starts, strict=True):
         last = start.high + max(found.of(count).high - 1, 0)
@@ -170,7 +170,7 @@ Rule: TypeAlias = Callable[[Op, Sequence[Interval]], Interval | None]
 
 
 def corners(compute: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
-    """The range of an operation that is monotone in each operand."""
+    """Return the range of an operation that is monotone in each operand."""
     values = [compute(x, y) for x, y in itertools.product(a, b)]
     return Interval(min(values), max(values))
 

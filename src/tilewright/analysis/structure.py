@@ -10,7 +10,7 @@ from ..ir.attrs import Predicate
 from ..ir.core import Block, Func, Op, Value
 
 # -------------------------------------------------------------------------------------------------
-# How a function nests: which op holds which, who defines a value, where each terminator goes.
+# Nesting: the op that holds each op, the op that defines each value, the target of each terminator.
 
 LOOPS = ("for", "loop")
 CARRIERS = (*LOOPS, "if", "scope")
@@ -42,14 +42,14 @@ class Structure:
     returns: list[Op] = field(default_factory=list[Op])
 
     def ancestors(self, op: Op) -> Iterator[Op]:
-        """The ops that hold this one, from the inside out."""
+        """Yield the ops that hold this one, from the inside out."""
         outer = self.parent.get(op)
         while outer is not None:
             yield outer
             outer = self.parent.get(outer)
 
     def inside(self, value: Value, op: Op) -> bool:
-        """Whether a value is defined in the regions of an op (its own results are not)."""
+        """Return whether a value is defined in the regions of an op (its own results are not)."""
         owner = self.owner.get(value)
         if owner is None:
             return False
@@ -58,12 +58,12 @@ class Structure:
         return any(outer is op for outer in self.ancestors(owner))
 
     def definer(self, value: Value) -> Op | None:
-        """The op whose result a value is; None for parameters and region arguments."""
+        """Return the op whose result a value is; None for parameters and region arguments."""
         owner = self.owner.get(value)
         return owner if owner is not None and any(value is r for r in owner.results) else None
 
     def leaves(self, op: Op) -> Iterator[Op]:
-        """The terminators inside an op that go somewhere outside it."""
+        """Yield the terminators inside an op that go somewhere outside it."""
         held = [inner for region in op.regions for inner in region.walk()]
         known = {*held, op}
         for inner in held:
@@ -72,7 +72,7 @@ class Structure:
 
 
 def arguments(op: Op) -> tuple[Value, ...]:
-    """The carried arguments of a loop's body; nothing for other ops."""
+    """Return the carried arguments of a loop's body; empty for other ops."""
     if op.name not in LOOPS:
         return ()
     args = op.regions[0].args
@@ -80,7 +80,7 @@ def arguments(op: Op) -> tuple[Value, ...]:
 
 
 def carried(op: Op) -> tuple[Value, ...]:
-    """The initial values of what a loop carries; nothing for other ops."""
+    """Return the initial values of a loop's carried variables; empty for other ops."""
     return op.all("init") if op.name in LOOPS else ()
 
 
@@ -114,16 +114,16 @@ def _aim(found: Structure, op: Op, outer: tuple[Op, ...]) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# How often each value is used, and what a region takes from outside.
+# Uses: the number of uses of each value, and the values that a region captures.
 
 
 def use_counts(func: Func) -> Counter[Value]:
-    """How many operands each value is, over the whole function."""
+    """Return the number of uses of each value as an operand in the function."""
     return Counter(value for op in func.walk() for value in op.operands)
 
 
 def captured(*regions: Block) -> tuple[Value, ...]:
-    """The values read inside regions but defined outside, in order of first use."""
+    """Return the values read inside regions but defined outside, in order of first use."""
     inner: set[Value] = {arg for region in regions for arg in region.args}
     found: dict[Value, None] = {}
     for region in regions:
@@ -135,7 +135,7 @@ def captured(*regions: Block) -> tuple[Value, ...]:
 
 
 # -------------------------------------------------------------------------------------------------
-# What a comparison says of two numbers: that the first is below the second.
+# Guards: comparisons that are equivalent to a < b.
 
 OPPOSITE = {
     Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT, Predicate.GT: Predicate.LE,
@@ -144,7 +144,7 @@ OPPOSITE = {
 
 
 def bound_of(nesting: Structure, cond: Value, truth: bool) -> tuple[Value, Value] | None:
-    """The two sides of a comparison that says no more than a < b (signed), where it is `truth`."""
+    """Return the sides (a, b) of a comparison that is equivalent to a < b, signed, if `truth`."""
     made = nesting.definer(cond)
     if made is not None and made.name == "noti":
         return bound_of(nesting, made.operands[0], not truth)

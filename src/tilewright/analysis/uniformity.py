@@ -1,4 +1,8 @@
-"""Uniformity and convergence: which values all threads share, and where some may not arrive."""
+"""Uniformity and divergence of SIMT threads, as in LLVM's uniformity analysis.
+
+Sections: the layout of shared memory, block-uniform loads of shared memory, the uniformity analysis
+itself, and synchronizing ops in divergent code.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from .constants import constants
 from .structure import LOOPS, Structure, structure
 
 # -------------------------------------------------------------------------------------------------
-# Where the shared arrays of a kernel are in the memory of its block.
+# Layout of the shared arrays in the memory of a block.
 
 ALIGNMENT = 16
 
@@ -44,11 +48,11 @@ def shared_layout(func: Func) -> SharedLayout:
 
 
 # -------------------------------------------------------------------------------------------------
-# Finds block-uniform loads of shared memory: no thread writes the array in the same phase.
+# Block-uniform loads of shared memory: no thread writes the array in the same phase.
 #
-# Threads of a block are in one phase at a time, from a barrier that all of them reach to the next.
-# Where no thread writes to an array in the phase of a read, all threads that read one element of
-# it get one value, as each of them does from a flag that one thread has set before the barrier.
+# A phase is the code between two barriers that all threads of a block reach. If no thread writes an
+# array in the phase of a read, all threads that read one element get the same value, for instance a
+# flag that one thread has set before the barrier.
 
 Position: TypeAlias = tuple[Block, int]
 """An op, by its place in its block."""
@@ -58,7 +62,7 @@ ELSEWHERE = ("store_slice", "store_ptr", "atomic_rmw", "atomic_cas", "sync_threa
 
 
 def uniform_shared_reads(func: Func, nesting: Structure) -> set[Op]:
-    """The reads of shared memory in whose phase nobody writes there."""
+    """Return the reads of shared memory in whose phase no thread writes the array."""
     return {
         op
         for op in func.walk()
@@ -67,7 +71,7 @@ def uniform_shared_reads(func: Func, nesting: Structure) -> set[Op]:
 
 
 def _is_first(read: Op, nesting: Structure) -> bool:
-    """Whether a barrier stands before a read, and no write between them."""
+    """Return whether a barrier precedes a read with no write between them."""
     block, place = _position(read, nesting)
     for op in reversed(block.ops[:place]):
         if op.name == "sync_threads":
@@ -78,7 +82,7 @@ def _is_first(read: Op, nesting: Structure) -> bool:
 
 
 def _is_last(read: Op, nesting: Structure) -> bool:
-    """Whether every way on from a read comes to a barrier before it comes to a write."""
+    """Return whether every path from a read reaches a barrier before a write."""
     block, place = _position(read, nesting)
     todo: list[Position] = [(block, place + 1)]
     seen: set[tuple[int, int]] = set()
@@ -96,7 +100,7 @@ def _is_last(read: Op, nesting: Structure) -> bool:
 
 
 def _next(op: Op, nesting: Structure) -> Iterator[Position]:
-    """What may come after an op."""
+    """Return the ops that may follow an op."""
     block, place = _position(op, nesting)
     target = nesting.target.get(op)
     if op.defn.terminator:
@@ -112,7 +116,7 @@ def _next(op: Op, nesting: Structure) -> Iterator[Position]:
 
 
 def _disturbs(op: Op, read: Op, nesting: Structure) -> bool:
-    """Whether an op may write to the array of a read."""
+    """Return whether an op may write to the array of a read."""
     if not op.defn.effects & Effect.WRITE or op.name in ELSEWHERE:
         return False
     if op.name != "store_shared":
@@ -134,15 +138,15 @@ def _position(op: Op, nesting: Structure) -> Position:
 
 
 # -------------------------------------------------------------------------------------------------
-# Which values are the same in all threads of a group, and which ops only some threads reach.
+# The uniformity analysis: values that differ between threads, and ops that only some threads reach.
 #
-# A value varies if it comes from the thread's own place, from memory that threads write, or from
-# control flow on which threads differ. An op is divergent if some threads of a group may get there
-# and others not: behind a condition that varies, in a loop that threads leave in different rounds,
-# or after some of them have returned.
+# A value varies if it depends on the position of the thread, on memory that threads write, or on
+# divergent control flow. An op is divergent if some threads of a group may reach it and others not:
+# under a condition that varies, in a loop that threads leave in different iterations, or after some
+# of them have returned.
 #
-# The group is a block, or those threads of it that run in step: what differs between blocks of
-# threads may be the same in all threads of a row or of a warp.
+# The group is a block, or the threads of it that run in step: a value that differs between the
+# threads of a block may be the same in all threads of a row or of a warp.
 
 WARP_OPS = ("shuffle", "vote", "ballot", "match")
 ATOMICS = ("atomic_rmw", "atomic_cas", "atomic_shared", "cas_shared")
@@ -154,7 +158,7 @@ QUOTIENTS: dict[str, Callable[[int], int]] = {
 
 
 class Over(Enum):
-    """Which threads are compared with each other."""
+    """The set of threads that are compared: a block, or a part of it that runs in step."""
 
     BLOCK = auto()
     """All threads of a block, whatever its size."""
@@ -166,7 +170,7 @@ class Over(Enum):
 
 @dataclass(slots=True)
 class Uniformity:
-    """The values that vary, the ops that only some threads reach, and what they leave apart."""
+    """The values that vary, the ops that only some threads reach, and the ops left apart."""
 
     varying: set[Value] = field(default_factory=set[Value])
     divergent: set[Op] = field(default_factory=set[Op])
@@ -178,11 +182,11 @@ class Uniformity:
     """Why a value varies: another that does, or the op that makes it."""
 
     def varies(self, value: Value) -> bool:
-        """Whether threads of a group may have different values."""
+        """Return whether threads of a group may have different values."""
         return value in self.varying
 
     def source(self, value: Value) -> Op | None:
-        """The op that is the first reason for a value to vary; None for one that does not."""
+        """Return the op that is the first reason for a value to vary; None if it is uniform."""
         found: Value | Op | None = value
         while isinstance(found, Value):
             found = self.because.get(found)
@@ -190,7 +194,7 @@ class Uniformity:
 
 
 def uniformity(func: Func, over: Over = Over.BLOCK, *, in_step: bool = False) -> Uniformity:
-    """Find what differs between threads; grows until nothing more does.
+    """Find the values that differ between threads, by iteration to a fixpoint.
 
     Threads `in_step` read one element at one time, so they all get the same from it.
     """
@@ -209,7 +213,7 @@ def _size(found: Uniformity) -> tuple[int, ...]:
 
 
 class _Sources:
-    """Which ops make a value that varies, whatever their operands are; and which never do."""
+    """The ops that make a value vary whatever their operands are, and those that never do."""
 
     def __init__(self, func: Func, over: Over, in_step: bool, nesting: Structure) -> None:
         self.over = over
@@ -225,7 +229,7 @@ class _Sources:
         self.single_row = len(signature.block or ()) == 1
 
     def makes(self, op: Op) -> bool:
-        """Whether an op gives threads different values though its operands are alike."""
+        """Return whether an op has different results in threads though its operands are uniform."""
         if op.name == "place":
             return self.is_own(op)
         if op.name in ("index_1d", "index_2d"):
@@ -242,7 +246,7 @@ class _Sources:
         return not in_step and not _is_constant_memory(op)
 
     def is_own(self, op: Op) -> bool:
-        """Whether a place differs between threads."""
+        """Return whether a coordinate differs between threads."""
         what, axis = op.attrs["what"], op.attrs["axis"]
         if what is ThreadCoordinate.THREAD:
             along_x = axis == 0 or self.over is Over.BLOCK
@@ -252,7 +256,7 @@ class _Sources:
         )
 
     def levels(self, op: Op, varying: Iterable[Value]) -> bool:
-        """Whether an op gives all threads one value though these operands vary."""
+        """Return whether an op has one result in all threads though these operands vary."""
         if self.over is not Over.WARP:
             return False
         if op.name in ("vote", "ballot"):
@@ -263,7 +267,7 @@ class _Sources:
         return op.name in QUOTIENTS and self.numbers_warps(op)
 
     def numbers_warps(self, op: Op) -> bool:
-        """Whether an op divides the number of a thread along x by the threads of a warp."""
+        """Return whether an op divides the x coordinate of a thread by the size of a warp."""
         number, by = op.operands
         made, size = self.nesting.definer(number), self.numbers.get(by)
         if made is None or size is None or not (self.whole_rows or self.single_row):
@@ -274,7 +278,7 @@ class _Sources:
 
 
 class _UniformityWalk:
-    """One walk over the function, adding to what is known."""
+    """One sweep over the function that adds to the varying values."""
 
     def __init__(self, found: Uniformity, nesting: Structure, sources: _Sources) -> None:
         self.found = found
@@ -284,7 +288,7 @@ class _UniformityWalk:
         """Whether some threads may have left a region that still goes on."""
 
     def block(self, block: Block, apart: bool) -> None:
-        """`apart` says that not all threads get here."""
+        """Visit the ops of a block; `apart` is the reason why not all threads reach it."""
         for op in block.ops:
             if apart or self.left:
                 self.found.divergent.add(op)
@@ -302,14 +306,14 @@ class _UniformityWalk:
             self.found.because[value] = because
 
     def reason(self, op: Op) -> Value | Op | None:
-        """Why the results of an op vary: an operand, or the op itself."""
+        """Return the reason why the results of an op vary: an operand, or the op itself."""
         varying = [v for v in op.operands if v in self.found.varying]
         if varying and not self.sources.levels(op, varying):
             return varying[0]
         return op if self.sources.makes(op) else None
 
     def terminator(self, op: Op) -> None:
-        """Where only some threads leave, all that they leave is split."""
+        """Mark the target of a divergent terminator as left apart."""
         if op.name == "yield":
             return
         target = self.nesting.target.get(op)
@@ -323,16 +327,16 @@ class _UniformityWalk:
                 self.found.uneven.setdefault(left, parting[0])
 
     def between(self, op: Op, target: Op | None) -> list[Op]:
-        """The ops around a terminator inside its target."""
+        """Return the ops around a terminator inside its target."""
         outer = list(self.nesting.ancestors(op))
         return outer if target is None else outer[: outer.index(target)]
 
     def parts(self, op: Op) -> bool:
-        """Whether an op is a branch that only some threads take."""
+        """Return whether an op is a divergent branch."""
         return op.name == "if" and op.one("cond") in self.found.varying
 
     def parters(self, op: Op) -> list[Value]:
-        """What parts the threads in an op: a condition, or what another part of it depends on."""
+        """Return the reasons for divergence in an op: a condition, or what another arm uses."""
         if self.parts(op):
             return [op.one("cond")]
         return [self.found.uneven[op]] if op in self.found.uneven else []
@@ -367,7 +371,7 @@ class _UniformityWalk:
                                   *(end.operands[k] for end in ends)])  # fmt: skip
 
     def loop_arguments(self, op: Op) -> None:
-        """What a loop carries varies if it ever does; bounds that vary part the threads."""
+        """Mark carried values that vary in any iteration; varying bounds cause divergence."""
         body = op.regions[0]
         if op.name == "for":
             lower, upper, step = op.operands[:3]
@@ -391,38 +395,39 @@ class _UniformityWalk:
             self.vary_by(result, (*self.parting(op), *carried, *(end.operands[k] for end in exits)))
 
     def parting(self, op: Op) -> tuple[Value, ...]:
-        """What lets threads leave a loop or a scope apart; nothing where they stay together."""
+        """Return the reason why threads leave a loop or a scope apart; None if together."""
         return (self.found.uneven[op],) if op in self.found.uneven else ()
 
     def vary_by(self, value: Value, reasons: Iterable[Value]) -> None:
-        """A value varies if any of these does."""
+        """Mark a value as varying if any of these does."""
         for reason in reasons:
             if reason in self.found.varying:
                 self.vary(value, reason)
 
 
 def _is_constant_memory(op: Op) -> bool:
-    """Whether an op reads memory that no thread of the launch writes."""
+    """Return whether an op reads memory that no thread of the launch writes."""
     sources = [v.type for v in op.operands if isinstance(v.type, TensorType)]
     return op.name == "load_slice" and all(not t.mutable for t in sources)
 
 
 # -------------------------------------------------------------------------------------------------
-# Where threads are to meet, but some may not come: barriers and warp ops in divergent code.
+# Divergent synchronization: barriers and warp ops that some threads may not reach.
 #
-# A thread that has returned is not waited for. So only conditions and loops count here, on which
-# threads part and then go on: in those that hold an op, and in the rounds of loops around it.
+# A barrier does not wait for a thread that has returned. So only conditions and loops count here in
+# which threads diverge and then go on: those that hold the op, and the iterations of loops around
+# it.
 
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """That threads part before they meet at `meeting`."""
+    """Divergence before the synchronizing op `meeting`."""
 
     meeting: Op
     over: Over
     """Whose threads are to meet: those of a block, or of a warp."""
     at: Op
-    """The branch, loop or scope around the meeting on which they part."""
+    """The branch, loop or scope around the synchronizing op in which threads diverge."""
     condition: Value
     """What differs between them."""
     source: Op | None
@@ -432,7 +437,7 @@ class Parting:
 
 
 def partings(func: Func) -> Iterator[Parting]:
-    """All ops at which threads meet that some of them may not reach, in order."""
+    """Yield the synchronizing ops that some threads may not reach, in order."""
     meetings = [op for op in func.walk() if op.defn.effects & Effect.SYNC and not _is_masked(op)]
     if not meetings:
         return
@@ -446,12 +451,12 @@ def partings(func: Func) -> Iterator[Parting]:
 
 
 def met_over(op: Op) -> Over:
-    """Whose threads meet at an op."""
+    """Return the set of threads that synchronize at an op."""
     return Over.BLOCK if op.name == "sync_threads" else Over.WARP
 
 
 def _is_masked(op: Op) -> bool:
-    """Whether the author names the lanes that get there."""
+    """Return whether the author names the participating lanes."""
     return "mask" in [spec.name for spec in op.defn.operands] and op.maybe("mask") is not None
 
 
@@ -465,7 +470,7 @@ def _parting(op: Op, over: Over, facts: Uniformity, nesting: Structure) -> Parti
 
 
 def _condition(outer: Op, facts: Uniformity) -> Value | None:
-    """What lets only some threads be inside of an op; None if all of them are."""
+    """Return the condition under which only some threads execute an op; None if all do."""
     if outer.name == "if":
         return outer.one("cond") if facts.varies(outer.one("cond")) else None
     return facts.uneven.get(outer)

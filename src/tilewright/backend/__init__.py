@@ -1,1 +1,1 @@
-"""Typed IR to results or to code: one folder per backend, none of which knows the others."""
+"""Backends: typed IR to results or code. One folder each; none imports another device's folder."""

@@ -1,1 +1,1 @@
-"""Vocabulary every other layer shares: errors, source places, element types, shapes, settings."""
+"""Vocabulary of all layers: errors, source locations, element types, shapes, settings."""

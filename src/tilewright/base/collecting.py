@@ -1,8 +1,8 @@
-"""Puts off Python's full garbage collections while much is allocated.
+"""Defer Python's full garbage collections while much is allocated.
 
-A full one looks at every object there is, and holds the interpreter's lock meanwhile: a tenth of a
-second in a program of some size. Whoever allocates hundreds of thousands of objects has several of
-them run. Collections of young objects, which are short, go on.
+A full collection visits every object and holds the interpreter's lock meanwhile: a tenth of a
+second in a large program. Allocating hundreds of thousands of objects triggers several of them.
+Collections of young objects, which are short, go on.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ NEVER = 1 << 30
 
 
 class PutOff:
-    """That somebody wants no full collection; it counts no longer when it is gone."""
+    """A request for no full collection; it ends when the object is deleted."""
 
 
 class _Process:
-    """Who wants none, and how many collections there are otherwise before a full one."""
+    """The requests in effect, and the original threshold of full collections."""
 
     lock = threading.RLock()
     wanted: ClassVar[WeakSet[PutOff]] = WeakSet()
@@ -41,7 +41,7 @@ def put_off_collections() -> PutOff:
 
 
 def take_up_collections(mine: PutOff) -> None:
-    """As before, once all who asked for it are done; what a program has set meanwhile stays."""
+    """Restore full collections once all requests have ended; keep what a program has set since."""
     with _Process.lock:
         _Process.wanted.discard(mine)
         young, middle, full = gc.get_threshold()

@@ -170,7 +170,7 @@ def _warn_of_unknown(environment: Mapping[str, str]) -> None:
 
 @cache
 def of_process() -> Config:
-    """The settings of the environment, which is read at the first call."""
+    """Return the settings of the environment, which is read at the first call."""
     return from_environment(os.environ)
 
 
@@ -179,12 +179,12 @@ OVERRIDDEN: ContextVar[Config | None] = ContextVar("tilewright_config", default=
 
 
 def current() -> Config:
-    """The settings in force here; the environment is read at the first call."""
+    """Return the settings in force here; the environment is read at the first call."""
     return OVERRIDDEN.get() or of_process()
 
 
 def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The directory that compiled code is kept in; None where it is not kept."""
+    """Return the directory that compiled code is kept in; None where it is not kept."""
     if config.cache_dir.lower() == "off":
         return None
     try:
@@ -199,7 +199,7 @@ def cache_directory(config: Config, environment: Mapping[str, str] = os.environ)
 
 
 def toolkit_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Where the CUDA toolkit is, if the environment says so."""
+    """Return where the CUDA toolkit is, if the environment says so."""
     given = environment.get("CUDA_TOOLKIT_PATH", "")
     return Path(given) if given else None
 
@@ -207,7 +207,7 @@ def toolkit_directory(environment: Mapping[str, str] = os.environ) -> Path | Non
 def child_environment(
     without: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The environment for a process of another program, without some variables."""
+    """Return the environment for a process of another program, without some variables."""
     return {name: value for name, value in environment.items() if name not in without}
 
 
@@ -231,7 +231,7 @@ def override(**changes: Any) -> Generator[Config, None, None]:
 
 
 def table() -> str:
-    """All settings as a Markdown table, for the documentation."""
+    """Return all settings as a Markdown table, for the documentation."""
     rows = [f"| `{s.name}` | `{s.variable}` | {s.kind} | {s.default} | {s.doc} |" for s in SETTINGS]
     head = ["| setting | variable | value | default | meaning |", "|---|---|---|---|---|"]
     return "\n".join([*head, *rows]) + "\n"

@@ -13,7 +13,7 @@ words, laid out below; a worker checks CANCEL before each block, or before each 
 blocks that it handles as one. `scratch` is `Artifact.scratch_bytes` of memory aligned to 64 bytes,
 one per worker.
 
-A kernel that has written past the caches has made its writes visible in order when it returns.
+A kernel with non-temporal stores has made them visible in order when it returns.
 
 A print record is: i64 bytes in all (a multiple of 8), i64 site, i64 linear block, then the
 operands' elements in their memory form, row-major, each operand padded to a multiple of 8 bytes.
@@ -48,8 +48,8 @@ class CpuLaunchWord(IntEnum):
     STREAM = 17
     """Not 0: outputs are too large for the caches; write them past, where code for that is."""
     LOOK = 18
-    """A function of the driver's, `i64 look(ptr launch)`, that loops call now and then. It gives
-    after how many rounds to call it again; 0: leave at once, the launch was cancelled."""
+    """A driver function, `i64 look(ptr launch)`, that loops poll. It returns the number of
+    iterations until the next call; 0: leave at once, the launch was cancelled."""
     BEGUN = 19
     """When a thread last began with some of its blocks; for `look`, as are the next two."""
     LOOKED = 20

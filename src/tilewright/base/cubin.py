@@ -24,12 +24,12 @@ from .elf import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# The part of a tile kernel's cubin that is for the host: an object file, which the driver links
-# and whose code it runs while it loads the kernel.
+# The host part of a tile kernel's cubin: an object file that the driver links and runs while
+# loading.
 #
-# Nobody can tell by reading machine code whether it is sound. But tileiras writes the same part
-# into each cubin, but for the kernel's name and for one function, which only launches run. So what
-# a part is apart from these is known, or the cubin is refused.
+# Machine code cannot be validated by reading it. But tileiras writes the same part into each cubin,
+# except for the kernel's name and for one function, which only launches run. So the rest of a part
+# must be a known one, or the cubin is rejected.
 
 KNOWN = frozenset({"9579c457078fd47a1cd8a0e9cde73e7e331d42278937f4f5c32ae334d5176651"})
 """Digests of such parts: tileiras 13.4."""
@@ -53,7 +53,7 @@ ALIGNED = 16
 
 @dataclass(frozen=True, slots=True)
 class _Varying:
-    """What differs between the parts of two kernels."""
+    """The differences between the host parts of two kernels."""
 
     start: int
     """Where the function begins that runs when a kernel is loaded."""
@@ -66,14 +66,14 @@ class _Varying:
 
 
 def kernel_of(data: bytes) -> str:
-    """The kernel a part is for; an `InvalidElfError` where it is none of the parts known."""
+    """Return the kernel a part is for; an `InvalidElfError` where it is none of the parts known."""
     need(digest(data) in KNOWN, f"{PART} is none that is known")
     name = next(each.data for each in read_elf(data).sections if each.name == NAMES)
     return name[:-1].decode(errors="replace")
 
 
 def digest(data: bytes) -> str:
-    """What identifies a part, whatever kernel it is for."""
+    """Return what identifies a part, whatever kernel it is for."""
     file = read_elf(data)
     varying = _varying(file)
     need(all(each.offset <= len(data) for each in file.sections), f"{PART} is cut")
@@ -95,7 +95,7 @@ def _varying(file: Elf) -> _Varying:
 
 
 def _behind(frames: bytes, at: int, covered: int) -> int:
-    """Where the frame of a function of so many bytes ends."""
+    """Return where the frame of a function of so many bytes ends."""
     need(at + FRAME.size <= len(frames), f"{PART} has too few frames")
     length, back, function, bytes_of_it = FRAME.unpack_from(frames, at)
     known = (back, function, bytes_of_it) == (at + 4, 0, covered)
@@ -104,7 +104,7 @@ def _behind(frames: bytes, at: int, covered: int) -> int:
 
 
 def _lines(section: Section, varying: _Varying) -> Iterator[str]:
-    """What a section is, and has, without what varies."""
+    """Yield what a section is, and has, without what varies."""
     align = "" if section.name == NAMES else section.align  # long names are aligned
     yield f"{section.name} {section.kind} {section.flags} {section.address} {align}"
     yield f"{section.link} {section.info} {section.entry}"
@@ -125,7 +125,7 @@ def _lines(section: Section, varying: _Varying) -> Iterator[str]:
 
 
 def _relocations(section: Section, varying: _Varying) -> Iterator[str]:
-    """Each with its place, in code and frames from those of the function that loading runs."""
+    """Yield each relocation with its offset, relative to the function that loading runs."""
     where = section.name.removeprefix(MOVED)
     for number, (place, how, added) in enumerate(_rows(RELOCATION, section)):
         if where == CODE:
@@ -151,7 +151,7 @@ def _rows(form: struct.Struct, section: Section) -> list[tuple[int, ...]]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Reads cubins before the driver does, which believes all they say and crashes on damaged ones.
+# Validation of a cubin before the driver loads it: the driver trusts its contents.
 
 MACHINE = 190
 """The number of NVIDIA GPUs in an ELF header."""
@@ -183,14 +183,14 @@ LENGTHS = {0x0A: 8, 0x17: 12, **dict.fromkeys(OF_SYMBOLS, 8)}
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """What a cubin says of itself."""
+    """The contents of a cubin."""
 
     architecture: str
     kernels: tuple[str, ...]
 
 
 def architecture(code: bytes) -> str:
-    """What a cubin is for, such as `sm_90`."""
+    """Return what a cubin is for, such as `sm_90`."""
     header = header_of(code)
     need(header.machine == MACHINE, f"it is for machine {header.machine}, not for GPUs")
     need(code[7] in SYSTEMS, f"it is for system {code[7]}, not for CUDA")
@@ -198,7 +198,7 @@ def architecture(code: bytes) -> str:
 
 
 def sections(code: bytes) -> tuple[Section, ...]:
-    """All sections of a cubin; nothing more is checked than that they are there."""
+    """Return all sections of a cubin; nothing more is checked than that they are there."""
     architecture(code)
     return sections_of(code, header_of(code), EMPTY)
 
@@ -232,7 +232,7 @@ def _check_section(section: Section, symbols: int) -> None:
 
 
 def _check_belonging(section: Section, file: Elf) -> None:
-    """What is for one function must name the same one in all ways."""
+    """Require that all sections of one function name the same function."""
     if section.name.startswith(TEXT):
         which = section.info & INDEX
         known = which < len(file.symbols) and TEXT + file.symbols[which].name == section.name
@@ -261,7 +261,7 @@ def _check_records(section: Section, symbols: int) -> None:
 
 
 def _kernels(file: Elf) -> tuple[str, ...]:
-    """The names of all kernels, each of which has its code."""
+    """Return the names of all kernels, each of which has its code."""
     found: list[str] = []
     for symbol in file.symbols:
         if symbol.kind == FUNCTION and symbol.other & ENTRY:

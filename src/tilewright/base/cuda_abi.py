@@ -1,4 +1,4 @@
-"""How CUDA kernels are called: shared by the code generator and by whoever launches.
+"""The calling convention of CUDA kernels: shared by the code generator and the launcher.
 
 A kernel's parameters are, in the order of the signature: a tensor or output gives its address, then
 those extents, then those strides (in elements) that the signature leaves open, as 32-bit integers
@@ -64,7 +64,7 @@ LAUNCH_WORDS = 8
 
 
 def symbol(name: str) -> str:
-    """The kernel's name in the compiled code, where only ASCII letters are allowed."""
+    """Return the kernel's name in the compiled code, where only ASCII letters are allowed."""
     if PLAIN_NAME.fullmatch(name) and name not in NO_NAMES:
         return name
     return "kernel_" + "".join(

@@ -179,7 +179,7 @@ _BY_PYTHON: dict[object, AnyDType] = {bool: bool_, int: i32, float: f32}
 
 
 def is_dtype(x: object) -> TypeGuard[AnyDType]:
-    """Tell whether x is one of our element types."""
+    """Return whether x is one of our element types."""
     return isinstance(x, DTypeMeta) and x.bits > 0
 
 
@@ -208,7 +208,7 @@ def as_dtype(x: Any) -> AnyDType:
 
 
 def int_range(dtype: AnyDType) -> tuple[int, int]:
-    """The least and the greatest value of an integer (or bool) type."""
+    """Return the least and the greatest value of an integer (or bool) type."""
     if dtype.is_bool:
         return 0, 1
     if dtype.is_signed:

@@ -1,7 +1,7 @@
-"""Reads ELF files of 64 bits as strictly as a loader should: what they point at must be there.
+"""Read 64-bit ELF files as strictly as a loader should: every reference must be in the file.
 
-A loader that believes a damaged file takes the process down with it. So a file is read here first,
-and refused unless all that it says of itself agrees.
+A loader that trusts a damaged file crashes the process. So a file is read here first, and rejected
+unless all its parts are consistent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OBJECT, FUNCTION, SECTION_ITSELF = 1, 2, 3
 
 
 class InvalidElfError(ValueError):
-    """Bytes that are no such file; says what is wrong with them."""
+    """Raised for bytes that are not a valid file; the message has the reason."""
 
 
 class Header(NamedTuple):
@@ -112,7 +112,7 @@ ENTRY_SIZES = {SYMBOLS: SYMBOL.size, RELOCATIONS_ADDED: 24, RELOCATIONS: RELOCAT
 
 
 def header_of(data: bytes) -> Header:
-    """The header of a file that begins as one should."""
+    """Return the header of a file that begins as one should."""
     need(len(data) >= HEADER.size and data.startswith(IDENTITY), "it is no ELF file of 64 bits")
     return Header(*HEADER.unpack_from(data))
 
@@ -120,8 +120,8 @@ def header_of(data: bytes) -> Header:
 def sections_of(
     data: bytes, header: Header, empty: frozenset[int] = frozenset({NO_BYTES})
 ) -> tuple[Section, ...]:
-    """All sections, each of them within the file; those of `empty` kinds have no bytes there."""
-    need(header.section_size == SECTION.size, "its sections are described in another way")
+    """Return all sections, each within the file; those of `empty` kinds have no bytes in it."""
+    need(header.section_size == SECTION.size, "its section headers have another size")
     need(0 < header.names < header.sections, "its sections have no names")
     table = _part(data, header.sections_at, header.sections * SECTION.size, "its table of sections")
     rows = [_Row(*fields) for fields in SECTION.iter_unpack(table)]
@@ -171,7 +171,7 @@ def need(condition: bool, message: str) -> None:
 
 
 def text_at(texts: bytes, start: int) -> str:
-    """The text that begins at a place of a section of strings."""
+    """Return the text that begins at a place of a section of strings."""
     end = texts.find(b"\0", start)
     need(0 <= start < len(texts) and end >= 0, "a name is not among its strings")
     return texts[start:end].decode("latin-1")
@@ -198,7 +198,7 @@ def _check_section(section: Section, sections: Sequence[Section]) -> None:
 def _check_segments(data: bytes, header: Header) -> None:
     if not header.segments:
         return
-    need(header.segment_size == SEGMENT.size, "its segments are described in another way")
+    need(header.segment_size == SEGMENT.size, "its segment headers have another size")
     nbytes = header.segments * SEGMENT.size
     table = _part(data, header.segments_at, nbytes, "its table of segments")
     for _, _, offset, _, _, in_file, in_memory, align in SEGMENT.iter_unpack(table):
@@ -208,7 +208,7 @@ def _check_segments(data: bytes, header: Header) -> None:
 
 
 def _check_room(header: Header, sections: Sequence[Section]) -> None:
-    """Nothing may be two things at once."""
+    """Require that no two sections share bytes."""
     used = [(section.offset, section.offset + len(section.data)) for section in sections]
     used.append((0, HEADER.size))
     used.append((header.sections_at, header.sections_at + header.sections * SECTION.size))

@@ -4,12 +4,12 @@
       ShapeError         host shapes or dtypes do not fit          (also a ValueError)
       BorrowError        ownership rules were broken               (also a RuntimeError)
       DeviceError
-        DriverError      the driver refused (out of memory, bad handle, ...)
+        DriverError      the driver rejected (out of memory, bad handle, ...)
         ContextError     a device cannot be used; has a `device_id`
         KernelCacheError code for a kernel cannot be had, or kept
           CompileError   a kernel cannot be compiled; points at the source, has a `code`
         SchedulingError  an op cannot be run there: no stream, inside another op, ...
-        LaunchError      a launch was refused, or a check in a kernel failed
+        LaunchError      a launch was rejected, or a check in a kernel failed
         InternalError    a bug in Tilewright
 
 All of them survive pickling, so that they can cross processes.
@@ -24,7 +24,7 @@ from .source import HostLocation, Span
 
 
 class Code(StrEnum):
-    """What can be wrong with a kernel; each has one golden message in the tests."""
+    """The kinds of kernel errors; each has one golden message in the tests."""
 
     SYNTAX = "unsupported-syntax"
     SOURCE = "no-source"
@@ -114,11 +114,11 @@ class BorrowError(Error, RuntimeError):
 
 
 class DeviceError(Error):
-    """Something went wrong with a device or with work on it."""
+    """A device, or work on it, has failed."""
 
 
 class DriverError(DeviceError):
-    """The driver refused a request, for instance for lack of memory."""
+    """The driver rejected a request, for instance for lack of memory."""
 
 
 class ContextError(DeviceError):
@@ -133,7 +133,7 @@ class ContextError(DeviceError):
 
 
 class KernelCacheError(DeviceError):
-    """Code for a kernel cannot be had, or not be kept where it must be."""
+    """Code for a kernel is not available, or cannot be stored where it must be."""
 
 
 class CompileError(KernelCacheError):
@@ -145,7 +145,7 @@ class SchedulingError(DeviceError):
 
 
 class LaunchError(DeviceError):
-    """A launch was refused, or a check inside a running kernel failed."""
+    """A launch was rejected, or a check inside a running kernel failed."""
 
 
 class InternalError(DeviceError):

@@ -13,11 +13,11 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 # -------------------------------------------------------------------------------------------------
-# Files that installed wheels bring along, which are no modules of Python.
+# Files of installed wheels that are no Python modules.
 
 
 def files_in_wheel(wheel: str, name: str) -> Iterator[Path]:
-    """Where a wheel has files of a name; nothing if it is not installed."""
+    """Yield where a wheel has files of a name; nothing if it is not installed."""
     try:
         files = distribution(wheel).files or []
     except PackageNotFoundError:
@@ -28,9 +28,9 @@ def files_in_wheel(wheel: str, name: str) -> Iterator[Path]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Directories that nobody but their owner can write or read: opened as such, and written to.
+# Private directories: only their owner can read and write them.
 #
-# Native code is loaded from the cache, so whoever can write there can run code as this user.
+# Native code is loaded from the cache, so write access to it is the right to run code as this user.
 
 FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -42,7 +42,7 @@ class RefusedError(Exception):
 
 @contextmanager
 def opened(path: Path, *, create: bool = False) -> Generator[int, None, None]:
-    """A file descriptor of the directory, which has been checked; OSError where there is none.
+    """Open a directory that has been checked; OSError if there is none.
 
     What is then done relative to the descriptor happens in the directory that was checked, whatever
     becomes of its path.
@@ -94,20 +94,20 @@ def _check(found: os.stat_result, path: Path) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# A hash of parts of this package's own source, so that code made by another version is known.
+# The hash of this package's sources, which identifies the version of generated code.
 
 PACKAGE = str(Path(__file__).parent.parent)
 IMPORTED = time.time()
 """About when the package was loaded into this process."""
 MARGIN_SECONDS = 2.0
-"""How much older than that a file must be, to be surely what was loaded."""
+"""How much older than that a file must be, to be provably what was loaded."""
 
 
 @cache
 def source_hash(*folders: str) -> str | None:
-    """The SHA-256 of all source files below some folders of the package.
+    """Return the SHA-256 of all source files below some folders of the package.
 
-    None where a file was changed after it was loaded, or cannot be read: then nobody knows what
+    None if a file was changed after it was loaded, or cannot be read: then it is unknown what
     this process runs.
     """
     found = sha256()
@@ -126,7 +126,7 @@ def source_hash(*folders: str) -> str | None:
 
 
 def _sources(folder: str) -> Iterator[str]:
-    """All source files below a folder, in an order that is always the same."""
+    """Yield all source files below a folder, in an order that is always the same."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:

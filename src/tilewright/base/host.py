@@ -1,4 +1,4 @@
-"""What the words of kernels need of the host, which they do not know."""
+"""The hooks through which kernel functions use the host without importing it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 class Host:
-    """Set where the package puts its halves together."""
+    """The hooks of the host; the package sets them when it connects its halves."""
 
     memory: ClassVar[Callable[..., Any]]
     """Makes the memory of a global: of a type, with initial values, in a shape."""

@@ -1,4 +1,4 @@
-"""The mark of values that are leaves to a user, whatever classes they are made of."""
+"""The mark of values that are leaves to a user, whatever their class is."""
 
 from __future__ import annotations
 

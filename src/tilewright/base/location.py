@@ -1,4 +1,4 @@
-"""Finds where the user's program stands: a code object and an instruction, never a frame."""
+"""Find the location of the user's program: a code object and an instruction, never a frame."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BETWEEN = tuple(f"-packages/{library}/" for library in ("torch", "jax", "functo
 
 
 class _Files(dict[str, bool]):
-    """Whether files are no user's: Tilewright's own, or of libraries between the user and us.
+    """A cache of whether a file belongs to Tilewright or to a library between it and the user.
 
     Asked several times a launch, so remembered.
     """
@@ -41,7 +41,7 @@ frame_at: Callable[[int], FrameType] = sys._getframe  # pyright: ignore[reportPr
 
 
 def user_frame(known: int = 0) -> FrameType | None:
-    """The innermost frame on the stack that is not Tilewright's own. Not to be kept.
+    """Return the innermost frame on the stack that is not Tilewright's own. Not to be kept.
 
     So many callers are known to be, and need no look.
     """

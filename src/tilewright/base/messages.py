@@ -1,4 +1,4 @@
-"""Parts of messages: numbers in words, and warnings about the machine."""
+"""Parts of messages: texts of numbers, and warnings about the machine."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import reprlib
 import warnings
 
 # -------------------------------------------------------------------------------------------------
-# Numbers in words, for messages.
+# Texts of numbers in messages.
 
 LONG = 4096
-"""Bits of an integer whose digits nobody reads; of much longer ones Python gives none."""
+"""Integers with more bits are not written out; Python refuses to for much longer ones."""
 
 
 def number_text(number: object) -> str:
-    """A number as Python writes it; of a very long integer how long it is.
+    """Return a number as Python writes it; of a very long integer how long it is.
 
     >>> number_text(1.5), number_text(1 << 5000)
     ('1.5', 'an integer of 5001 bits')
@@ -24,11 +24,11 @@ def number_text(number: object) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# Warnings about the machine that work runs on: they are told, and never end that work.
+# Warnings about the machine; they never stop the work.
 
 
 class _Unheard:
-    """An error on its way to nobody: Python hands what finalizers raise to `sys.unraisablehook`."""
+    """An error for `sys.unraisablehook`, which Python calls for errors in finalizers."""
 
     __slots__ = ("error",)
 

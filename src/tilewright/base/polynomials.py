@@ -1,4 +1,4 @@
-"""Coefficients of elementary functions, lowest first, for every backend that writes its own.
+"""Coefficients of elementary functions, lowest first, for every backend that has its own.
 
 Each polynomial minimizes the error relative to its function (found by Remez exchange, then rounded,
 the lowest first, what follows being found again). `tools/polynomials.py` declares them, and makes

@@ -16,7 +16,7 @@ MAX_TILE_ELEMENTS = 1 << 24
 
 
 def is_power_of_two(n: int) -> bool:
-    """Tell whether n is 1, 2, 4, ..."""
+    """Return whether n is 1, 2, 4, ..."""
     return n > 0 and n & (n - 1) == 0
 
 
@@ -26,12 +26,12 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def size(shape: Sequence[int]) -> int:
-    """The number of elements of a shape."""
+    """Return the number of elements of a shape."""
     return prod(shape)
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """A shape as people say it: 4x64; nothing for that of a scalar."""
+    """Return a shape as people say it: 4x64; nothing for that of a scalar."""
     return "x".join(map(str, shape))
 
 
@@ -48,7 +48,7 @@ def broadcast(a: Shape, b: Shape) -> Shape | None:
 
 
 def row_major_strides(shape: Sequence[int]) -> Shape:
-    """Strides, in elements, of a contiguous row-major array."""
+    """Return strides, in elements, of a contiguous row-major array."""
     strides: list[int] = []
     step = 1
     for n in reversed(shape):
@@ -58,17 +58,17 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
 
 
 def grid_of(shape: Sequence[int], tile: Sequence[int]) -> Shape:
-    """How many tiles cover each axis."""
+    """Return how many tiles cover each axis."""
     return tuple(ceil_div(n, t) for n, t in zip(shape, tile, strict=True))
 
 
 # -------------------------------------------------------------------------------------------------
-# The order in which the tiles of a mapped partition are visited: from a number to an index.
+# The visiting order of a mapped partition's tiles: from a number to an index.
 #
-# Tiles are visited group by group. Groups have a fixed shape and are cut off at the far edges;
-# they follow each other in row-major order, and so do the tiles inside each of them. A group of
-# one tile gives plain row-major order; a few rows by one column, the order in which a product of
-# matrices meets its operands again soon.
+# Tiles are visited group by group. Groups have a fixed shape and are clipped at the far boundary;
+# they follow each other in row-major order, and so do the tiles inside each of them. A group of one
+# tile is plain row-major order; a group of a few rows by one column is the order in which a matrix
+# product reuses its operands soon.
 
 OWNED = 0
 """In a map shape: an axis along which a tile's block has all tiles, so that it is not walked."""
@@ -78,7 +78,7 @@ N = TypeVar("N")
 
 @dataclass(frozen=True, slots=True)
 class Numbers(Generic[N]):
-    """How to calculate: with numbers while interpreting, with instructions while compiling.
+    """Arithmetic on numbers while interpreting, or on instructions while compiling.
 
     All numbers are at least 0, divisors at least 1.
     """
@@ -91,7 +91,7 @@ class Numbers(Generic[N]):
     least: Callable[[N, N], N]
 
     def product(self, *factors: N | None) -> N | None:
-        """The product of some numbers; None stands for 1, so that no factor is wasted."""
+        """Return the product of some numbers; None stands for 1, so that no factor is wasted."""
         result: N | None = None
         for factor in factors:
             if factor is not None:
@@ -101,14 +101,14 @@ class Numbers(Generic[N]):
 
 @dataclass(frozen=True, slots=True)
 class _GroupAxis(Generic[N]):
-    """Along one axis: where the group begins, and how many tiles it has (None: one)."""
+    """A group along one axis: its start, and its number of tiles (None: one)."""
 
     first: N
     length: N | None
 
 
 def tile_index(number: N, counts: Sequence[N], groups: Shape, by: Numbers[N]) -> tuple[N, ...]:
-    """The index of tile `number` among `counts` tiles along each axis, in groups of that shape.
+    """Return the index of tile `number` among `counts` tiles per axis, in groups of a shape.
 
     One to one for numbers from 0 up to the product of the counts.
     """
@@ -126,7 +126,7 @@ def tile_index(number: N, counts: Sequence[N], groups: Shape, by: Numbers[N]) ->
 def _group_along(
     number: N, count: N, group: int, across: N | None, by: Numbers[N]
 ) -> tuple[_GroupAxis[N], N | None]:
-    """Which group along an axis; `across` tiles lie side by side at each step along it."""
+    """Return which group along an axis; `across` tiles lie side by side at each step along it."""
     whole = across if group == 1 else by.product(across, by.constant(group))
     if whole is None:
         return _GroupAxis(number, None), None
@@ -140,7 +140,7 @@ def _group_along(
 
 
 def _inside_group(rest: N | None, places: Sequence[_GroupAxis[N]], by: Numbers[N]) -> tuple[N, ...]:
-    """The index, where `rest` counts the tiles of a group in row-major order."""
+    """Return the index, where `rest` counts the tiles of a group in row-major order."""
     index: list[N] = []
     for axis, place in enumerate(places):
         if place.length is None or rest is None:
@@ -158,7 +158,7 @@ def _inside_group(rest: N | None, places: Sequence[_GroupAxis[N]], by: Numbers[N
 
 
 def largest_step(counts: Shape, groups: Shape) -> int:
-    """The largest number that `tile_index` meets on its way."""
+    """Return the largest number that `tile_index` meets on its way."""
     steps = [size((*groups[: k + 1], *counts[k + 1 :])) for k in range(len(groups))]
     return max([size(counts), *steps])
 

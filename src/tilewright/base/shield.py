@@ -1,4 +1,4 @@
-"""Shield steps from signals and forks that would tear them apart."""
+"""Shield steps from signals and forks that would interrupt them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from functools import cache, partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 # -------------------------------------------------------------------------------------------------
-# Keeps signals from tearing a step apart: their handlers run before it or behind it.
+# Signals: their handlers run before or after a shielded step, never in the middle.
 #
-# Python runs the handlers of signals on its main thread, wherever that enters a function or comes
-# back from one, and what they raise (Ctrl-C: KeyboardInterrupt) is raised there. Work that was
-# noted but not yet put on its stream would be lost, and an error while one error is handled cannot
-# be caught by more handling. So such a step is `shielded`: for its length the interpreter believes
-# that no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the
-# waiting inside of one, which people may want to end. A step behind which a result is returned
-# that nobody else has is `concluded`: its caller gets the result before any handler runs.
+# Python runs signal handlers on its main thread, wherever that enters or leaves a function, and
+# what they raise (Ctrl-C: KeyboardInterrupt) is raised there. Work that was noted but not yet
+# enqueued would be lost, and an error during error handling cannot be handled. So such a step is
+# `shielded`: meanwhile the interpreter believes that no thread is the main one, and defers
+# handlers. `lifted` and `listen` are for waiting inside of a step, which users may want to
+# interrupt. A step after which an unshared result is returned is `concluded`: its caller gets the
+# result before any handler runs.
 #
-# The word in which the interpreter notes its main thread is looked for once, and is tried out;
-# where it is not found, nothing is shielded.
+# The word in which the interpreter stores its main thread is located once and tested; if it is not
+# found, nothing is shielded.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,13 +65,13 @@ the interpreter notes that, and whether native code has it run them just now."""
 
 
 class _Here(threading.local):
-    """What each thread writes to be shielded: for all but the main one that means nothing."""
+    """The word that each thread writes to be shielded; it has an effect in the main thread only."""
 
     def __init__(self) -> None:
         self.find()
 
     def find(self) -> None:
-        """Find out which word the calling thread has, and what stands there without a shield."""
+        """Find the word of the calling thread, and its value without a shield."""
         is_main = threading.current_thread() is threading.main_thread()
         found = _word_of_main_thread() if is_main else None
         if found is None:
@@ -82,7 +82,7 @@ class _Here(threading.local):
 
 
 def _word_of_main_thread() -> ctypes.c_ulong | None:
-    """Where the interpreter notes which thread is the main one; for the main thread to ask."""
+    """Return the address where the interpreter stores its main thread; call it there."""
     try:
         state = ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime")
     except ValueError:
@@ -94,10 +94,10 @@ def _word_of_main_thread() -> ctypes.c_ulong | None:
 
 
 def _decides(word: Any) -> bool:
-    """Whether Python finds by this word that a thread is the main one."""
+    """Return whether Python finds by this word that a thread is the main one."""
     before, word.value = word.value, _NOBODY
     try:
-        # It asks that first, and then refuses the number.
+        # It asks that first, and then rejects the number.
         signal.signal(0, signal.SIG_DFL)
     except ValueError as error:
         return "main thread" in str(error)
@@ -113,7 +113,7 @@ before it: that is how a step is shielded which handles one."""
 
 @cache
 def _find_in_children() -> None:
-    """In a child process, the thread that made it is the main one."""
+    """Update the main thread in a child process: it is the thread that forked."""
     os.register_at_fork(after_in_child=HERE.find)
 
 
@@ -135,7 +135,7 @@ def shielded(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
 
 
 def concluded(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
-    """As `shielded`, and no handler runs before the caller, and its own, have returned.
+    """Call a function as `shielded` does, and run no handler before the caller has returned.
 
     They must do so next, and call nothing.
     """
@@ -177,16 +177,16 @@ def listen() -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Keeps threads and forks from tearing LLVM apart: who works with it holds a lock.
+# Forks: a lock protects LLVM.
 #
-# Threads do not survive a fork, but the locks they hold inside LLVM do; a child would then wait
-# for them forever. So a fork waits for the lock, too.
+# Threads do not survive a fork, but the locks they hold inside LLVM do, and a child would wait for
+# them forever. So a fork waits for the lock, too.
 
 _LOCK = threading.RLock()
 
 
 def llvm_lock() -> threading.RLock:
-    """The lock to hold while LLVM compiles, links or is set up; one thread may take it twice."""
+    """Return the (reentrant) lock to hold while LLVM compiles, links or is set up."""
     _hold_at_forks()
     return _LOCK
 

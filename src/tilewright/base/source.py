@@ -1,4 +1,4 @@
-"""Source files and places in them: what a diagnostic needs to draw its caret."""
+"""Source files and locations in them, for the pictures of diagnostics."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The text of one captured function, and where its first line stands in its file."""
+    """The text of one captured function, and the number of its first line in its file."""
 
     name: str
     text: str = field(repr=False)
     first_line: int = 1
 
     def line(self, number: int) -> str | None:
-        """Give line `number` of the file, or None where it is outside the captured text."""
+        """Return line `number` of the file, or None if it is outside the captured text."""
         lines = self.text.splitlines()
         index = number - self.first_line
         return lines[index] if 0 <= index < len(lines) else None
@@ -22,7 +22,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source; `caller` is the call that inlined the function it stands in."""
+    """A range of source; `caller` is the call that inlined the function around it."""
 
     file: SourceFile
     line: int
@@ -39,7 +39,7 @@ class Span:
 
 
 def where(span: Span | None) -> str:
-    """A place as the end of a line about something else; nothing where none is known."""
+    """Return a place as the end of a line about something else; nothing where none is known."""
     return f" ({span.place})" if span is not None else ""
 
 

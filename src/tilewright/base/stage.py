@@ -1,4 +1,4 @@
-"""A named step of a backend. One runner times, verifies, dumps and keeps all of them alike."""
+"""A named stage of a backend. One runner times, verifies, dumps and caches all of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 Fact: TypeAlias = str | int | list[str] | None
 Facts: TypeAlias = Mapping[str, Fact]
-"""What a result depends on, by name; readable, so that two of them can be told apart in words."""
+"""The inputs of a result, by name; readable, so that a difference can be reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A result as it is kept on disk: code, and what the code does not say, as JSON."""
+    """A result as it is cached on disk: code, and metadata as JSON."""
 
     metadata: Mapping[str, object]
     code: bytes
@@ -21,7 +21,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactCodec:
-    """How the result of a stage and of all after it is kept on disk, between processes."""
+    """The encoding of a stage's result, and of all later ones, for the disk cache."""
 
     facts: Callable[[Any], Facts | None]
     """From the stage's argument to everything that can change a byte of the result; None where
@@ -34,7 +34,7 @@ class ArtifactCodec:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Turns the result of the stage before into its own; `show` makes it readable for dumps."""
+    """A function from the previous stage's result to its own; `show` formats it for dumps."""
 
     name: str
     run: Callable[[Any], Any]

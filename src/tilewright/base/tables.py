@@ -1,4 +1,4 @@
-"""Tables by name, one for each family, put together: a name belongs to one of them."""
+"""Merge tables of several families by name; a name belongs to one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def merged(families: Mapping[str, Mapping[str, T]]) -> dict[str, T]:
-    """One table of all that families have; ValueError for a name that two of them have."""
+    """Return one table of all that families have; ValueError for a name that two of them have."""
     owners: dict[str, str] = {}
     whole: dict[str, T] = {}
     for family, table in families.items():

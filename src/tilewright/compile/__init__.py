@@ -1,6 +1,6 @@
 """From a captured kernel to an artifact: pipeline, runner, cache and inspection.
 
-`get` is the way in: it compiles at most once per key, from any number of threads.
+`get` is the entry point: it compiles at most once per key, from any number of threads.
 """
 
 from .cache import KernelCache

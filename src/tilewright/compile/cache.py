@@ -1,4 +1,4 @@
-"""The kernels compiled in this process: one compilation per key, whoever asks, however often."""
+"""The in-process cache: one compilation per key, from any number of threads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Compiled:
     captured: tuple[Captured, ...]
 
     def stale(self) -> str | None:
-        """The captured name whose value has changed since, if any."""
+        """Return the captured name whose value has changed since, if any."""
         try:
             # A look at what is most often the same: each launch asks.
             for captured in self.captured:
@@ -55,7 +55,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """That a launch compiled, and why."""
+    """One compilation by a launch, and its reason."""
 
     key: Key
     reason: str
@@ -63,7 +63,7 @@ class Compilation:
 
 @dataclass(eq=False, slots=True)
 class _Kernel:
-    """What is known of one kernel: finished and running compilations, and their history."""
+    """The state of one kernel: finished and running compilations, and their history."""
 
     entries: dict[Key, Future[Compiled]] = field(default_factory=dict[Key, "Future[Compiled]"])
     history: list[Compilation] = field(default_factory=list[Compilation])
@@ -71,9 +71,9 @@ class _Kernel:
     """Why an entry was dropped, until its key is compiled again."""
 
     def note(self, compilation: Compilation) -> None:
-        """Something is compiled: let go of what was not asked for since many others were.
+        """Count a compilation; drop those that were not used during many later ones.
 
-        Whoever uses it keeps it; if it is asked for again, it is found on disk, or compiled.
+        Its users keep a reference; a later request finds it on disk, or compiles it.
         """
         self.history.append(compilation)
         del self.history[:-HISTORY]
@@ -97,13 +97,13 @@ class KernelCache:
     def get(
         self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
     ) -> Artifact:
-        """The artifact for a key; compiled by the first who asks, awaited by the others."""
+        """Return the artifact for a key; compiled by the first who asks, awaited by the others."""
         return self.find(kernel, signature, target, options).artifact
 
     def find(
         self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
     ) -> Compiled:
-        """As `get`, for who keeps it: before each use it must be asked whether it is stale."""
+        """Return the compiled kernel as `get` does; the caller checks staleness before each use."""
         key = Key.of(signature, target, options)
         while True:
             future, compiled = shielded(self._claimed, kernel, key)
@@ -129,7 +129,7 @@ class KernelCache:
         return shielded(self._remade, kernel, Key.of(signature, target, options), reason)
 
     def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
-        """The compilations of a kernel so far, with their reasons."""
+        """Return the compilations of a kernel so far, with their reasons."""
         with self._lock:
             known = self._kernels.get(kernel)
             return tuple(known.history) if known else ()
@@ -137,7 +137,7 @@ class KernelCache:
     # What follows is shielded but for the compiling: a future that others find will be filled.
 
     def _claimed(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], Compiled | None]:
-        """The future of a key, and what it holds if this thread has compiled it."""
+        """Return the future of a key, and what it holds if this thread has compiled it."""
         mine = _promised()
         try:
             future = self._claim(kernel, key, mine)
@@ -161,7 +161,7 @@ class KernelCache:
     def _give_up(
         self, kernel: KernelSource, key: Key, mine: Future[Compiled], error: BaseException
     ) -> None:
-        """Nothing was compiled: who waits for it hears why."""
+        """Record that nothing was compiled, and pass the error to the waiting threads."""
         with self._lock:
             entries = self._kernels[kernel].entries if kernel in self._kernels else {}
             if entries.get(key) is mine:
@@ -200,14 +200,14 @@ class KernelCache:
 
 
 def _promised() -> Future[Compiled]:
-    """A compilation that others can wait for."""
+    """Return a compilation that others can wait for."""
     from concurrent.futures import Future
 
     return Future()
 
 
 def _result_of_other(future: Future[Compiled]) -> Compiled | None:
-    """What another thread compiles; None: it was interrupted. Raises what it found to be wrong."""
+    """Return the result of another thread, or raise its error; None if it was interrupted."""
     error = future.exception()
     if error is None:
         return future.result()

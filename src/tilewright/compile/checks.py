@@ -1,4 +1,4 @@
-"""The checks of a compiled kernel in numbers and in words."""
+"""The bounds checks of a compiled kernel: counts and texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
 
 
 class Checks(NamedTuple):
-    """How many checks of accesses went where: one for each access and axis of the source."""
+    """The number of bounds checks by placement: one for each access and axis of the source."""
 
     proved: int = 0
     at_launch: int = 0
@@ -43,7 +43,7 @@ class Checks(NamedTuple):
 
 
 def lines(obligations: Sequence[BoundsCheck]) -> Iterator[str]:
-    """Every access, where each of its checks went and why, and the totals."""
+    """Yield every access, where each of its checks went and why, and the totals."""
     for span, group in groupby(obligations, key=lambda o: o.span):
         yield f"access {_place(span)}"
         for o in group:
@@ -70,7 +70,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 
 
 def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
-    """Where all checks are in the end; raises if one always fails, or is left but denied."""
+    """Return where all checks are in the end; raises if one always fails, or is left but denied."""
     doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
     if doomed is not None:
         _refuse(kernel, doomed)

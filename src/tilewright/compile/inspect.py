@@ -18,13 +18,13 @@ from .pipeline import compile_kernel
 from .runner import Runner
 
 # -------------------------------------------------------------------------------------------------
-# The texts of every stage of a compilation, for people who want to see what became of a kernel.
+# Texts of every stage of a compilation.
 
 
 def stage_texts(
     kernel: KernelSource, signature: Signature, target: str, options: CompileOptions = PLAIN
 ) -> dict[str, str]:
-    """Compile afresh and give each stage's text by name, in order."""
+    """Compile afresh and return each stage's text by name, in order."""
     with override(line_info=True):  # which changes no instruction, and shows where they come from
         runner = Runner(kernel.name, keep=True, store=None)
         artifact, _ = compile_kernel(kernel, signature, target, runner, options)
@@ -34,14 +34,14 @@ def stage_texts(
 
 
 def stage_times(kernel: KernelSource, signature: Signature, target: str) -> dict[str, float]:
-    """Compile afresh and give each step's time in seconds."""
+    """Compile afresh and return each step's time in seconds."""
     runner = Runner(kernel.name, store=None)
     compile_kernel(kernel, signature, target, runner)
     return dict(runner.times)
 
 
 # -------------------------------------------------------------------------------------------------
-# A kernel compiled for a CUDA architecture with what it was made from, for other programs.
+# A kernel compiled for a CUDA architecture with its sources, for other programs.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Legality: rejects well-formed kernels that a target cannot run, before any pass."""
+"""Legality: reject well-formed kernels that a target cannot run, before any pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..ir.attrs import ThreadCoordinate
 from ..ir.core import Func, Op
 
 # -------------------------------------------------------------------------------------------------
-# Refuses ops at which threads meet, where not all of them get.
+# Divergent synchronization: ops at which threads synchronize but that some may not reach.
 
 TOGETHER = {Over.BLOCK: "a block", Over.WARP: "a warp"}
 PLACES = {ThreadCoordinate.THREAD: "simt.thread_idx()", ThreadCoordinate.LANE: "simt.lane_id()",
@@ -32,7 +32,7 @@ HINTS = {
 
 
 def refuse_parted(func: Func) -> None:
-    """Raise for the first op at which threads are to meet and some may not come."""
+    """Raise for the first op at which threads synchronize and some may not come."""
     for parting in partings(func):
         _refuse(parting)
 
@@ -56,14 +56,14 @@ AROUND = {
 
 
 def _where(parting: Parting) -> str:
-    """The branch or loop on which threads part."""
+    """Return the branch or loop in which threads diverge."""
     made = parting.made.span if parting.made is not None else None
     span = made or parting.at.span
     return f"{AROUND[parting.at.name]} {_words(span, 'a condition')}{_line(span)}"
 
 
 def _why(parting: Parting) -> str:
-    """From what the condition has its differences."""
+    """Return the reason why a condition varies."""
     source = parting.source
     if source is None or source is parting.made:
         return ""
@@ -77,7 +77,7 @@ def _named(op: Op) -> str:
 
 
 def _words(span: Span | None, otherwise: str) -> str:
-    """The source text of a span that has one line."""
+    """Return the source text of a span that has one line."""
     text = None if span is None else span.file.line(span.line)
     if span is None or text is None or span.end_line != span.line:
         return otherwise
@@ -89,7 +89,7 @@ def _line(span: Span | None) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# Refuses what only GPUs have, for other targets.
+# Inline PTX on targets other than GPUs.
 
 HOSTS = ("cpu", "reference", "null")
 
@@ -109,7 +109,7 @@ def refuse_ptx(func: Func, target: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Refuses breakpoints where no debugger can stop: everywhere but on the reference device.
+# Breakpoints where no debugger can stop: everywhere but on the reference device.
 
 CAN_STOP = "reference"
 
@@ -129,7 +129,7 @@ def refuse_breakpoints(func: Func, target: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# What is refused of kernels that are well formed, before any pass.
+# All legality checks of a target.
 
 
 def accept(func: Func, target: str, dialect: Dialect) -> None:
@@ -141,7 +141,7 @@ def accept(func: Func, target: str, dialect: Dialect) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Converts RecursionError into a diagnostic that names the kernel.
+# Deep nesting: RecursionError becomes a diagnostic that names the kernel.
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from ..base.messages import number_text
 from ..ir.signature import ParamSpec, Signature, constant_kind
 
 # -------------------------------------------------------------------------------------------------
-# What a launch may ask of the compiler beyond its arguments.
+# Options of a launch.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CompileOptions(CodegenHints):
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def over(self, other: CompileOptions) -> CompileOptions:
-        """These, and where they leave a choice open, those of another.
+        """Return these options, completed by those of another where they leave a choice open.
 
         >>> CompileOptions(occupancy=2).over(CompileOptions(occupancy=4, latency=3)).given
         {'occupancy': 2, 'latency': 3}
@@ -89,7 +89,7 @@ EXAMPLE = 'write hints=tw.CompileOptions(...), or hints={"sm_90": tw.CompileOpti
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Options for all CUDA architectures, and those of single ones, which go before them."""
+    """Options for all CUDA architectures, and overrides for single ones."""
 
     otherwise: CompileOptions = PLAIN
     by_arch: Mapping[str, CompileOptions] = field(default_factory=dict[str, CompileOptions])
@@ -105,13 +105,13 @@ class Hints:
         return cls(listed.pop(OTHERWISE, PLAIN), listed)
 
     def on(self, target: str) -> CompileOptions:
-        """What holds for a target: on the host, nothing."""
+        """Return what holds for a target: on the host, nothing."""
         if not is_architecture(target):
             return PLAIN
         return self.by_arch.get(target, PLAIN).over(self.otherwise)
 
     def origins(self, options: CompileOptions, target: str) -> list[str]:
-        """Which of the options of a compilation are these hints, and which a launch gave."""
+        """Return which of the options of a compilation are these hints, and which a launch gave."""
         if not is_architecture(target):
             return []
         given, hinted = options.given, self.on(target).given
@@ -129,7 +129,7 @@ def _shown(asked: Mapping[str, object]) -> str:
 
 
 def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
-    """Hints by architecture, not looked at yet."""
+    """Return hints by architecture, not looked at yet."""
     if isinstance(given, CompileOptions):
         return {OTHERWISE: given}
     if isinstance(given, Mapping):
@@ -172,12 +172,12 @@ def _refuse(message: str, *, expected: str, got: str, hint: str) -> NoReturn:
 
 
 # -------------------------------------------------------------------------------------------------
-# What a compilation depends on, as one record, and the difference between two of them in words.
+# The cache key: all inputs of a compilation as one record, and the difference of two records.
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Everything that can change the code of one kernel, captured names aside."""
+    """All inputs of the code of one kernel, except captured names."""
 
     signature: Signature
     target: str
@@ -187,13 +187,13 @@ class Key:
 
     @classmethod
     def of(cls, signature: Signature, target: str, options: CompileOptions) -> Key:
-        """The key of a compilation."""
+        """Return the key of a compilation."""
         kinds = tuple([constant_kind(value) for _, value in signature.constants])
         return cls(signature, target, options, kinds)
 
 
 def differences(old: Key, new: Key) -> list[str]:
-    """Each fact in which two keys differ, as `what: old -> new`."""
+    """Return each fact in which two keys differ, as `what: old -> new`."""
     found: list[str] = []
     before = {p.name: p for p in old.signature.params}
     now = {p.name: p for p in new.signature.params}

@@ -1,4 +1,4 @@
-"""The map of the compiler: from a captured kernel to an artifact, in the order things happen."""
+"""The map of the compiler: the stages from a captured kernel to an artifact, in order."""
 
 from __future__ import annotations
 

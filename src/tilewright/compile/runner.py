@@ -1,4 +1,4 @@
-"""Runs the stages of a compilation alike for all backends: times, verifies, dumps, caches."""
+"""Run the stages of a compilation for any backend: time, verify, dump, cache."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..ir.verify import verify
 from .store import Keeper, Record, current_store
 
 # -------------------------------------------------------------------------------------------------
-# Looks up the result of a stage in the store, and caches it there.
+# The store lookup of a stage's result.
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What one compilation asks of the store, and what it would keep there."""
+    """The store lookups of one compilation, and the entry it would write."""
 
     store: Keeper
     codec: ArtifactCodec
@@ -32,11 +32,11 @@ class Lookup:
     record: Record
 
     def find(self) -> Any:
-        """The result, if it is there; does not yet count as a miss."""
+        """Return the result, if it is there; does not yet count as a miss."""
         return self.store.find(self.record, partial(self.codec.restore, self.argument))
 
     def get(self) -> Any:
-        """The result, or None, which is a miss."""
+        """Return the result, or None, which is a miss."""
         return self.store.get(self.record, partial(self.codec.restore, self.argument))
 
     def put(self, result: Any) -> None:
@@ -44,7 +44,7 @@ class Lookup:
         self.store.put(self.record, self.codec.save(self.argument, result))
 
     def forget(self) -> None:
-        """What is kept is of no use."""
+        """Discard the cached entry."""
         self.store.remove(self.record.name)
 
     @contextmanager
@@ -55,7 +55,7 @@ class Lookup:
 
 
 def look_up(store: Keeper | None, codec: ArtifactCodec, argument: Any) -> Lookup | None:
-    """The question for a stage's argument; None where nothing can be kept."""
+    """Return the question for a stage's argument; None where nothing can be kept."""
     facts = codec.facts(argument) if store is not None else None
     if store is None or facts is None:
         return None
@@ -63,12 +63,12 @@ def look_up(store: Keeper | None, codec: ArtifactCodec, argument: Any) -> Lookup
 
 
 # -------------------------------------------------------------------------------------------------
-# Runs the steps of a compilation alike for all backends: times, verifies, dumps, keeps.
+# The runner of stages.
 
 SLOW_SECONDS = 5.0
-"""From so long on, people are told of a compilation."""
+"""Seconds after which a compilation is reported."""
 TOLD = "cubin"
-"""The stage that runs another program, and tells of that while it waits."""
+"""The stage that runs another program, and reports by itself while it waits."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class Runner:
         return argument
 
     def cached(self, codec: ArtifactCodec, argument: Any, make: Callable[[], Any]) -> Any:
-        """The result that is kept on disk; made, and kept from now on, where there is none."""
+        """Return the result cached on disk; compute and cache it if there is none."""
         lookup = self.step("disk", partial(look_up, self.store, codec), argument)
         if lookup is None:
             return make()
@@ -166,7 +166,7 @@ class Runner:
                 sys.stderr.write(f"tilewright: compiling `{self.kernel}` for {target} {text}\n")
 
     def wanted(self, name: str) -> bool:
-        """Whether anybody wants to see this stage."""
+        """Return whether anybody wants to see this stage."""
         return self.keep or name in self.config.dump or "all" in self.config.dump
 
     def show(self, name: str, text: str) -> None:

@@ -1,1 +1,1 @@
-"""From a Python function to typed IR: capture, resolve, interpret, with rules per op family."""
+"""The front end: from a Python function to typed IR, by capture, interpretation and rules."""

@@ -1,1 +1,1 @@
-"""Typed IR as data: types, values, declared ops, builder, printer, verifier, rewriting."""
+"""The typed IR as data: types, values, op declarations, builder, printer, verifier, rewriting."""

@@ -1,4 +1,7 @@
-"""What a backend hands over to be launched, and the ops that report from a running kernel."""
+"""The result of a backend: code to launch, and the sites at which a running kernel may report.
+
+Sections: the artifact and the records of a launch, and the numbering of reporting ops.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # -------------------------------------------------------------------------------------------------
-# What a backend hands over to be launched, and what a launch can report back.
+# Artifacts, and what a launch reports: failures and prints.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Compiled code with all that a launch of it needs.
+    """Compiled code, and the facts that a launch of it needs.
 
     `code` is the backend's own: an object file for the CPU, the function itself for the reference.
     `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
@@ -84,23 +87,23 @@ class Artifact:
     seconds: float | None = None
 
     def resident(self, processors: int) -> int:
-        """How many blocks so many processors run at once."""
+        """Return how many blocks so many processors run at once."""
         return max(processors * self.occupancy // self.cluster, 1)
 
 
 # -------------------------------------------------------------------------------------------------
-# The ops of a function that may report from a running kernel, numbered.
+# Reporting ops: checks, assertions and prints, numbered in walk order.
 
 REPORTING = Effect.CHECK | Effect.PRINT
 
 
 def reporting_ops(func: Func) -> list[Op]:
-    """The ops that may report, in walk order; an op's position is its site number."""
+    """Return the ops that may report, in walk order; an op's position is its site number."""
     return [op for op in func.walk() if op.defn.effects & REPORTING]
 
 
 def sites_of(func: Func) -> tuple[Site, ...]:
-    """The sites of a function, in the order of `reporting_ops`."""
+    """Return the sites of a function, in the order of `reporting_ops`."""
     return tuple(_site(op) for op in reporting_ops(func))
 
 

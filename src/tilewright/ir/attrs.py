@@ -1,4 +1,4 @@
-"""The closed sets of attribute values that ops take."""
+"""Enumerations of the attribute values that ops take."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Rounding(StrEnum):
-    """How a result that does not fit its type is rounded."""
+    """Rounding modes of results that their type cannot represent."""
 
     NEAREST_EVEN = "nearest_even"
     ZERO = "zero"
@@ -17,7 +17,7 @@ class Rounding(StrEnum):
 
 
 class Overflow(StrEnum):
-    """What an integer op promises about overflow; results wrap all the same."""
+    """Promises of an integer op about overflow; the result wraps in any case."""
 
     NONE = "none"
     NO_SIGNED_WRAP = "no_signed_wrap"
@@ -26,7 +26,7 @@ class Overflow(StrEnum):
 
 
 class Predicate(StrEnum):
-    """What a comparison asks."""
+    """Predicates of comparisons."""
 
     EQ = "eq"
     NE = "ne"
@@ -47,7 +47,7 @@ class Ordering(StrEnum):
 
 
 class Scope(StrEnum):
-    """Among whom a memory order holds."""
+    """Sets of threads for which a memory order holds."""
 
     TILE_BLOCK = "tile_block"
     DEVICE = "device"
@@ -55,7 +55,7 @@ class Scope(StrEnum):
 
 
 class AtomicMode(StrEnum):
-    """What an atomic read-modify-write does; add, max and min follow the element type."""
+    """Operations of an atomic read-modify-write; add, max and min follow the element type."""
 
     ADD = "add"
     AND = "and"
@@ -67,7 +67,7 @@ class AtomicMode(StrEnum):
 
 
 class ThreadCoordinate(StrEnum):
-    """What a plain number of a SIMT thread is about."""
+    """Kinds of coordinates and sizes that a SIMT thread can read."""
 
     THREAD = "thread"
     BLOCK = "block"
@@ -80,7 +80,7 @@ class ThreadCoordinate(StrEnum):
 
 
 class ShuffleMode(StrEnum):
-    """From which lane a shuffle takes: by number, so many below or above, or by flipped bits."""
+    """Source lanes of a shuffle: by index, by a distance down or up, or by XOR of the index."""
 
     IDX = "idx"
     UP = "up"
@@ -89,7 +89,7 @@ class ShuffleMode(StrEnum):
 
 
 class VoteMode(StrEnum):
-    """What lanes are asked."""
+    """Questions of a warp vote."""
 
     ALL = "all"
     ANY = "any"

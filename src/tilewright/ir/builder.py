@@ -1,4 +1,4 @@
-"""Makes ops one after the other in a block; result types come from the op's rule."""
+"""Build ops one after another in a block; result types follow from the op's declaration."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ def _attributes(defn: OpDef, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Builder:
-    """Appends ops to the current block; `at` moves into a region and back."""
+    """A builder that appends ops to the current block; `at` enters a region and returns from it."""
 
     def __init__(self, block: Block, span: Span | None = None) -> None:
         self.block = block
         self.span = span
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
-        """Append an op and give it."""
+        """Append an op and return it."""
         op = make_op(name, *operands, regions=regions, span=self.span, attrs=attrs)
         self.block.ops.append(op)
         return op
 
     def emit(self, name: str, *operands: Given, **attrs: Any) -> Value:
-        """Append an op with one result and give the result."""
+        """Append an op with one result and return the result."""
         return self.op(name, *operands, **attrs).result
 
     def constant(self, value: float | bool, dtype: AnyDType, shape: tuple[int, ...] = ()) -> Value:

@@ -1,4 +1,8 @@
-"""IR as data: values, ops, blocks, functions. Ops are declared in `ir.ops`, never subclassed."""
+"""IR as data: values, ops, blocks, functions. Ops are declared in `ir.ops`, never subclassed.
+
+The form is structured SSA as in MLIR: an op may hold regions of one block each, and values pass
+through terminators and block arguments instead of phi nodes.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +57,12 @@ class Block:
         return self.ops[-1]
 
     def walk(self) -> Iterator[Op]:
-        """All ops in order, those inside regions after the op that holds them."""
+        """Return all ops in order, those inside regions after the op that holds them."""
         return walk(self.ops)
 
 
 def walk(ops: Iterable[Op]) -> Iterator[Op]:
-    """Ops in order, and after each those inside its regions."""
+    """Yield ops in order, and after each those inside its regions."""
     for op in ops:
         yield op
         for region in op.regions:
@@ -92,7 +96,7 @@ class Op:
         return value
 
     def all(self, name: str) -> tuple[Value, ...]:
-        """The operands that the declared operand `name` took."""
+        """Return the operands that the declared operand `name` took."""
         start = 0
         for spec, count in zip(self.defn.operands, self.sizes, strict=True):
             if spec.name == name:
@@ -101,18 +105,18 @@ class Op:
         raise KeyError(f"{self.name} has no operand {name!r}")
 
     def one(self, name: str) -> Value:
-        """The operand `name`, which must be there."""
+        """Return the operand `name`, which must be there."""
         (value,) = self.all(name)
         return value
 
     def maybe(self, name: str) -> Value | None:
-        """The optional operand `name`, or None."""
+        """Return the optional operand `name`, or None."""
         values = self.all(name)
         return values[0] if values else None
 
 
 class Placement(Enum):
-    """Where a check has gone; the later ones cost more."""
+    """Placements of a bounds check, in order of increasing cost."""
 
     PROVED = "proved"
     AT_LAUNCH = "at launch"
@@ -122,7 +126,7 @@ class Placement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BoundsCheck:
-    """That an access must lie inside of a tensor along one axis, and what has become of it.
+    """The requirement that an access is in bounds along one axis, and the placement of its check.
 
     Slices have no axes. `reason` says why its check is where it is, `advice` how to get rid of it.
     """
@@ -136,7 +140,7 @@ class BoundsCheck:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What it has in common with the checks that stand for it."""
+        """The facts that it shares with other checks of the same access."""
         return self.span, self.tensor, self.axis
 
 
@@ -155,5 +159,5 @@ class Func:
     obligations: tuple[BoundsCheck, ...] = ()
 
     def walk(self) -> Iterator[Op]:
-        """All ops of the body in order."""
+        """Return all ops of the body in order."""
         return self.body.walk()

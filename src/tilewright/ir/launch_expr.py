@@ -1,8 +1,8 @@
-"""Expressions over values known at launch: how launch checks say what must hold.
+"""Expressions over values known at launch, in which launch checks state their conditions.
 
 Forms (nested tuples): ("const", n), ("extent", param, axis), ("length", param), ("scalar", param),
 ("grid", axis), ("grid_dim", axis), which counts axes from x as SIMT kernels do,
-("given", text, n), a number that every launch of the same signature has,
+("given", text, n), a number that all launches of one signature share,
 ("add" | "sub" | "mul" | "floordiv" | "mod" | "ceildiv" | "min" | "max", a, b),
 ("lt" | "le" | "gt" | "ge" | "eq" | "ne" | "and" | "or", a, b), ("not", a).
 """
@@ -60,7 +60,7 @@ class LaunchCheck:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
-    """What a launch knows: extents by parameter, scalars by parameter, the logical grid."""
+    """Values known at launch: extents by parameter, scalars by parameter, the logical grid."""
 
     extents: Mapping[str, tuple[int, ...]]
     scalars: Mapping[str, float]
@@ -68,7 +68,7 @@ class LaunchFacts:
 
 
 def evaluate(expr: Expr, facts: LaunchFacts) -> Any:
-    """The value of an expression for one launch."""
+    """Return the value of an expression for one launch."""
     name, args = expr[0], expr[1:]
     if name in BINARY:
         return BINARY[name][1](evaluate(args[0], facts), evaluate(args[1], facts))
@@ -92,7 +92,7 @@ def evaluate(expr: Expr, facts: LaunchFacts) -> Any:
 
 
 def show(expr: Expr) -> str:
-    """The expression as Python-like text."""
+    """Return the expression as Python-like text."""
     name, args = expr[0], expr[1:]
     match name:
         case "const" | "scalar" | "given":
@@ -118,7 +118,7 @@ def _show_binary(symbol: str, a: Expr, b: Expr) -> str:
 
 
 def _wrap(expr: Expr) -> str:
-    """An operand: in brackets where it has an operator of its own."""
+    """Return an operand, parenthesized if it has an operator."""
     symbol = BINARY[expr[0]][0] if expr[0] in BINARY else ""
     infix = symbol in ("and", "or") or not symbol.isidentifier()
     return f"({show(expr)})" if symbol and infix else show(expr)
@@ -128,12 +128,12 @@ LEAVES = ("extent", "length", "scalar", "grid", "grid_dim", "given")
 
 
 def parts(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions that an expression is made of."""
+    """Return the expressions that an expression is made of."""
     return () if expr[0] in ("const", *LEAVES) else expr[1:]
 
 
 def leaves(expr: Expr) -> list[Expr]:
-    """The launch-known atoms an expression speaks of, each once, in order."""
+    """Return the launch-known atoms an expression speaks of, each once, in order."""
     if expr[0] in LEAVES:
         return [expr]
     if expr[0] == "const":

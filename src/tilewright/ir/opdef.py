@@ -1,4 +1,4 @@
-"""How an op is declared: operands, attributes, the rule for its results, its effects."""
+"""Declarations of ops: operands, attributes, the rule for result types, effects."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .types import Type
 
 
 class Effect(Flag):
-    """What an op does besides computing its results."""
+    """Effects of an op besides computing its results."""
 
     NONE = 0
     READ = auto()
     WRITE = auto()
     CHECK = auto()
-    """May record a failed check; only a check that surely holds, or an equal one, may go."""
+    """May record a failed check; only a check that provably holds, or an equal one, may go."""
     PRINT = auto()
     CONTROL = auto()
     """Transfers control: loops, branches, terminators."""
     SYNC = auto()
-    """Threads meet here: all of them, or those of a warp. It is neither moved nor merged."""
+    """Threads synchronize here: all of them, or those of a warp. It is not moved or merged."""
 
 
 @dataclass(frozen=True, slots=True)

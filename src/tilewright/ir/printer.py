@@ -1,4 +1,4 @@
-"""Prints IR as text for people, and as exact text that a cache key is made of."""
+"""Print IR as text: a short form for people, and an exact form for cache keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .signature import MemoryFacts, OutputSpec, PointerSpec, ScalarSpec, Signatu
 from .types import PtrType, SharedType, TensorType, TileType, TokenType, ViewType
 
 # -------------------------------------------------------------------------------------------------
-# Prints IR as text: one op a line, values numbered in order of appearance.
+# The short form: one op per line, values numbered in order of appearance.
 
 
 class _Printer:
@@ -80,7 +80,7 @@ def _is_default(value: object, default: object) -> bool:
 
 
 def attr_text(value: object) -> str:
-    """One attribute value as text."""
+    """Return one attribute value as text."""
     if isinstance(value, Enum):
         return str(value.value)
     if _is_tuple(value):
@@ -93,7 +93,7 @@ def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
 
 
 def print_func(func: Func) -> str:
-    """The whole function as text."""
+    """Return the whole function as text."""
     printer = _Printer()
     params = ", ".join(f"{printer.name(p)}: {p.type}" for p in func.params)
     printer.lines.append(f"kernel {func.name}({params}) {{")
@@ -105,21 +105,21 @@ def print_func(func: Func) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# Writes a function as text that says everything code can depend on: equal texts, equal code.
+# The exact form: equal texts imply equal code, so its hash identifies a compilation.
 #
-# The printer is for people and leaves out what is plain to them; this leaves out only names of
-# values, source places, and what a launch alone looks at. What it cannot write exactly it refuses.
+# It omits only names of values, source locations, and facts that only the launch reads. It raises
+# `NotExactError` for anything that it cannot write exactly.
 
 UNSEEN = {"Signature": ("constants",), "GlobalSpec": ("memory",)}
 """Fields that code does not see: constants are in the IR, memory is found by each launch."""
 
 
 class NotExactError(TypeError):
-    """Something in a function that has no exact text."""
+    """Raised for a part of a function that has no exact text."""
 
 
 def exact_text(func: Func) -> list[str]:
-    """The function, line by line."""
+    """Return the function, line by line."""
     writer = _ExactWriter()
     head = [
         f"kernel {exact(func.name)} {exact(func.signature)}",
@@ -130,7 +130,7 @@ def exact_text(func: Func) -> list[str]:
 
 
 class _ExactWriter:
-    """Numbers values in the order in which they are met."""
+    """A writer that numbers values in the order of their first appearance."""
 
     def __init__(self) -> None:
         self.numbers: dict[Value, int] = {}
@@ -161,7 +161,7 @@ class _ExactWriter:
 
 
 def exact(value: object) -> str:
-    """One value as text that no other value has; 1, 1.0 and True are three values."""
+    """Return a text that no other value has; 1, 1.0 and True are three values."""
     write = _WRITERS.get(type(value))
     return write(value) if write is not None else _rare(value)
 

@@ -1,10 +1,10 @@
-"""The one way passes change IR: walk the old function, build a new one.
+"""Rewriting: walk the old function and build a new one. All passes use this.
 
-A pass subclasses nothing: it gives `rewrite` a visitor. The visitor sees each op with its operands
-already mapped and either returns None (the op is copied) or the values that stand for its results
-(it built what it wanted through the builder; `op.results` themselves where nothing stands for them:
-the op is dropped and the verifier refuses any use that is left). Regions are rewritten before a
-copy is made. Nothing is emitted into a block that already has its terminator.
+A pass passes a visitor to `rewrite`. The visitor sees each op with its operands already mapped. It
+returns None (the op is copied) or the values that replace the op's results, having built them
+through the builder. If it returns `op.results` themselves, the op is dropped, and the verifier
+rejects any use that is left. Regions are rewritten before the copy is made. Nothing is emitted into
+a block that already has its terminator.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class Rewriter(Builder):
         return bool(self.block.ops) and self.block.terminator.defn.terminator
 
     def get(self, value: Value) -> Value:
-        """The new value for an old one (itself where it was not rewritten)."""
+        """Return the new value for an old one (itself where it was not rewritten)."""
         return self.mapping.get(value, value)
 
     def many(self, values: Sequence[Value]) -> tuple[Value, ...]:
-        """The new values for old ones."""
+        """Return the new values for old ones."""
         return tuple(self.get(v) for v in values)
 
     def bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
-        """Say which new values stand for old ones from now on."""
+        """Map old values to new ones from here on."""
         self.mapping.update(zip(old, new, strict=True))
 
     def region(self, old: Block) -> Block:
@@ -84,7 +84,7 @@ class Rewriter(Builder):
         self.span = outer
 
     def stand_for(self, op: Op, results: Sequence[Value]) -> None:
-        """Let new values stand for an op's results, under its names where they have none."""
+        """Map an op's results to new values, which take its names if they have none."""
         self.bind(op.results, results)
         for old, new in zip(op.results, results, strict=True):
             new.name = new.name or old.name
@@ -120,5 +120,5 @@ def rewrite(func: Func, visit: Visitor) -> Func:
 
 
 def with_body(func: Func, body: Block) -> Func:
-    """The same function with another body."""
+    """Return the same function with another body."""
     return replace(func, body=body)

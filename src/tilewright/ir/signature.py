@@ -1,4 +1,7 @@
-"""Signatures: the static facts about arguments that one specialization is compiled for."""
+"""Signatures: the static facts about arguments that one specialization is compiled for.
+
+Sections: the identity of compile-time constants, and the specification of each parameter.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
 
 # -------------------------------------------------------------------------------------------------
-# Tells apart compile-time constants that Python calls equal: True, 1 and 1.0, or 0.0 and -0.0.
+# Identity of constants: True, 1 and 1.0 are equal in Python but compile to different code.
 
 WHOLLY_VALUES = frozenset({int, bool, str})
 """Types of most constants, which are nothing besides their values."""
 
 
 def constant_kind(constant: object) -> object:
-    """What a constant is besides its value: its type, its sign, and the same of its parts.
+    """Return what a constant is besides its value: its type, its sign, and the same of its parts.
 
     >>> constant_kind((1, 0.0)) == constant_kind((1, -0.0)), constant_kind(2) == constant_kind(3)
     (False, True)
@@ -48,12 +51,12 @@ def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
 
 
 # -------------------------------------------------------------------------------------------------
-# What one specialization of a kernel is compiled for: the static facts about its arguments.
+# Parameter specifications and the signature.
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacts:
-    """What a target may be told of a tensor's memory beyond its type; nothing by default.
+    """Facts about a tensor's memory that code may rely on beyond its type; none by default.
 
     `alignment` divides the address (in bytes), `extents` and `strides` hold a power of two that
     divides each (in elements). `narrow` says that all of them fit in 31 bits, `near` that so does
@@ -137,7 +140,7 @@ ParamSpec: TypeAlias = TensorSpec | OutputSpec | ScalarSpec | PointerSpec
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Everything about the arguments that the compiled code depends on.
+    """All facts about the arguments that the compiled code depends on.
 
     `grid` is the static launch grid, where given (`const_grid`); `grid_rank` the number of
     logical grid axes (at least 3). `constants` are the keyword-only `tl.Const` values. The last

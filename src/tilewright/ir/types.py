@@ -52,11 +52,11 @@ class TileType(Leaf):
         return size(self.shape)
 
     def with_elem(self, elem: Elem) -> TileType:
-        """The same shape with another element."""
+        """Return the same shape with another element."""
         return TileType(elem, self.shape)
 
     def with_shape(self, shape: Shape) -> TileType:
-        """The same element with another shape."""
+        """Return the same element with another shape."""
         return TileType(self.elem, shape)
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class TileType(Leaf):
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """Global memory seen whole: a parameter, or made from a raw pointer.
+    """A tensor in global memory: a parameter, or made from a raw pointer.
 
     A None extent or stride is known at launch only. `param` names the parameter it is.
     """
@@ -141,7 +141,7 @@ class ViewType:
 
 @dataclass(frozen=True, slots=True)
 class TokenType:
-    """Orders memory operations; made by the insert_tokens pass only."""
+    """A token that orders memory operations; only the pass `insert_tokens` makes one."""
 
     def __str__(self) -> str:
         return "token"
@@ -153,7 +153,7 @@ DYNAMIC = -1
 
 @dataclass(frozen=True, slots=True)
 class SharedType:
-    """Memory of a block of threads: an array known while compiling, or what a launch asks for.
+    """Shared memory of a block: a static array, or the dynamic part that a launch requests.
 
     Equal numbers are the same memory; a None extent is known at launch only.
     """
@@ -169,7 +169,7 @@ class SharedType:
 
     @property
     def nbytes(self) -> int:
-        """How much room a static array takes."""
+        """The bytes of a static array."""
         return size(tuple(n for n in self.shape if n is not None)) * self.dtype.itemsize
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The specification of well-formed IR, run between stages."""
+"""Verify well-formed IR; runs between stages, so that a bug is found in the stage that made it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InvalidIR(Exception):
 
 
 def verify(func: Func, stage: str = "") -> None:
-    """Refuse IR that is not well formed, naming the stage that made it."""
+    """Reject IR that is not well formed, naming the stage that made it."""
     try:
         _Verifier().function(func)
     except InvalidIR as error:

@@ -56,7 +56,7 @@ def num_blocks(axis: int) -> int:
 # -------------------------------------------------------------------------------------------------
 # Print and assert under their Tile IR names: records that the host shows or raises.
 #
-# `print` and `assert` are Python's own words for the same.
+# `print` and `assert` of Python do the same.
 
 
 @declared

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GlobalMemory(Protocol):
-    """What a global needs of the host, which owns the memory: one copy of it on each device."""
+    """The interface of a global to the host, which owns one copy of the memory on each device."""
 
     def __init__(self, dtype: Any, initial: npt.ArrayLike, shape: ShapeLike | None) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Makes typed functions words of the kernel language: empty ones declare, others compose."""
+"""Mark typed functions as part of the kernel language: empty ones declare, others compose."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _declared(function: Function, refusal: str) -> Function:
 
 
 def _refusing(function: Function, refusal: str, key: str, value: object) -> Function:
-    """Return what stands for `function` on the host: it raises, and keeps `value` for kernels."""
+    """Return the host version of `function`, which raises; `value` is what kernels use instead."""
 
     @functools.wraps(function)
     def outside(*_args: object, **_keywords: object) -> NoReturn:
@@ -47,19 +47,19 @@ def _refusing(function: Function, refusal: str, key: str, value: object) -> Func
 
 
 def declared_name(x: object) -> str | None:
-    """The name of a declared function, under which its rule stands; None for anything else."""
+    """Return the name of a declared function, which finds its rule; None for anything else."""
     key = getattr(x, _KEY, None) if callable(x) else None
     return key if isinstance(key, str) else None
 
 
 def composed_body(x: object) -> FunctionType | None:
-    """The function that a composed word stands for; None for anything else."""
+    """Return the function behind a composed name; None for anything else."""
     body = getattr(x, _BODY, None) if callable(x) else None
     return body if isinstance(body, FunctionType) else None
 
 
 def only_in_kernels(what: str) -> str:
-    """The text for a kernel word that was used on the host."""
+    """Return the message for a kernel function that was called on the host."""
     return (
         f"{what} can only be used inside a kernel\n"
         "  hint: use it in a function decorated with @tw.entry, or in one that such a kernel calls"
@@ -67,7 +67,7 @@ def only_in_kernels(what: str) -> str:
 
 
 def only_in_threads(what: str) -> str:
-    """The text for a word of SIMT kernels that was used on the host."""
+    """Return the message for a function of SIMT kernels that was called on the host."""
     return (
         f"{what} can only be used inside a SIMT kernel\n"
         "  hint: use it in a function decorated with @simt.kernel, or in one that such a kernel"
@@ -76,7 +76,7 @@ def only_in_threads(what: str) -> str:
 
 
 class OnlyInThreads:
-    """Of a class of SIMT kernels: no instances, and annotations kept as they are written."""
+    """The base of classes of SIMT kernels: no instances, annotations kept as they are written."""
 
     def __init__(self) -> None:
         raise TypeError(only_in_threads(f"simt.{type(self).__name__}"))

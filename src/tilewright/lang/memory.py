@@ -76,7 +76,7 @@ class PartitionIndex(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, *_numbers: object) -> Self:
-        """Indices are made by loops of a kernel alone."""
+        """Reject: only the loops of a kernel make indices."""
         raise TypeError(only_in_kernels("tl.PartitionIndex"))
 
     def at(self, *numbers: Index) -> PartitionIndex:

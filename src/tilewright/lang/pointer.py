@@ -398,7 +398,7 @@ class Dyn:
 
 
 class _Constant:
-    """Marks a parameter as a constant of the compilation."""
+    """The mark of a parameter that is a compile-time constant."""
 
     def __repr__(self) -> str:
         return "tl.Const"

@@ -26,7 +26,7 @@ class Index(int):
     """
 
     def __new__(cls) -> Self:
-        """Refuse: only a running thread has an index."""
+        """Reject: only a running thread has an index."""
         raise TypeError(only_in_threads("simt.Index"))
 
     @property
@@ -102,7 +102,7 @@ class Shared(OnlyInThreads, Generic[E]):
     """
 
     def __len__(self) -> int:
-        """The extent along the first axis."""
+        """Return the extent along the first axis."""
         ...
 
     def __getitem__(self, index: int | tuple[int, ...]) -> E:

@@ -19,7 +19,7 @@ class Run(OnlyInThreads, Generic[E]):
     """Adjacent elements of a slice, with one bounds check for all of them."""
 
     def __len__(self) -> int:
-        """How many elements there are, a constant."""
+        """Return the number of elements, a constant."""
         ...
 
     def __getitem__(self, index: int) -> E:
@@ -35,11 +35,11 @@ class Runs(OnlyInThreads, Generic[E]):
     """A slice in runs of adjacent elements: a thread works on one run, with one bounds check."""
 
     def __len__(self) -> int:
-        """How many whole runs there are."""
+        """Return the number of complete runs."""
         ...
 
     def __getitem__(self, index: int) -> Run[E]:
-        """The run of a number, which is checked; of a slice that is written, that of a witness."""
+        """Return the run at an index, which is checked, or at a witness."""
         ...
 
 
@@ -74,11 +74,11 @@ class Tiles(OnlyInThreads, Generic[E]):
         ...
 
     def __len__(self) -> int:
-        """How many whole tiles there are."""
+        """Return the number of complete tiles."""
         ...
 
     def __getitem__(self, index: int | tuple[int, int]) -> TileView[E]:
-        """The tile of a number, counted along the rows, or of a row and a column of tiles.
+        """Return the tile of a number, counted along the rows, or of a row and a column of tiles.
 
         It is checked. Of a slice that is written, it is the tile of a witness.
         """
@@ -89,11 +89,11 @@ class Slice(OnlyInThreads, Generic[E_co]):
     """Elements that all threads may read. Takes a contiguous tensor or array of any rank."""
 
     def __len__(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         ...
 
     def __getitem__(self, index: int) -> E_co:
-        """The element at an index, which is checked."""
+        """Return the element at an index, which is checked."""
         ...
 
     def runs(self, size: int) -> Runs[E_co]:
@@ -117,7 +117,7 @@ class Elements(OnlyInThreads, Generic[E]):
     """All elements of a slice that is written, at any index, which is checked: in unsafe code."""
 
     def __len__(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         ...
 
     def __getitem__(self, index: int) -> E:
@@ -140,11 +140,11 @@ class DisjointSlice(OnlyInThreads, Generic[E]):
     """
 
     def __len__(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         ...
 
     def __getitem__(self, index: Index) -> E:
-        """This thread's own element."""
+        """Return this thread's own element."""
         ...
 
     def __setitem__(self, index: Index, value: float) -> None:

@@ -64,7 +64,7 @@ SYNONYMS: dict[str, str] = {
 
 
 def missing(name: str) -> NoReturn:
-    """What the module `tilewright.lang` says of a word that it does not have."""
+    """Raise the error for a name that `tilewright.lang` does not have, with a hint."""
     said = f"module 'tilewright.lang' has no attribute {name!r}"
     ours = SYNONYMS.get(name)
     raise AttributeError(f"{said}; here it is {ours}" if ours else said, name=name)

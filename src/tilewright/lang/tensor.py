@@ -29,7 +29,7 @@ Padding: TypeAlias = float | None
 
 
 class Declared:
-    """Common to what names memory: no instances, and annotations kept as they are written.
+    """The base of names of memory: no instances, annotations kept as they are written.
 
     Without this, a subscript would fill in defaults that differ between Python versions.
     """
@@ -181,7 +181,7 @@ class TensorMut(AnyTensorMut[E_co], Generic[E_co, *Dims]):
 
 
 class Tiled(Declared, Generic[E_co]):
-    """What is cut into tiles: a partition made in the kernel, or a mapped output."""
+    """The common part of everything that is divided into tiles: partitions and mapped outputs."""
 
     @property
     def shape(self) -> tuple[int, ...]:

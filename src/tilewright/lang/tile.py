@@ -77,7 +77,7 @@ class Tile(Generic[E_co]):
         ...
 
     def __len__(self) -> int:
-        """The extent of the first axis."""
+        """Return the extent of the first axis."""
         ...
 
     # --- arrangement ---------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Tile(Generic[E_co]):
         ...
 
     def __bool__(self) -> bool:
-        """The truth of a scalar; a tile with axes has none."""
+        """Return the truth of a scalar; a tile with axes has none."""
         ...
 
     def __int__(self) -> int:
@@ -223,7 +223,7 @@ class Tile(Generic[E_co]):
     @overload
     def __mod__(self, other: Tile[Any]) -> Tile[Any]: ...
     def __mod__(self, other: Number) -> Tile[Any]:
-        """The remainder with the sign of the divisor; integers by 0 give the dividend."""
+        """Return the remainder with the sign of the divisor; integers by 0 give the dividend."""
         ...
 
     @overload
@@ -248,7 +248,7 @@ class Tile(Generic[E_co]):
     def __rdivmod__(self, other: float) -> tuple[Tile[E_co], Tile[E_co]]: ...
 
     def __matmul__(self, other: Tile[Any]) -> Tile[Any]:
-        """The matrix product, in the accumulator type of the elements."""
+        """Return the matrix product, in the accumulator type of the elements."""
         ...
 
     # --- bits: integers, and the logic of booleans ---------------------------------------------

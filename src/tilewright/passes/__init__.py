@@ -1,1 +1,1 @@
-"""IR to IR: each pass is one file with one public function that takes a function and gives one."""
+"""Passes: IR to IR. Each is one file with one public function from a function to a function."""

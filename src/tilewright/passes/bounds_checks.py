@@ -1,4 +1,4 @@
-"""Bounds checks: removes those that are proved or that the launch makes, hoists the others."""
+"""Bounds checks: remove those that are proved or evaluated at launch, hoist the others."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import I1
 
 # -------------------------------------------------------------------------------------------------
-# Takes checks out of a kernel that are proved, or that the host can make once for all blocks.
+# Removal of checks that are proved, or that the host evaluates once for all blocks.
 #
-# Goals: a kernel whose accesses follow from its loops and its grid has no check in it; what it
-# must be launched with is known before it runs. `check_placement` decides; this only carries it
-# out. To be run first, so that every access of the source is seen, and noted as a bounds check.
+# Goals: a kernel whose accesses follow from its loops and its grid has no check left; the
+# conditions on its launches are known before it runs. `check_placement` decides; this pass only
+# carries out the decisions. It runs first, so that it sees every access of the source and notes its
+# bounds check.
 #
-# Non-goals: moving what is left (`place_checks`), conditions that the user wrote.
+# Non-goals: moving the remaining checks (`place_checks`), conditions that the user wrote.
 #
 # Rules:
 #
-# 1. A check that is proved, or made at launch, is true.
+# 1. A check that is proved, or evaluated at launch, is true.
 #        for %i in 0..(num_tiles %v) {%ok = check %i, (num_tiles %v)}  ->  %ok = constant True
-# 2. A check equal to one before it is the one before it: see `cse`.
+# 2. A check equal to an earlier one is the earlier one: see `cse`.
 
 
 def prove_checks(func: Func) -> Func:
@@ -49,7 +50,7 @@ def prove_checks(func: Func) -> Func:
 
 
 def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[LaunchCheck, ...]:
-    """Each condition once: where it was asked for first."""
+    """Return each condition once: where it was asked for first."""
     checks = {(check.expr, check.where): check for check in known}
     for check in (check for decision in found for check in decision.launch):
         checks.setdefault((check.expr, check.where), check)
@@ -57,7 +58,7 @@ def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[
 
 
 def _obligations(decisions: Sequence[Decision]) -> tuple[BoundsCheck, ...]:
-    """One per access and axis; a loop that was unrolled has several checks for each."""
+    """Return one per access and axis; a loop that was unrolled has several checks for each."""
     found: dict[tuple[object, ...], BoundsCheck] = {}
     for d in decisions:
         new = BoundsCheck(d.op.span, *checked_place(d.op), d.placement, d.reason, d.advice)
@@ -66,27 +67,26 @@ def _obligations(decisions: Sequence[Decision]) -> tuple[BoundsCheck, ...]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Moves checks out of loops: what would fail in some round is found before the first one.
+# Hoisting of checks out of loops: a failure of any iteration is found before the first one.
 #
-# Goals: loops of kernels with checked indices have nothing in them but loads and arithmetic. A
-# launch fails if and only if it failed before, in the same block, and with the same index and
-# extent.
+# Goals: loops of kernels with checked indices contain only loads and arithmetic. A launch fails if
+# and only if it failed before, in the same block, and with the same index and extent.
 #
 # Non-goals: which of several failing checks of one block is the first; loops that may be left
-# early, steps other than the constant 1 where the index is counted, checks inside branches, launch
-# checks.
+# early, steps other than the constant 1 where the index is the counter, checks inside branches,
+# launch checks.
 #
-# Rules (`ok` takes the place of what the check gave; the index of rule 2 is that of the first
-# round that fails, or else of the last round):
+# Rules (`ok` replaces the result of the check; the index of rule 2 is that of the first iteration
+# that fails, or else of the last iteration):
 #
-# 1. A check of an index and an extent that do not change in the loop.
+# 1. A check of an index and an extent that are loop-invariant.
 #        for i in lower..upper {%ok = check %a, %n; ...}
 #     -> %ok = if (lower < upper) {yield (check %a, %n)} else {yield true}; for i in ... {...}
-# 2. A check of the induction variable against an extent that does not change.
+# 2. A check of the induction variable against a loop-invariant extent.
 #        for i in lower..upper {%ok = check %i, %n; ...}
 #     -> %ok = if (lower < upper) {yield (check (lower if lower < 0 else
 #                                  max(lower, min(upper - 1, %n))), %n)} else ...
-# 3. What rules 1 and 2 gave for an inner loop is moved by rule 1 too.
+# 3. Rule 1 also moves what rules 1 and 2 hoisted out of an inner loop.
 
 
 def place_checks(func: Func) -> Func:
@@ -111,7 +111,7 @@ class _Placer:
         return r.put(op, r.many(op.operands), (region,)).results
 
     def may_end_early(self, loop: Op) -> bool:
-        """Whether a round, or the whole loop, may end before its last op."""
+        """Return whether an iteration, or the whole loop, may end before its last op."""
         return len(self.nesting.exits.get(loop, ())) != 1 or any(self.nesting.leaves(loop))
 
     def take(self, region: Block, rounds: _Rounds) -> list[Op]:
@@ -153,7 +153,7 @@ class _Placer:
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """The rounds of a loop, in values that are there before it; `step` where it is a constant."""
+    """The iterations of a loop, in values defined before it; `step` if it is a constant."""
 
     lower: Value
     upper: Value
@@ -168,11 +168,11 @@ class _Rounds:
         return cls(lower, upper, by, step if isinstance(step, int) else None, index)
 
     def counts(self, value: Value) -> bool:
-        """Whether a value counts the rounds, one by one."""
+        """Return whether a value counts the iterations, one by one."""
         return value is self.index and self.step == 1
 
     def run(self, b: Builder) -> Value:
-        """Whether there is a round."""
+        """Return whether there is an iteration."""
         runs = b.emit("cmpi", self.lower, self.upper, predicate=Predicate.LT)
         if self.step is not None and self.step > 0:
             return runs
@@ -180,7 +180,7 @@ class _Rounds:
         return b.emit("andi", runs, b.emit("cmpi", zero, self.by, predicate=Predicate.LT))
 
     def before(self, b: Builder, op: Op) -> Op:
-        """A check, or what one has become, as it is made for all rounds at once."""
+        """Return a check, or what one has become, as it is made for all iterations at once."""
         operands, attrs = op.operands, op.attrs
         if op.name in CHECKS:
             attrs = {**attrs, "hoisted": True}
@@ -190,7 +190,7 @@ class _Rounds:
         return Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
 
     def first_failing(self, b: Builder, extent: Value) -> Value:
-        """The index of the first round that fails; that of the last one if none does."""
+        """Return the index of the first iteration that fails; that of the last one if none does."""
         dtype = self.upper.tile.dtype
         last = b.emit("subi", self.upper, b.constant(1, dtype))
         highest = b.emit("maxi", self.lower, b.emit("mini", last, extent))

@@ -1,14 +1,14 @@
-"""Brings IR into its simplest form: a function in, the same function with decided things decided.
+"""Canonicalization: constant folding, bit-exact identities, decided control flow, to a fixpoint.
 
-Goals: fold what is known, apply identities that hold for every operand to the last bit, take
-branches whose condition is known, and drop what control cannot reach. Sweeps until nothing changes
-(each sweep keeps the meaning, so that a limit on their number is harmless).
+Goals: fold constants, apply identities that hold for every operand to the last bit, take branches
+whose condition is known, and drop unreachable code. Sweeps run until nothing changes (each sweep
+preserves the meaning, so a limit on their number is harmless).
 
-Non-goals: removing what is merely unused (`dce`), merging equal ops (`cse`), moving ops (`licm`);
+Non-goals: removing unused ops (`dce`), merging equal ops (`cse`), moving ops (`licm`);
 identities that are true of numbers but not of floats (x + 0.0, x - x, x * 0.0, reassociation);
 checks (`prove_checks`).
 
-Rules (those of single ops stand in `passes.simplify`, by family):
+Rules (those of single ops are in `passes.simplify`, by family):
 
  1. Fold. A result that is a known number becomes a constant, tiles of one number included.
         %c = addi %2, %3                      ->  %c = constant 5
@@ -22,17 +22,18 @@ Rules (those of single ops stand in `passes.simplify`, by family):
         %z = reshape (reshape %x) {shape}     ->  %z = reshape %x {shape}
  6. Comparisons decided by intervals, selections by a known condition or by equal choices.
         %b = cmpi %x, %x {predicate=lt}       ->  %b = constant False
- 7. Checks of a thread's index that intervals prove are true, or that stand where a branch has
-    compared it with the length; asserts of true go; known guards and masks go.
+ 7. A check of a thread's index is true if intervals prove it, or inside a branch that has compared
+    the index with the length; asserts of true, and known guards and masks, are removed.
         store_view %t, %v, %i, %true          ->  store_view %t, %v, %i
- 8. A branch of known condition is taken; one that yields only scalars or equal values goes.
+ 8. A branch with a known condition is taken; one that yields only scalars or equal values becomes
+    selects.
         if %true {A; yield %a} else {B}       ->  A; %a
- 9. A `for` that surely runs never gives its inits; once: it is its body. So is a `loop` or a
-    `scope` that nothing but the end of its body leaves.
+ 9. A `for` without iterations is its initial values; one with a single iteration is its body. So
+    is a `loop` or a `scope` that is left at the end of its body only.
         %r = scope {A; leave %a}              ->  A; %a
-10. A carried value that no round changes is what it was before the loop.
+10. A carried value that no iteration changes is its initial value.
         for (%a = %x) {... continue %a}       ->  for (%a = %x) {... %x for %a ... continue %x}
-11. What follows a terminator, or an `if` of which neither arm comes back, is dropped.
+11. Code after a terminator, or after an `if` neither arm of which returns control, is dropped.
         if %c {break} else {continue}; A; continue  ->  if %c {break} else {continue}; continue
 """
 
@@ -73,7 +74,7 @@ class _Sweep:
         return new
 
     def folded(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        """Rule 1."""
+        """Apply rule 1."""
         known = [v in self.facts.known for v in op.results]
         if op.name == "constant" or not any(known):
             return None

@@ -1,6 +1,7 @@
-"""Merges ops that compute the same: the later one's results become those of the earlier one.
+"""Common subexpression elimination: an op equal to an earlier one takes its results.
 
-Goals: one op where several would give the same bits, wherever the first one is sure to have run.
+Value numbering scoped by dominance (as LLVM's EarlyCSE): one op where several would compute the
+same bits, wherever the first one has run.
 
 Non-goals: merging across branches (nothing moves), forwarding a stored tile to a load, merging
 reads through raw pointers, equality up to algebra other than the order of integer operands.
@@ -41,7 +42,7 @@ def cse(func: Func) -> Func:
 
 
 class _Merger:
-    """What is known where the walk stands: ops that ran for sure, loads that still hold."""
+    """The facts at a point of the walk: ops that have run, loads that are still valid."""
 
     def __init__(self, memory: MemoryEffects) -> None:
         self.memory = memory
@@ -59,14 +60,14 @@ class _Merger:
         return None
 
     def merged(self, r: Rewriter, op: Op) -> Sequence[Value]:
-        """Rules 1 to 3."""
+        """Apply rules 1 to 3."""
         key = key_of(op, r)
         if key not in self.known:
             self.known[key] = r.copy(op).results
         return self.known[key]
 
     def load(self, r: Rewriter, op: Op) -> Sequence[Value]:
-        """Rule 4."""
+        """Apply rule 4."""
         key = key_of(op, r)
         if key not in self.loads:
             self.loads[key] = place_of(op), r.copy(op).results
@@ -98,7 +99,7 @@ class _Merger:
 
 
 def key_of(op: Op, r: Rewriter) -> Key:
-    """What two ops must have in common to be equal, in terms of new values."""
+    """Return what two ops must have in common to be equal, in terms of new values."""
     operands: Sequence[object] = r.many(op.operands)
     if op.name in COMMUTATIVE:
         operands = sorted(operands, key=id)
@@ -112,7 +113,7 @@ def _fixed(op: Op) -> Key:
 
 
 def _region(block: Block, r: Rewriter, local: dict[Value, int]) -> Key:
-    """A combiner's body, with its own values by number."""
+    """Return a combiner's body, with its own values by number."""
     for arg in block.args:
         local[arg] = len(local)
     lines: list[Key] = []

@@ -1,22 +1,22 @@
-"""Removes what nobody needs: a function in, the same function without it.
+"""Dead code elimination by marking from the effects backward (aggressive DCE).
 
-Goals: ops without effects whose results are unused, loads whose result is unused, branches and
-bounded loops that do nothing, and single values carried by loops or handed out of regions.
+Goals: remove ops without effects whose results are unused, loads whose result is unused, branches
+and bounded loops that do nothing, and single values carried by loops or passed out of regions.
 
 Non-goals: removing stores that are overwritten, checks, asserts or prints; removing a `loop`
 (it may never end, and then must not end); results of reduce and scan that are unused in part.
 
-Rules (first everything needed is marked, from the effects backward, then the rest is left out):
+Rules (mark everything needed, from the effects backward; then copy what is marked):
 
 1. An op is needed if it writes, checks or prints, is a `loop`, or if a needed op uses a result.
        %a = addf %x, %y  (unused)             ->  nothing
-2. What holds a needed op is needed, and so is all that decides whether control gets there: the
-   condition or bounds, and every terminator that speaks to a needed loop or scope; every `return`.
+2. An op that holds a needed op is needed, and so is all that decides whether control reaches it:
+   the condition or bounds, every terminator of a needed loop or scope, and every `return`.
        for ... {if %c {break} else {yield}; store}  keeps %c and the break
 3. A carried value is needed if its argument or its result is; then so are its initial value and
-   what each `continue` and `break` passes on for it. It may depend on itself and still be dead.
+   the operands of each `continue` and `break` for it. It may depend on itself and still be dead.
        %r = for (%a = %x) {%b = addf %a, %a; continue %b}  (%r unused)  ->  for () {continue}
-4. A result of an `if` or a `scope` is needed if it is used; then so is what is yielded for it.
+4. A result of an `if` or a `scope` is needed if it is used; then so are the yielded values.
        %r = if %c : t {yield %a} else {yield %b}  (%r unused)  ->  nothing
 """
 
@@ -39,7 +39,7 @@ def dce(func: Func) -> Func:
 
 
 class _LivenessMarker:
-    """Finds the needed ops and values, following each need once."""
+    """The marking of needed ops and values; each need is followed once."""
 
     def __init__(self, func: Func) -> None:
         self.nesting: Structure = structure(func)
@@ -54,7 +54,7 @@ class _LivenessMarker:
                 self.op(need)
 
     def is_root(self, op: Op) -> bool:
-        """Rule 1; the function's own end is a `return`."""
+        """Return whether an op is needed by rule 1; the function's own end is a `return`."""
         return bool(op.defn.effects & ROOTS) or op.name in ("loop", "return")
 
     def op(self, op: Op) -> None:
@@ -71,7 +71,7 @@ class _LivenessMarker:
             self.todo += op.operands
 
     def passed(self, end: Op) -> None:
-        """What a needed terminator passes on is needed where the slot is."""
+        """Mark the operands of a needed terminator whose slots are needed."""
         target = self.nesting.target.get(end)
         if target is None:
             return
@@ -83,7 +83,7 @@ class _LivenessMarker:
                 self.todo.append(value)
 
     def slot(self, op: Op, k: int) -> bool:
-        """Rules 3 and 4."""
+        """Return whether a slot is needed by rules 3 and 4."""
         args = arguments(op)
         return op.results[k] in self.values or (bool(args) and args[k] in self.values)
 
@@ -108,7 +108,7 @@ def _rows(op: Op) -> list[tuple[Value, ...]]:
 
 
 class _Sweeper:
-    """Copies what was marked, with the slots that were."""
+    """A copy of the function with the marked ops and slots only."""
 
     def __init__(self, live: _LivenessMarker) -> None:
         self.live = live

@@ -1,10 +1,10 @@
-"""FMA contraction: fuses a product and the sum that uses it, for all backends alike.
+"""FMA contraction: fuse a product and the sum that uses it, for all backends alike.
 
-Goals: this pass is the definition of contraction. What it fuses rounds once on every backend, what
-it leaves rounds twice on every backend; no backend contracts on its own.
+Goals: this pass is the definition of contraction. A fused pair rounds once on every backend, any
+other pair twice on every backend; no backend contracts on its own.
 
 Non-goals: f16 and bf16 (their fused form costs more than two steps), integers, products that are
-used elsewhere too or that stand in another block, ops that round otherwise or flush subnormals.
+used elsewhere too or are in another block, ops that round otherwise or flush subnormals.
 
 Rules (f32 and f64, nearest even, not ftz; the product has one use, in the same block):
 
@@ -44,7 +44,7 @@ def fma_contraction(func: Func) -> Func:
 
 
 def _pairs(func: Func) -> dict[Op, Op]:
-    """The sums to fuse, each with the product it takes in."""
+    """Return the sums to fuse, each with the product it takes in."""
     nesting, uses = structure(func), use_counts(func)
     pairs: dict[Op, Op] = {}
     for op in func.walk():

@@ -1,13 +1,16 @@
-"""Inserts memory tokens: plain accesses in, accesses ordered by chains of tokens out.
+"""Insert memory tokens: plain accesses in, accesses ordered by chains of tokens out.
 
-Goals: what Tile IR executes in any order is bound to the order of the program wherever that can be
-seen, and no further: reads do not wait for reads, and rounds of a loop that touch different tiles
-do not wait for each other. To be run last, on what `lower_control_flow` gives.
+Tile IR may execute memory accesses in any order; tokens are its dependence edges. This pass builds
+the memory dependence graph of a function, as LLVM's MemorySSA does.
 
-Non-goals: ordering accesses of memory that the kernel only reads; telling apart stores by their
+Goals: accesses happen in program order where the order is observable, and only there: reads do not
+wait for reads, and iterations of a loop that access different tiles do not wait for each other. It
+runs last, on the result of `lower_control_flow`.
+
+Non-goals: ordering accesses of memory that the kernel only reads; distinguishing stores by their
 values or by index arithmetic; ordering prints and checks, which do not touch the user's memory.
 
-Rules (a chain is what must be ordered among itself):
+Rules (a chain is a set of accesses that must be ordered among themselves):
 
 1. Each parameter that the kernel writes has a chain, whichever view it is written through, so that
    a new view of it comes after the stores through an old one. Where raw pointers are used they may
@@ -20,9 +23,9 @@ Rules (a chain is what must be ordered among itself):
 4. A loop carries the token of each chain that it accesses.
        for ... {store; continue}          ->  for ..., %t {%u = store %a; continue %u}
 5. But if all accesses of a chain in the loop are reads, or all use one index along one axis (or
-   one tile of a mapped partition) which no two rounds share, then every round starts from the
-   token before the loop, and the tokens at its ends are joined. So in nested loops on every level
-   where it holds.
+   one tile of a mapped partition) which no two iterations share, then every iteration starts from
+   the token before the loop, and the tokens at its ends are joined. In nested loops this applies
+   to each level where it holds.
        for ..., %t {%u = store %t; %s = join_tokens %acc, %u; continue %s}
 """
 
@@ -59,7 +62,7 @@ def insert_tokens(func: Func) -> Func:
 
 @dataclass(frozen=True, slots=True)
 class _Chains:
-    """Rule 1: which memory is ordered, and by which chain."""
+    """The chains of rule 1: which memory is ordered, and by which chain."""
 
     names: tuple[str, ...]
 
@@ -68,10 +71,13 @@ class _Chains:
         memory = memory_of_all(func.body.ops)
         if not memory.writes:
             return cls(())
+        # Parameters never alias (launches reject it), so each has its own chain; a raw pointer may
+        # alias any of them, which collapses all chains into one. Memory that is only read needs no
+        # chain.
         return cls((POINTERS,) if POINTERS in memory.all else tuple(sorted(memory.writes)))
 
     def of_op(self, op: Op) -> str | None:
-        """The chain of a single access."""
+        """Return the chain of a single access."""
         if not op.defn.effects & ACCESS or not self.names:
             return None
         if self.names == (POINTERS,):
@@ -80,14 +86,14 @@ class _Chains:
         return place if place in self.names else None
 
     def inside(self, op: Op) -> tuple[str, ...]:
-        """The chains that an op with regions accesses."""
+        """Return the chains that an op with regions accesses."""
         touched = memory_of(op).all
         if self.names == (POINTERS,):
             return self.names if touched else ()
         return tuple(name for name in self.names if name in touched)
 
 
-# Rule 5: loops whose rounds are independent.
+# Rule 5: loops whose iterations are independent.
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,9 @@ class _Independence:
     ranges: Ranges
 
     def holds(self, loop: Op, chain: str) -> bool:
-        """Whether no round of a loop can see what another does to a chain."""
+        """Return whether no iteration of a loop can see what another does to a chain."""
+        # The token of an early exit would have to include the earlier iterations, which do not pass
+        # theirs on in this form.
         if any(end.name == "leave" for end in self.nesting.leaves(loop)):
             return False
         accesses = [o for o in loop.regions[0].walk() if self.chains.of_op(o) == chain]
@@ -105,11 +113,13 @@ class _Independence:
             return True
         if loop.name != "for" or chain == POINTERS:
             return False
+        # Independent if all accesses share a key: then each iteration stays in its own slab of the
+        # tensor, and slabs of different iterations are disjoint.
         first, *others = (self.keys(loop, access) for access in accesses)
         return bool(first.intersection(*others))
 
     def keys(self, loop: Op, access: Op) -> frozenset[tuple[object, ...]]:
-        """The axes along which an access stays in a slab of its own in every round.
+        """Return the axes along which an access stays in a separate slab in every iteration.
 
         Slab number `index` along a tensor axis is what lies from index * step to one step further.
         """
@@ -120,6 +130,7 @@ class _Independence:
         slabs: dict[tuple[object, ...], Value] = {
             (view.dim_map[k], steps[k], view.frame, index): index
             for k, index in enumerate(access.all("index"))
+            # Overlapping tiles (a step smaller than the tile) leave their slab.
             if view.tile[k] <= steps[k]
         }
         alone = {slab for slab, index in slabs.items() if self.varies(loop, index)}
@@ -128,37 +139,41 @@ class _Independence:
     def together(
         self, loop: Op, slabs: Mapping[tuple[object, ...], Value]
     ) -> Iterator[tuple[object, ...]]:
-        """Slabs that meet in a tile of its own in every round: one index of a mapped partition."""
+        """Yield slabs that intersect in one tile per iteration: a mapped index."""
         parts = {slab: self.part(loop, index) for slab, index in slabs.items()}
         for op in {maker for maker, _ in filter(None, parts.values())}:
             own = {slab: part[1] for slab, part in parts.items() if part and part[0] is op}
+            # The coordinates of a mapped tile repeat one by one; only all of them together identify
+            # the tile, and `tile_index` is one to one in the tile's number.
             if set(own.values()) == set(op.results) and self.varies(loop, op.one("number")):
                 yield ("tile", frozenset(own))
 
     def part(self, loop: Op, value: Value) -> tuple[Op, Value] | None:
-        """The index of a mapped partition that a value is a number of, and which number."""
+        """Return the index of a mapped partition that a value is a number of, and which number."""
         op = self.nesting.definer(value)
         if op is None or op.name != "tile_index":
             return None
-        # The tiles that are counted must be the same in all rounds.
+        # The tiles that are counted must be the same in all iterations.
         fixed = not any(self.nesting.inside(v, loop) for v in op.operands[1:])
         return (op, value) if fixed else None
 
     def varies(self, loop: Op, value: Value) -> bool:
-        """Whether a value differs in any two rounds: the induction variable, moved or scaled."""
+        """Return whether a value differs in any two iterations: it is affine in the counter."""
         if value is loop.regions[0].args[0]:
             return True
         op = self.nesting.definer(value)
         if op is None or op.name not in ("addi", "subi", "muli"):
             return False
         pairs = (op.operands, op.operands[::-1])
+        # counter + invariant and counter * invariant are injective in the counter (wrapping
+        # addition is, multiplication only if it is exact and the factor is not 0).
         parts = [(a, b) for a, b in pairs if not self.nesting.inside(b, loop)]
         if op.name == "muli":
             parts = [(a, b) for a, b in parts if self.scales(a, b)]
         return any(self.varies(loop, a) for a, _ in parts)
 
     def scales(self, value: Value, factor: Value) -> bool:
-        """Whether a product is exact and its factor not zero."""
+        """Return whether a product is exact and its factor not zero."""
         a, b = self.ranges.of(value), self.ranges.of(factor)
         products = [x * y for x in a for y in b]
         low, high = int_range(i32)
@@ -172,7 +187,7 @@ class _Independence:
 @dataclass(frozen=True, slots=True)
 class _ChainState:
     """How far a chain has come: what reads wait for, the reads since, and, in a loop of
-    independent rounds, the token they all start from and that of the rounds before."""
+    independent iterations, the token they all start from and that of the iterations before."""
 
     after: Value
     reads: tuple[Value, ...] = ()
@@ -200,9 +215,11 @@ class _Orderer:
         return self.loop(r, op, touched) if op.name in LOOPS else self.branch(r, op, touched)
 
     def access(self, r: Rewriter, op: Op, chain: str) -> Sequence[Value]:
-        """Rule 2."""
+        """Apply rule 2."""
         place = self.places[chain]
         writes = bool(op.defn.effects & Effect.WRITE)
+        # Reads wait for the last write only, so they stay unordered among themselves; a write waits
+        # for all reads since (anti-dependence).
         token = self.arrived(r, place) if writes else place.after
         given = [r.many(op.all(operand.name)) for operand in op.defn.operands]
         *results, done = r.op(f"{op.name}_tko", *given, token, **op.attrs).results
@@ -213,7 +230,7 @@ class _Orderer:
         return results
 
     def arrived(self, r: Rewriter, place: _ChainState) -> Value:
-        """A token for all that was done; reads have waited for the write before them."""
+        """Return a token for all that was done; reads have waited for the write before them."""
         return self.joined(r, place.reads or (place.after,))
 
     def joined(self, r: Rewriter, tokens: Sequence[Value]) -> Value:
@@ -223,6 +240,8 @@ class _Orderer:
         done = self.arrived(r, place)
         if place.rounds is None:
             return done
+        # An independent iteration starts from the token before the loop and only adds its own token
+        # to the joined tokens of the iterations before.
         return place.rounds if done is place.start else self.joined(r, (place.rounds, done))
 
     def terminator(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -248,7 +267,7 @@ class _Orderer:
             self.places[chain] = replace(self.places[chain], after=token, reads=())
 
     def branch(self, r: Rewriter, op: Op, touched: Sequence[str]) -> Sequence[Value]:
-        """Rule 3, of scopes too."""
+        """Apply rule 3, also to scopes."""
         regions: list[Block] = []
         for region in op.regions:
             with self.inside({}):
@@ -259,13 +278,15 @@ class _Orderer:
         return results[: len(op.results)]
 
     def loop(self, r: Rewriter, op: Op, touched: Sequence[str]) -> Sequence[Value]:
-        """Rules 4 and 5."""
+        """Apply rules 4 and 5."""
         (old,) = op.regions
         before = [self.arrived(r, self.places[chain]) for chain in touched]
         tokens = tuple(Value(TOKEN) for _ in touched)
         new = Block((*(Value(a.type, a.name) for a in old.args), *tokens))
         r.bind(old.args, new.args[: len(old.args)])
         places = {
+            # The carried token collects the ends of independent iterations; dependent ones wait for
+            # it.
             chain: _ChainState(start, (), start, carried)
             if self.independence.holds(op, chain)
             else _ChainState(carried)

@@ -1,18 +1,18 @@
-"""Loop-invariant code motion: moves pure ops whose operands do not change out of loops.
+"""Loop-invariant code motion (LICM): hoist pure ops whose operands do not change out of loops.
 
-Goals: pure ops at the top of a loop's body whose operands come from outside it. Every pure op is
-total and cannot trap, so it may run even where the loop would not. Inner loops first: what leaves
-an inner loop may leave the next one too.
+Goals: pure ops at the top of a loop's body whose operands are defined outside of it. Every pure op
+is total and cannot trap, so it may run even if the loop does not (speculation is safe). Inner loops
+first: an op that leaves an inner loop may leave the next one too.
 
-Non-goals: loads (the loop may not run, and what it would not read may not be there to read), ops
-inside branches of the body (they may be skipped for good reason), anything with an effect.
+Non-goals: loads (if the loop does not run, their memory may be out of bounds), ops inside branches
+of the body (they may be skipped for a reason), anything with an effect.
 
 Rules:
 
 1. A pure op whose operands are all defined outside the loop, or move out too, moves out.
        for ... {%a = addf %x, %y; ...}        ->  %a = addf %x, %y; for ... {...}
-2. Constants, and iotas, reshapes and broadcasts of tiles, cost nothing to make again and room to
-   keep: they move only if an op that moves by rule 1 uses them.
+2. Constants, and iotas, reshapes and broadcasts of tiles, are free to rematerialize but take
+   registers: they move only if an op that moves by rule 1 uses them.
        for ... {%b = broadcast %x; %s = addf %b, %v}  stays
 """
 
@@ -57,13 +57,13 @@ def _take_invariant(body: Block) -> list[Op]:
 
 
 def _reads(op: Op, inner: set[Value]) -> bool:
-    """Whether an op uses inner values, be it inside a combiner."""
+    """Return whether an op uses inner values, be it inside a combiner."""
     held = [nested for region in op.regions for nested in region.walk()]
     return any(v in inner for o in (op, *held) for v in o.operands)
 
 
 def _worth_moving(movable: Sequence[Op]) -> set[Op]:
-    """Rule 2: leave what is free, unless something that moves needs it."""
+    """Return the ops that rule 2 moves: free ones only if a moved op needs them."""
     moving: set[Op] = set()
     needed: set[Value] = set()
     for op in reversed(movable):

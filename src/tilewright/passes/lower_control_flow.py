@@ -1,26 +1,29 @@
-"""Lowers control flow to what Tile IR accepts: any function in, one with structured exits out.
+"""Lower control flow to the structured forms that Tile IR accepts.
 
-Goals: afterwards there is no `scope` and no `leave`, `break` stands only inside `loop`, and the
-only `return` is the last op of the function. `continue` may stay where it is, in branches too.
-Integer division is left only in forms that Tile IR has.
+Early exits become flags and guarded code, as in the structuring of gotos by Erosa and Hendren
+("Taming Control Flow", 1994).
 
-Non-goals: beauty (run `canonicalize` and `dce` afterwards), guarding divisions against zero.
+Goals: afterwards there is no `scope` and no `leave`, `break` is only inside `loop`, and the only
+`return` is the last op of the function. `continue` may stay where it is, in branches too. Integer
+division is left only in forms that Tile IR has.
 
-Rules (zeros stand in for values of an exit that was not taken; nobody reads them):
+Non-goals: short code (run `canonicalize` and `dce` afterwards), guarding divisions against zero.
 
-1. A `for` with a `break`, or one that something inside leaves for good, or whose step is known at
-   launch alone and may wrap, becomes a `loop` with its induction variable carried along. The step
-   never runs past the upper bound, so it cannot wrap.
+Rules (zeros replace the values of an exit that was not taken; they are never read):
+
+1. A `for` with a `break`, or with an exit to outside, or whose step is known only at launch and may
+   wrap, becomes a `loop` that carries its induction variable. The step never exceeds the upper
+   bound, so it cannot wrap.
        for i in lower..upper {A; continue}
     -> loop (i = lower) {if (i >= upper) {break} else {yield}; A; continue (i + step)}
-2. A `leave` or `return` that leaves a loop breaks out of it with a flag and its values, and is
-   done again behind the loop, through several loops one by one.
+2. A `leave` or `return` that leaves a loop becomes a `break` with a flag and its values, and is
+   repeated after the loop; several loops are left one by one.
        loop {... leave %v ...}
     -> %f, %u = loop (false, 0) {... break true, %v ...}; if %f {leave %u} else {yield}
-3. What follows a branch that may leave a scope moves into the arm that comes back.
+3. Code after a branch that may leave a scope moves into the arm that returns control.
        scope {if %c {leave %a} else {A; yield}; B; leave %b}
     -> if %c {yield %a} else {A; B; yield %b}
-4. If both arms may come back, a flag tells whether one did not.
+4. If both arms may return control, a flag records whether the exit was taken.
        scope {if %c {if %d {leave %a} else {yield}; yield} else {yield}; B; leave %b}
     -> %f, %u = if %c {if %d {yield true, %a} else {yield false, 0}} else {yield false, 0};
        if %f {yield %u} else {B; yield %b}
@@ -74,12 +77,12 @@ class _Loop:
 
 
 def _values(target: Op | None) -> tuple[Type, ...]:
-    """What leaving for a target passes on."""
+    """Return what leaving for a target passes on."""
     return () if target is None else tuple(v.type for v in target.results)
 
 
 def _counts_tiles(op: Op) -> bool:
-    """Whether a loop visits tiles of a mapped output, which launches keep far from that end."""
+    """Return whether a loop visits tiles of a mapped output, whose launches bound the count."""
     body = op.regions[0]
     return any(each.name == "tile_index" and body.args[0] in each.operands for each in body.ops)
 
@@ -104,12 +107,15 @@ class _Loops:
     def loop(self, r: Rewriter, op: Op) -> Sequence[Value]:
         targets = tuple(dict.fromkeys(self.nesting.target.get(e) for e in self.nesting.leaves(op)))
         breaks = any(e.name == "break" for e in self.nesting.exits.get(op, []))
+        # Tile IR has this form already; only its terminators are rewritten.
         if not targets and (op.name == "loop" or not (breaks or self.may_run_past(op))):
             self.around.append(_Loop(op))
             results = r.copy(op).results
             self.around.pop()
             return results
         start = (self.start(r, op),) if op.name == "for" else ()
+        # One flag and one set of values per outer target; they are carried because a `break` must
+        # pass the same values on every path.
         extra = [r.zero(t) for target in targets for t in (I1, *_values(target))]
         inits = (*start, *r.many(op.all("init")), *extra)
         names = [*(a.name for a in op.regions[0].args), *("" for _ in extra)]
@@ -127,13 +133,14 @@ class _Loops:
         with r.at(body):
             if here.count:
                 self.stop_at_the_end(r, here)
+                # Computed at the head, so that every `continue` of the body can use it.
                 here.next_count = (self.step(r, here.op, here.count[0]),)
             self.around.append(here)
             r.ops(old.ops)
             self.around.pop()
 
     def start(self, r: Rewriter, op: Op) -> Value:
-        """The lower bound; the upper one if the step is not positive, for then nothing runs."""
+        """Return the lower bound, or the upper one if the step is not positive (no iteration)."""
         lower, upper, step = r.many((op.one("lower"), op.one("upper"), op.one("step")))
         if self.ranges.of(op.one("step")).low > 0:
             return lower
@@ -152,7 +159,7 @@ class _Loops:
         r.op("if", done, regions=(stop, go))
 
     def may_run_past(self, op: Op) -> bool:
-        """Whether the assembler's own loop may run on past the greatest integer.
+        """Return whether the assembler's own loop may run on past the greatest integer.
 
         With steps that are constants it does not.
         """
@@ -160,12 +167,12 @@ class _Loops:
         return low != high and self.may_wrap(op) and not _counts_tiles(op)
 
     def may_wrap(self, op: Op) -> bool:
-        """Whether the last count and a step more may be greater than any integer."""
+        """Return whether the last count and a step more may be greater than any integer."""
         furthest = self.ranges.of(op.one("upper")).high - 1 + self.ranges.of(op.one("step")).high
         return furthest > int_range(op.one("step").tile.dtype)[1]
 
     def step(self, r: Rewriter, op: Op, count: Value) -> Value:
-        """The next count, at most the upper bound."""
+        """Return the next count, at most the upper bound."""
         upper, step = r.many((op.one("upper"), op.one("step")))
         dtype = step.tile.dtype
         if self.ranges.of(op.one("step")) == (1, 1) or not self.may_wrap(op):
@@ -176,14 +183,14 @@ class _Loops:
         return r.emit("addi", count, _recast(r, least, dtype))
 
     def round(self, r: Rewriter, op: Op) -> Sequence[Value]:
-        """A `continue` or `break` of the innermost loop."""
+        """Return a `continue` or `break` of the innermost loop."""
         here = self.around[-1]
         count = here.next_count if op.name == "continue" else here.count
         r.op(op.name, (*count, *r.many(op.operands), *here.extra))
         return ()
 
     def leave(self, r: Rewriter, target: Op | None, values: Sequence[Value]) -> None:
-        """Rule 2: through the loop around, if the target is outside it."""
+        """Leave by rule 2: through the loop around, if the target is outside it."""
         here = self.around[-1] if self.around else None
         if here is None or target not in here.targets:
             if target is None:
@@ -194,6 +201,7 @@ class _Loops:
         extra: list[Value] = []
         for other in here.targets:
             kept = here.extra[len(extra) : len(extra) + 1 + len(_values(other))]
+            # Set the flag of this target; the flags of the others stay false.
             extra += (r.constant(True, bool_), *values) if other is target else kept
         r.op("break", (*here.count, *here.carried, *extra))
 
@@ -206,6 +214,8 @@ class _Loops:
             rest = rest[1 + len(values) :]
             out, stay = Block(), Block()
             with r.at(out):
+                # The exit is repeated outside of the loop, where it may have to leave the next
+                # loop.
                 self.leave(r, target, values)
             with r.at(stay):
                 r.op("yield")
@@ -216,7 +226,7 @@ class _Loops:
 
 
 def _visit_scope(r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """Scopes inside first: what is left in the new region leaves this scope or more than it."""
+    """Rewrite inner scopes first: the remaining exits leave this scope or outer ones."""
     if op.name != "scope":
         return None
     region = r.region(op.regions[0])
@@ -240,7 +250,7 @@ Finish = Callable[[Sequence[Value]], Sequence[Value] | None]
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """What a run of ops gives: for the values of an exit, and for those of its own `yield`.
+    """The values at the end of a run of ops: of an exit, and of its own `yield`.
 
     None where control went elsewhere meanwhile.
     """
@@ -252,19 +262,21 @@ class _Ends:
 
 @dataclass(frozen=True, slots=True)
 class _Flattener:
-    """Builds ops again without one kind of exit, which passes on values of `types`."""
+    """A rewriter that removes one kind of exit, which passes on values of `types`."""
 
     r: Rewriter
     exit: str
     types: tuple[Type, ...]
 
     def ops(self, ops: Sequence[Op], ends: _Ends) -> Sequence[Value] | None:
-        """What stands for the ops' end, or None if they end elsewhere."""
+        """Return the values at the ops' end, or None if they end elsewhere."""
         for i, op in enumerate(ops):
             if op.name == self.exit:
                 return ends.exit(self.r.many(op.operands))
             if op.name == "yield":
                 return ends.fall(self.r.many(op.operands))
+            # From here on the rest of the ops runs only if no exit was taken, so it becomes part of
+            # the branch; the recursion consumes all remaining ops.
             if op.name == "if" and any(o.name == self.exit for a in op.regions for o in a.walk()):
                 return self.branch(op, ops[i + 1 :], ends)
             self.r.ops([op])
@@ -274,6 +286,8 @@ class _Flattener:
         if all(arm.terminator.name == "yield" for arm in op.regions):
             return self.flagged(op, rest, ends)
 
+        # One arm never falls through. The rest of the ops moves to the end of the other arm: there
+        # is no flag, and no code is duplicated.
         def go_on(values: Sequence[Value]) -> Sequence[Value] | None:  # Rule 3
             self.r.bind(op.results, values)
             return self.ops(rest, ends)
@@ -290,9 +304,11 @@ class _Flattener:
         return block
 
     def flagged(self, op: Op, rest: Sequence[Op], ends: _Ends) -> Sequence[Value]:
-        """Rule 4."""
+        """Apply rule 4."""
         r, own = self.r, tuple(v.type for v in op.results)
 
+        # Both arms may fall through: results are padded with zeros on the path that does not have
+        # them, and a flag selects afterwards.
         def left(values: Sequence[Value]) -> Sequence[Value]:
             return (*map(r.zero, own), r.constant(True, bool_), *values)
 
@@ -338,6 +354,7 @@ def _remi(r: Rewriter, op: Op) -> Sequence[Value] | None:
         return (rest,)
     zero = r.zero(rest.type)
     inexact = r.emit("cmpi", rest, zero, predicate=Predicate.NE)
+    # The XOR of two integers is negative if and only if their signs differ.
     differ = r.emit("cmpi", r.emit("xori", rest, rhs), zero, predicate=Predicate.LT)
     wrong = r.emit("andi", inexact, differ)
     return (r.emit("select", wrong, r.emit("addi", rest, rhs), rest),)

@@ -1,27 +1,29 @@
-"""Rematerializes large tiles after a reduction, instead of holding them in registers until then.
+"""Rematerialize large tiles after a reduction, instead of holding them in registers.
 
-Goals: a row of 32768 elements, as f32, takes 128 registers of each thread of a block, so one block
-fills a multiprocessor, and nothing is loaded while it computes. What is needed again once a
-reduction has given its answer (the row itself, differences, exponentials) can be made again: from
-elements of half the size that it was converted from, which are kept instead, or from memory, which
-is close by, for the row has just been read. Then several blocks share a multiprocessor. The same
-ops on the same numbers give the same bits. For GPUs, and after `cse`, which undoes it.
+The trade of Briggs, Cooper and Torczon ("Rematerialization", 1992), at the level of tiles.
 
-Non-goals: tiles that are small, and so cheap to keep (below LEAST elements, or below LONG where
-there is one reduction only); what needs a product, a branch, a loop or a reduction of large tiles
-to be made, memory that the kernel writes, guarded loads; what is used inside regions.
+Goals: a row of 32768 f32 elements takes 128 registers of each thread of a block, so one block fills
+a multiprocessor, and nothing is loaded while it computes. The tiles used after the reduction (the
+row itself, differences, exponentials) are computed a second time: from the elements of half the
+size that they were converted from, which stay in registers instead, or from memory, which is in the
+cache, as the row has just been read. Then several blocks share a multiprocessor. The same ops on
+the same numbers compute the same bits. For GPUs, and after `cse`, which would undo it.
 
-Rules (all ops stand in one block; %s is a reduction of something large, of %y or another one):
+Non-goals: small tiles, which are cheap to hold (below LEAST elements, or below LONG if there is
+only one reduction); tiles whose computation needs a product, a branch, a loop or a reduction of
+large tiles, memory that the kernel writes, guarded loads; uses inside regions.
 
-1. An op behind a reduction that uses a large tile from before it uses one that is made again. What
-   was loaded with elements of at most half of f32 is kept.
+Rules (all ops are in one block; %s is a reduction of something large, of %y or another one):
+
+1. An op after a reduction that uses a large tile from before it uses a rematerialized one. Tiles
+   loaded with elements of at most half the size of f32 stay in registers.
        %x = load_view ...; %y = ftof %x; %s = reduce %y; mulf %y, ...
     -> %x = load_view ...; %y = ftof %x; %s = reduce %y; %w = ftof %x; mulf %w
-2. Elements that are not converted from such are read again, if tiles have LONG elements or more and
-   there are SEVERAL reductions: keeping them was as fast otherwise.
+2. Elements that are not converted from such tiles are loaded a second time, if tiles have LONG
+   elements or more and there are SEVERAL reductions: otherwise holding them was as fast.
        %x = load_view ...; %y = mulf %x, ...; %s = reduce %y; mulf %y, ...
     -> %x = load_view ...; %y = mulf %x, ...; %s = reduce %y; %v = load_view ...; %w = mulf %v, ...
-3. Small operands are used as they are; nothing is made twice between two reductions.
+3. Small operands are used as they are; nothing is computed twice between two reductions.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 LEAST, LONG = 16384, 32768
-"""Elements from which on a tile is made again, where there are several reductions, or one."""
+"""The least elements of a rematerialized tile, with several reductions, or with one."""
 SEVERAL = 2
 """Reductions of such tiles in one block that are several."""
 NARROW = f32.itemsize // 2
@@ -57,12 +59,12 @@ def _large(values: Sequence[Value]) -> Iterator[Value]:
 
 
 def _is_kept(maker: Op) -> bool:
-    """Whether an op loads a tile that takes so few registers that it is not made again."""
+    """Return whether an op loads a tile so narrow that it stays in registers."""
     return maker.name == "load_view" and maker.results[0].tile.dtype.itemsize <= NARROW
 
 
 def _is_there(load: Op) -> bool:
-    """Whether memory still holds what was loaded."""
+    """Return whether memory still holds what was loaded."""
     return not load.one("view").view.tensor.mutable and load.maybe("guard") is None
 
 
@@ -71,7 +73,7 @@ def _reduces(op: Op) -> bool:
 
 
 class _Remaker:
-    """Copies the function, and knows behind how many reductions each large tile was made."""
+    """A copy of the function that knows the number of reductions before each large tile."""
 
     def __init__(self, nesting: Structure) -> None:
         self.nesting = nesting
@@ -86,6 +88,7 @@ class _Remaker:
             return
         now = self.passed.setdefault(here, 0)
         for value in _large(op.operands):
+            # The tile was computed before an earlier reduction and would be live across it.
             if self.made.get(value, now) < now and self.can_be_made(value, here):
                 self.make(r, value, now)
         self.made.update(dict.fromkeys(_large(op.results), now))
@@ -93,18 +96,20 @@ class _Remaker:
             self.passed[here] += 1
 
     def can_be_made(self, value: Value, here: Block) -> bool:
-        """Whether kept tiles, memory and small values are all that a tile is made of, here."""
+        """Return whether a tile can be recomputed from kept tiles, memory and small values."""
         maker = self.nesting.definer(value)
+        # A tile from another block would be recomputed in each iteration, or under another guard.
         if maker is None or self.nesting.block[maker] is not here:
             return False
         if maker.name == "load_view":
             return self.is_worth(maker, here) and (_is_kept(maker) or _is_there(maker))
+        # A matrix product costs more than the registers that it would free.
         if not maker.defn.pure or maker.regions or maker.name in PRODUCTS:
             return False
         return all(self.can_be_made(v, here) for v in _large(maker.operands))
 
     def is_worth(self, load: Op, here: Block) -> bool:
-        """Whether two of three hold: it is half in size, needed several times, very long."""
+        """Return whether two of three hold: it is half in size, needed several times, very long."""
         several = self.reducing.count(here) >= SEVERAL
         return _is_kept(load) + several + (load.results[0].tile.size >= LONG) >= 2
 
@@ -112,6 +117,7 @@ class _Remaker:
         """Make a tile again, and what it is made of, but for what is kept or has just been made."""
         maker = self.nesting.definer(value)
         assert maker is not None, "only the result of an op is rematerialized"
+        # Narrow tiles stay in registers and are the leaves of the recomputation.
         if self.made[value] == now or _is_kept(maker):
             return
         for operand in _large(maker.operands):

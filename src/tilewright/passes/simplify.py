@@ -1,4 +1,7 @@
-"""Rules that simplify single ops, by op name; `canonicalize` applies them to a fixpoint."""
+"""Simplification rules of single ops, by op name; `canonicalize` applies them to a fixpoint.
+
+Peephole identities in the manner of LLVM's InstSimplify, one section per op family.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from ..ir.rewrite import Rewriter
 from ..ir.types import TileType
 
 # -------------------------------------------------------------------------------------------------
-# What the simplification rules may ask about the function they simplify, and what a rule is.
+# The facts that rules may use, and the type of a rule.
 
 
 @dataclass(frozen=True, eq=False)
 class SimplifyFacts:
-    """Facts about the old function; rules ask them of old values."""
+    """Facts about the old function, for old values."""
 
     known: Constants
     ranges: Ranges
@@ -31,12 +34,12 @@ class SimplifyFacts:
     uses: Counter[Value]
 
     def is_number(self, value: Value, number: Number) -> bool:
-        """Whether all elements of a value surely are this number, to the bit."""
+        """Return whether all elements of a value provably are this number, to the bit."""
         known = self.known.get(value)
         return known is not None and same(known, number)
 
     def made_by(self, value: Value, name: str) -> Op | None:
-        """The op that makes a value, if it is of this name."""
+        """Return the op that makes a value, if it is of this name."""
         op = self.nesting.definer(value)
         return op if op is not None and op.name == name else None
 
@@ -48,7 +51,7 @@ def facts_of(func: Func) -> SimplifyFacts:
 
 
 Rule: TypeAlias = Callable[[SimplifyFacts, Rewriter, Op], Sequence[Value] | None]
-"""Gives the new values for the op's results, having built what they need; None: does not apply."""
+"""Return the new values for the op's results; None if the rule does not apply."""
 
 
 # -------------------------------------------------------------------------------------------------
@@ -56,7 +59,7 @@ Rule: TypeAlias = Callable[[SimplifyFacts, Rewriter, Op], Sequence[Value] | None
 
 
 def _neutral(number: Number, *, either: bool = False) -> Rule:
-    """x op number = x; also number op x where `either`."""
+    """Return a rule for x op number = x; also for number op x if `either`."""
 
     def rule(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
         lhs, rhs = op.operands
@@ -80,7 +83,7 @@ def _same_gives_zero(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Valu
 
 
 def _zero_wins(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """0 op x = x op 0 = 0; for integers only."""
+    """Simplify 0 op x = x op 0 = 0; for integers only."""
     if any(facts.is_number(v, 0) for v in op.operands):
         return (r.zero(op.result.type),)
     return None
@@ -91,7 +94,7 @@ def _by_one_leaves_zero(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[V
 
 
 def _twice(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """op(op(x)) = x."""
+    """Simplify op(op(x)) = x."""
     inner = facts.made_by(op.one("arg"), op.name)
     return None if inner is None else r.many((inner.one("arg"),))
 
@@ -104,7 +107,7 @@ def _first_of(*rules: Rule) -> Rule:
 
 
 def _exactly(rule: Rule, allowed: Callable[[Op], bool]) -> Rule:
-    """A rule for floats, which may round otherwise or flush subnormals by attribute."""
+    """Return a rule for floats, which may round otherwise or flush subnormals by attribute."""
 
     def guarded(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
         return rule(facts, r, op) if allowed(op) and not op.attrs["ftz"] else None
@@ -148,7 +151,7 @@ def _zeros(op: Op) -> Number:
 
 
 def _ones(op: Op) -> Number:
-    """All bits set."""
+    """Return all bits set."""
     dtype = op.result.tile.dtype
     if dtype.is_bool:
         return True
@@ -156,7 +159,7 @@ def _ones(op: Op) -> Number:
 
 
 def _other_than(facts: SimplifyFacts, op: Op, number: Number) -> Value | None:
-    """The operand beside one that is surely this number."""
+    """Return the operand beside one that is provably this number."""
     lhs, rhs = op.operands
     if facts.is_number(rhs, number):
         return lhs
@@ -211,7 +214,7 @@ BITWISE_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Comparisons that are decided, and selections that need no selecting.
+# Comparisons and selections that are decided.
 
 SURE: dict[Predicate, Callable[[Interval, Interval], bool]] = {
     Predicate.LT: lambda a, b: a.high < b.low,
@@ -221,7 +224,7 @@ SURE: dict[Predicate, Callable[[Interval, Interval], bool]] = {
     Predicate.EQ: lambda a, b: a.low == a.high == b.low == b.high,
     Predicate.NE: lambda a, b: a.high < b.low or a.low > b.high,
 }
-"""When a predicate surely holds, from the intervals of both sides."""
+"""When a predicate provably holds, from the intervals of both sides."""
 
 OPPOSITE: dict[Predicate, Predicate] = {
     Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT,
@@ -233,7 +236,7 @@ REFLEXIVE = (Predicate.EQ, Predicate.LE, Predicate.GE)
 
 
 def decided(facts: SimplifyFacts, op: Op) -> bool | None:
-    """What a comparison of integers surely gives, or None."""
+    """Return what a comparison of integers provably gives, or None."""
     lhs, rhs = op.operands
     predicate: Predicate = op.attrs["predicate"]
     if lhs is rhs:
@@ -267,7 +270,7 @@ COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "select": _select}
 
 
 # -------------------------------------------------------------------------------------------------
-# Control flow that is decided: branches taken, loops that run never or once, scopes left once.
+# Control flow: decided branches, loops with no or one iteration, scopes with a single exit.
 
 PLACEHOLDERS = ("constant", "int_to_ptr", "make_token")
 """What `Rewriter.zero` makes."""
@@ -296,7 +299,7 @@ def _if(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 def _joined(
     facts: SimplifyFacts, r: Rewriter, op: Op, ends: Sequence[Op]
 ) -> Sequence[Value] | None:
-    """Results that both arms agree on, or that a select of scalars gives."""
+    """Return results that both arms agree on, or that a select of scalars gives."""
     pairs = list(zip(*(end.operands for end in ends), strict=True))
     bare = all(len(region.ops) == 1 for region in op.regions)
     if bare and all(a is b or _is_scalar(a) for a, b in pairs):
@@ -318,7 +321,7 @@ def _is_scalar(value: Value) -> bool:
 
 
 def _cut(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """Both arms go elsewhere: drop what follows in this block, all but its terminator."""
+    """Drop what follows a branch both arms of which leave, except the terminator."""
     block = facts.nesting.block[op]
     rest = block.ops[block.ops.index(op) + 1 :]
     if block in r.inlined or all(o.name in PLACEHOLDERS for o in rest[:-1]):
@@ -355,13 +358,13 @@ def _scope(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 
 
 def _one_exit(facts: SimplifyFacts, op: Op) -> bool:
-    """Whether nothing but the terminator of its region speaks to the op."""
+    """Return whether nothing but the terminator of its region speaks to the op."""
     exits = facts.nesting.exits.get(op, [])
     return all(end is op.regions[0].terminator for end in exits)
 
 
 def _unchanging(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """A carried value that no round changes is what it was before the loop."""
+    """Replace a carried value that no iteration changes by its initial value."""
     inits, args = op.all("init"), _carried(op)
     within = [_stays(facts, op, k, "continue") for k in range(len(inits))]
     after = [stays and _stays(facts, op, k, "break") for k, stays in enumerate(within)]
@@ -386,7 +389,7 @@ def _carried(op: Op) -> tuple[Value, ...]:
 
 
 def _stays(facts: SimplifyFacts, op: Op, slot: int, exit_name: str) -> bool:
-    """Whether these exits of a loop pass on the value that a slot had at first."""
+    """Return whether these exits of a loop pass on the value that a slot had at first."""
     same = (op.all("init")[slot], _carried(op)[slot])
     ends = [e for e in facts.nesting.exits.get(op, []) if e.name == exit_name]
     return all(any(e.operands[slot] is v for v in same) for e in ends)
@@ -396,7 +399,7 @@ CONTROL_RULES: dict[str, Rule] = {"if": _if, "for": _for, "loop": _loop, "scope"
 
 
 # -------------------------------------------------------------------------------------------------
-# Conversions that change nothing, and pairs of them that lead back.
+# Conversions that change nothing, and pairs that cancel.
 
 
 def _to_the_same(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -405,7 +408,7 @@ def _to_the_same(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] |
 
 
 def _there_and_back(outward: str) -> Rule:
-    """Narrowing what was widened from the same type gives the value before."""
+    """Return a rule that removes a narrowing of a widening from the same type."""
 
     def rule(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
         inner = facts.made_by(op.one("arg"), outward)
@@ -434,11 +437,11 @@ CONVERSION_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Rearrangements that change nothing, and chains of them that one op can do.
+# Rearrangements that change nothing, and chains that one op can do.
 
 
 def _same_shape(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """Also of extract: the one part as large as the whole is the whole."""
+    """Remove a rearrangement to the same shape, also an extract of the only part."""
     arg = op.one("arg")
     return r.many((arg,)) if arg.type == op.result.type else None
 
@@ -452,7 +455,7 @@ def _broadcast(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | N
 
 
 def _through(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """A reshape of a reshape, or a broadcast of a broadcast, is one from the first shape."""
+    """Return a reshape of a reshape, or a broadcast of a broadcast, is one from the first shape."""
     inner = facts.made_by(op.one("arg"), op.name)
     if inner is None:
         return None
@@ -484,7 +487,7 @@ def _assert(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None
 
 
 def _without(r: Rewriter, op: Op, *names: str) -> Sequence[Value]:
-    """The op again, without these optional operands."""
+    """Return the op again, without these optional operands."""
     given = [() if o.name in names else r.many(op.all(o.name)) for o in op.defn.operands]
     return r.op(op.name, *given, **op.attrs).results
 
@@ -515,7 +518,7 @@ def _padded_with_zero(op: Op) -> bool:
 
 
 def _write(mask: str) -> Rule:
-    """A store: nothing where the mask is surely false, unmasked where it is surely true."""
+    """Return a rule for stores: none if the mask is known false, unmasked if it is true."""
 
     def rule(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
         value = op.maybe(mask)
@@ -528,7 +531,7 @@ def _write(mask: str) -> Rule:
 
 
 def _unmasked(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """A read that surely is of every element."""
+    """Drop the mask of an access if it is known to be true."""
     mask = op.maybe("mask")
     if mask is None or not facts.is_number(mask, True):
         return None
@@ -545,7 +548,7 @@ MEMORY_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules for single ops, by op name, one file per family; `canonicalize` applies them.
+# The table of all rules by op name.
 
 
 RULES: dict[str, Rule] = merged({

@@ -1,22 +1,23 @@
-"""Splits a loop where a branch on its induction variable changes sides, so that neither half asks.
+"""Index-set splitting: split a loop where a branch on its induction variable changes sides.
 
-Goals: the loop of a causal kernel, whose last rounds need a mask and whose others do not, becomes
-two loops without the question. Each round runs once, in the same order, with the same answer.
+Goals: the loop of a causal kernel, whose last iterations need a mask while the others do not,
+becomes two loops without the branch. Each iteration runs once, in the same order, with the same
+result. (LLVM's InductiveRangeCheckElimination splits loops in the same way.)
 
 Non-goals: steps other than the constant 1, comparisons with something that changes in the loop,
-equality, loops with a `break` (the second half would not know of it), peeling, large bodies
-(beyond MAX_OPS ops, regions included), branches with nothing in them, loops in which threads meet
-(those of different halves would not). One split per loop.
+equality, loops with a `break` (it would have to skip the second half), peeling, large bodies
+(beyond MAX_OPS ops, regions included), empty branches, loops in which threads synchronize (threads
+in different halves would not meet at one barrier). One split per loop.
 
-Rules (`n` is defined outside the loop; the branch stands at the top of the body):
+Rules (`n` is defined outside the loop; the branch is at the top of the body):
 
 1. i < n and i >= n change at n; i <= n and i > n at min(n, upper - 1) + 1, which cannot wrap in a
    loop that runs. With b for that:
        for i in lower..upper {if (i < n) {A} else {B}}
     -> for i in lower..min(b, upper) {A}; for i in max(lower, b)..upper {B}
-2. What the first loop ends with the second begins with.
+2. The second loop starts with the final carried values of the first.
        %r = for ..., %x {...}             ->  %s = for ..., %x {...}; %r = for ..., %s {...}
-3. Where n stands on the left the comparison is read from the right.
+3. A comparison with n on the left is swapped.
        cmpi %n, %i {predicate=gt}         is  cmpi %i, %n {predicate=lt}
 """
 
@@ -42,7 +43,7 @@ def split_loops(func: Func) -> Func:
 
 
 class Split(NamedTuple):
-    """Where to split: the comparison, the value compared with, and what holds in the first half."""
+    """A split: the comparison, the compared value, and what holds in the first half."""
 
     comparison: Op
     limit: Value
@@ -63,7 +64,7 @@ SIDES: dict[Predicate, tuple[bool, bool]] = {
 
 
 class _Splitter:
-    """Copies the function; inside a half the split comparison has an answer."""
+    """A copy of the function; inside a half the split comparison is a constant."""
 
     def __init__(self, nesting: Structure, known: Constants) -> None:
         self.nesting = nesting
@@ -90,8 +91,10 @@ class _Splitter:
         (body,) = op.regions
         breaks = any(end.name == "break" for end in self.nesting.exits.get(op, []))
         inner = list(body.walk())
+        # The body is duplicated, so its size bounds the code growth.
         if breaks or self.known.get(op.one("step")) != 1 or len(inner) > MAX_OPS:
             return None
+        # Two threads at one barrier in different halves would wait at different ops.
         if any(o.defn.effects & Effect.SYNC for o in inner):
             return None
         branches = [o for o in body.ops if o.name == "if" and _has_content(o)]
@@ -112,16 +115,20 @@ class _Splitter:
         return Split(comparison, limit, *SIDES[predicate])
 
     def halves(self, r: Rewriter, op: Op, split: Split) -> Sequence[Value]:
-        """Rules 1 and 2."""
+        """Apply rules 1 and 2."""
         lower, upper, step = r.many((op.one("lower"), op.one("upper"), op.one("step")))
         change = r.get(split.limit)
         if split.after_limit:
             one = r.constant(1, lower.tile.dtype)
+            # min(n, upper - 1) + 1 instead of min(n + 1, upper): n + 1 may wrap, upper - 1 cannot
+            # in a loop that has an iteration.
             last = r.emit("mini", change, r.emit("subi", upper, one))
             change = r.emit("addi", last, one)
         bounds = ((lower, r.emit("mini", change, upper)), (r.emit("maxi", lower, change), upper))
         carried = r.many(op.all("init"))
         for (start, end), answer in zip(bounds, (split.first, not split.first), strict=True):
+            # The region is rewritten once per half; meanwhile the comparison is a constant, and
+            # `branch` takes the arm that it selects.
             self.answers[split.comparison] = answer
             region = r.region(op.regions[0])
             carried = r.put(op, (start, end, step, *carried), (region,)).results

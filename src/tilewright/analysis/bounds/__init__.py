@@ -1,1 +1,1 @@
-"""The bounds prover: symbolic ranges, proofs about linear forms, and where each check is placed."""
+"""The bounds prover: symbolic ranges, proofs about linear forms, placement of bounds checks."""

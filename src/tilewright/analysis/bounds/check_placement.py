@@ -1,16 +1,16 @@
-"""Places each bounds check of a function: proved, evaluated at launch, or left in the kernel.
+"""Decide the placement of each bounds check: proved, evaluated at launch, or left in the kernel.
 
 The first stage that decides wins:
 
-1. Proved: bounds that hold in every launch put the index inside, for all blocks and rounds.
-2. Proved for launches whose numbers of threads do not wrap, which the host sees to: asked for only
-   where it decides, and only of the grid of a SIMT kernel.
-3. At launch: the access surely runs in some block, and the ends of its index are numbers that the
-   launch knows and that occur. The host compares them once; the launch is refused if and only if
-   a block would have failed (or if index arithmetic that the bounds rest on would wrap).
-4. Left in the kernel, for `place_checks` to move before the loop where it can.
+1. Proved: bounds that hold in every launch put the index in bounds, for all blocks and iterations.
+2. Proved under conditions on the grid: thread numbers of a SIMT kernel do not wrap. The host checks
+   these conditions; they are requested only if they decide a check.
+3. At launch: the access runs in some block, and the ends of its index are launch values that occur.
+   The host compares them once. It rejects the launch if and only if a block would have failed (or
+   if index arithmetic that the bounds rest on would wrap).
+4. Left in the kernel, where `place_checks` hoists it out of loops if it can.
 
-Proofs rest on nothing but what every launch checks first, so they hold whatever the data is.
+Proofs use only conditions that every launch checks first, so they hold for any data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .symbolic_range import SymbolicRange, SymbolicSpan
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where one check goes, and why; `launch` is what the host checks in its place."""
+    """The placement of one check, and the reason; `launch` is the check on the host instead."""
 
     op: Op
     placement: Placement
@@ -39,24 +39,28 @@ class Decision:
 
 
 MOST_ASKED = 8
-"""Conditions on the grid that are tried one by one."""
+"""The largest number of conditions on the grid that are minimized one by one."""
 
 NOTHING = LaunchFacts({}, {}, ())
 PADDED = "make the view with padding=..., the value of elements outside the tensor"
-"""How to do without a check of row numbers, or of the element that a tile starts at."""
+"""The advice for checks of row numbers, or of the element at which a tile starts."""
 
 OUTSIDE = (Placement.PROVED, Placement.AT_LAUNCH)
-"""Where checks are that the kernel does not make."""
+"""Placements that leave no check in the kernel."""
 
 
 def decide(func: Func) -> list[Decision]:
-    """The decision for each check of a function, in order."""
+    """Return the decision for each check of a function, in order."""
     decisions = _decided(func, _prover(func))
+    # Only SIMT kernels have grids whose thread numbers may wrap, so only they have anything to gain
+    # from conditions on the grid.
     if func.signature.block is None or _settled(decisions) == len(decisions):
         return decisions
     asked = _worth_asking(func, _settled(decisions))
     if not asked:
         return decisions
+    # Decide a second time with the conditions as facts; a check that they decide becomes a check at
+    # launch which includes them.
     again = _decided(func, _prover(func, asked))
     return [_rests_on(a, b, asked) for a, b in zip(decisions, again, strict=True)]
 
@@ -83,10 +87,13 @@ def _settled(decisions: Sequence[Decision]) -> int:
 
 
 def _worth_asking(func: Func, before: int) -> list[Linear]:
-    """The conditions on the grid that let more checks be proved: none that could be left out."""
+    """Return the conditions on the grid, as few as possible, that let more checks be proved."""
     prover = _prover(func)
     asked: list[Linear] = []
     prover.asked = asked
+    # First collect every condition that some transfer function could use (`Prover.granted`), then
+    # drop each one without which as many checks are decided: a launch must not be rejected for
+    # nothing.
     best = _settled(_decided(func, prover))
     if best == before or len(asked) > MOST_ASKED:
         return []
@@ -98,7 +105,7 @@ def _worth_asking(func: Func, before: int) -> list[Linear]:
 
 
 def _rests_on(alone: Decision, given: Decision, asked: Sequence[Linear]) -> Decision:
-    """A decision; one that needs them rests on conditions on the grid."""
+    """Return a decision; one that needs them rests on conditions on the grid."""
     if alone.placement in OUTSIDE or given.placement not in OUTSIDE:
         return alone
     message = f"{named(*checked_place(alone.op))}, whose index wraps around"
@@ -121,7 +128,7 @@ class _Stages:
         self.tensor, self.axis = checked_place(check.op)
         self.named = named(self.tensor, self.axis)
         self.shown: dict[Linear, Expr] = {}
-        """How conditions are said of which only a number would be left."""
+        """The texts of conditions that folding would reduce to a number."""
 
     def decide(self) -> Decision:
         index, count = self.check.index, self.check.extent.point
@@ -130,13 +137,18 @@ class _Stages:
                 f"the number of tiles of `{self.tensor}` is known only in the kernel",
                 "pass the tensor as a parameter instead of a pointer",
             )
+        # Stage 1: the bounds hold wherever the check runs, so it does not matter whether it runs.
         if (bound := self.inside(index, count)) is not None:
             return Decision(self.check.op, Placement.PROVED, self.proof(index, bound, count))
+        # A check on the host must fail exactly if a block would fail; that needs a path that is
+        # taken.
         if not self.check.path.sure:
             return self.stays(
                 "it runs under a condition that is known only in the kernel",
                 f"move the access out of the branch, or {self.kept_below(count)}",
             )
+        # In bounds unless the tensor is empty: the condition for the launch is then `count > 0`
+        # alone.
         if self.inside(index, count, (count.shifted(-1),)) is not None:
             return self.at_launch([count.shifted(-1)])
         return self.by_span(index.span, count)
@@ -146,8 +158,9 @@ class _Stages:
     def inside(
         self, index: SymbolicRange, count: Linear, given: Sequence[Linear] = ()
     ) -> Linear | None:
-        """An upper bound of an index that surely lies inside; None where that is not sure."""
+        """Return a bound that proves an index to be in bounds; None if there is no proof."""
         holds = self.prover.holds
+        # 0 <= low and high <= count - 1, each for any one of the known bounds.
         if not any(holds(low, given) for low in index.lows):
             return None
         return next(
@@ -163,7 +176,7 @@ class _Stages:
         return text + self.given()
 
     def given(self) -> str:
-        """The conditions that let the extent be written as another."""
+        """Return the conditions that let the extent be written as another."""
         leaf: Expr = ("extent", self.tensor, self.axis)
         if self.axis is None:
             leaf = ("length", self.tensor)
@@ -180,11 +193,15 @@ class _Stages:
                 or f"count with `for i in range({show(count.expr())})`, or clamp the index:"
                 f" min(max(i, 0), {show(count.shifted(-1).expr())})",
             )
+        # The ends of an inexact span, or of one that the path restricts, may not occur; to compare
+        # them would reject launches that run without fault.
         if not span.exact or span.varies & self.check.path.restricted:
             return self.stays(
                 f"its index is at most {show(span.high.expr())}, which may never be reached",
                 self.guarded(count) or f"clamp it: min(i, {show(count.shifted(-1).expr())})",
             )
+        # Both ends occur in some block, so these two comparisons are equivalent to the checks of
+        # all blocks.
         goals = [span.low, count.minus(span.high).shifted(-1)]
         for goal, shown_as in zip(goals, _sides(span, count), strict=True):
             if not goal.terms:  # it never holds, or always
@@ -207,12 +224,14 @@ class _Stages:
         self, goals: Sequence[Linear], path: Path, message: str
     ) -> Iterator[LaunchCheck]:
         for goal in goals:
+            # A guard is left out where the goal follows from its negation: the shorter condition is
+            # easier to read and equivalent.
             where = tuple(guard for guard in path.guards if self.matters(guard, goal))
             expr = self.shown.get(goal) or condition(goal)
             yield LaunchCheck(expr, message, self.check.op.span, where, of_blocks=True)
 
     def matters(self, guard: Expr, goal: Linear) -> bool:
-        """Whether a goal may fail where a guard does not hold."""
+        """Return whether a goal may fail where a guard does not hold."""
         return not self.prover.always(goal, tuple(self.prover.forms(negated(guard))))
 
     # --- stage 4 ---------------------------------------------------------------------------------
@@ -223,7 +242,7 @@ class _Stages:
         return Decision(self.check.op, Placement.IN_PLACE, reason, advice)
 
     def guarded(self, count: Linear) -> str:
-        """How to do without a check of a thread's index, which is not to be brought inside."""
+        """Return the advice to guard the index of a slice by a comparison; empty for tiles."""
         below = f"compare it first: if 0 <= i and i < {show(count.expr())}"
         return below if self.axis is None else ""
 
@@ -232,12 +251,12 @@ class _Stages:
 
 
 def _sides(span: SymbolicSpan, count: Linear) -> tuple[Expr, Expr]:
-    """That an index is not below 0, and that it is below a count."""
+    """Return the conditions `0 <= index` and `index < count`."""
     return ("le", ("const", 0), span.low.expr()), ("lt", span.high.expr(), count.expr())
 
 
 def constant_bound(check: LaunchCheck) -> tuple[str, str]:
-    """What is expected of an index that is known while compiling, and what it is."""
+    """Return the expected range of a constant index, and the index, as texts."""
     word, low, high = check.expr
     if word == "le":  # 0 <= index
         return f"{show(low)} <= index", f"an index of {show(high)}"
@@ -247,12 +266,12 @@ def constant_bound(check: LaunchCheck) -> tuple[str, str]:
 
 
 def never_holds(check: LaunchCheck) -> bool:
-    """Whether no launch can meet a condition, whatever its arguments are."""
+    """Return whether no launch can meet a condition, whatever its arguments are."""
     return _decided_now(check.expr) is False and all(map(_decided_now, check.where))
 
 
 def _decided_now(expr: Expr) -> bool | None:
-    """Whether a comparison holds, where its two sides differ by a number."""
+    """Return whether a comparison holds, where its two sides differ by a number."""
     if expr[0] not in COMPARISONS:
         return None
     difference = PLAIN.of(("sub", expr[1], expr[2])).number
@@ -266,13 +285,13 @@ def _ordered(forms: frozenset[Linear]) -> list[Linear]:
 
 
 def shown(check: LaunchCheck) -> str:
-    """What the host checks, in words."""
+    """Return the text of a check on the host."""
     where = " and ".join(map(show, check.where))
     return f"{show(check.expr)}, where {where}" if where else show(check.expr)
 
 
 def negated(expr: Expr) -> Expr:
-    """The opposite of a condition."""
+    """Return the opposite of a condition."""
     if expr[0] == "not":
         inner: Expr = expr[1]
         return inner

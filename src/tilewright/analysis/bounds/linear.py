@@ -1,8 +1,8 @@
 """Linear forms of integers known at launch: a sum of multiples of atoms, and a constant.
 
-An atom is a launch expression that is no sum: an extent, a number, the grid, a quotient, a least or
-greatest of two. Two expressions that are equal by plain algebra have one form. All is exact: there
-is no wrapping here.
+An atom is a launch expression that is not a sum: an extent, a scalar, a grid size, a quotient, a
+minimum or maximum. The form is canonical: expressions that are equal by linear algebra have the
+same form. The integers are exact, as in Presburger arithmetic; nothing wraps here.
 """
 
 from __future__ import annotations
@@ -27,27 +27,30 @@ class Linear(NamedTuple):
         return None if self.terms else self.constant
 
     def plus(self, other: Linear, times: int = 1) -> Linear:
-        """This and a multiple of another."""
+        """Return this and a multiple of another."""
+        # Equal atoms cancel here: this is what makes two forms of one value equal.
         total = dict(self.terms)
         for atom, factor in other.terms:
             total[atom] = total.get(atom, 0) + factor * times
         return _of(total, self.constant + other.constant * times)
 
     def minus(self, other: Linear) -> Linear:
-        """The difference."""
+        """Return the difference."""
         return self.plus(other, -1)
 
     def shifted(self, by: int) -> Linear:
-        """This and a number."""
+        """Return this and a number."""
         return Linear(self.terms, self.constant + by)
 
     def times(self, factor: int) -> Linear:
-        """A multiple."""
+        """Return a multiple."""
         return _of({a: c * factor for a, c in self.terms}, self.constant * factor)
 
     def expr(self) -> Expr:
-        """The same as a launch expression, in an order that does not depend on anything else."""
+        """Return the form as a launch expression, with the terms in a canonical order."""
         result: Expr | None = None
+        # Positive terms first, so that the text reads as a difference and does not begin with a
+        # minus.
         for atom, factor in sorted(self.terms, key=lambda t: (t[1] < 0, repr(t[0]))):
             part = atom if abs(factor) == 1 else ("mul", atom, ("const", abs(factor)))
             if result is None:
@@ -66,12 +69,12 @@ def _of(terms: Mapping[Expr, int], constant: int) -> Linear:
 
 
 def number(n: int) -> Linear:
-    """A plain number."""
+    """Return a plain number."""
     return Linear(frozenset(), n)
 
 
 def atom(expr: Expr) -> Linear:
-    """One atom."""
+    """Return one atom."""
     return Linear(frozenset(((expr, 1),)), 0)
 
 
@@ -79,11 +82,11 @@ ZERO = number(0)
 ONE = number(1)
 
 MOST_PRODUCTS = 9
-"""Products that a product of sums is written out to."""
+"""The largest number of terms that a product of sums is expanded into."""
 
 
 class Algebra:
-    """Brings launch expressions into linear form, by what is known of their leaves.
+    """The translation of launch expressions into linear form, by known facts about their leaves.
 
     `equal` has a form for leaves that are known to equal another; `divisors` has numbers that
     divide leaves.
@@ -97,7 +100,7 @@ class Algebra:
         self._known: dict[Expr, Linear] = {}
 
     def of(self, expr: Expr) -> Linear:
-        """The linear form of a launch expression of integers."""
+        """Return the linear form of a launch expression of integers."""
         found = self._known.get(expr)
         if found is None:
             found = self._known[expr] = self._of(expr)
@@ -116,19 +119,21 @@ class Algebra:
         return all(factor * self.divisors.get(a, 1) % divisor == 0 for a, factor in parts)
 
     def add(self, a: Linear, b: Linear) -> Linear:
-        """a + b."""
+        """Return a + b."""
         return a.plus(b)
 
     def sub(self, a: Linear, b: Linear) -> Linear:
-        """a - b."""
+        """Return a - b."""
         return a.minus(b)
 
     def mul(self, a: Linear, b: Linear) -> Linear:
-        """a * b, written out; a product of atoms is an atom."""
+        """Return a * b, distributed over sums; a product of atoms is an atom."""
         if b.number is not None:
             return a.times(b.number)
         if a.number is not None:
             return b.times(a.number)
+        # Distributing long sums grows quadratically; beyond the limit the product is one opaque
+        # atom, which is still exact but no longer cancels.
         if len(a.terms) * len(b.terms) > MOST_PRODUCTS:
             first, second = sorted((a.expr(), b.expr()), key=repr)
             return atom(("mul", first, second))
@@ -138,17 +143,19 @@ class Algebra:
         return total
 
     def floordiv(self, a: Linear, b: Linear) -> Linear:
-        """a // b, 0 for a divisor of 0: multiples of a positive divisor leave the quotient."""
+        """Return a // b (0 if b is 0); multiples of a positive b leave the quotient."""
         return self._divide("floordiv", a, b)
 
     def ceildiv(self, a: Linear, b: Linear) -> Linear:
-        """The quotient rounded up."""
+        """Return the quotient rounded up."""
         return self._divide("ceildiv", a, b)
 
     def _divide(self, name: str, a: Linear, b: Linear) -> Linear:
         by = b.number
         if by is None or by <= 0:
             return self._folded(name, a, b)
+        # Terms whose coefficient the divisor divides leave the quotient exactly: (by * x + r) / by
+        # = x + r / by, in either rounding.
         whole = _of({t: c // by for t, c in a.terms if c % by == 0}, 0)
         rest = _of({t: c for t, c in a.terms if c % by}, a.constant % by)
         whole = whole.shifted(a.constant // by)
@@ -161,23 +168,27 @@ class Algebra:
         return whole.plus(atom((name, rest.expr(), b.expr())))
 
     def mod(self, a: Linear, b: Linear) -> Linear:
-        """a % b, a itself for a divisor of 0."""
+        """Return a % b (a if b is 0)."""
         by = b.number
         if by is None or by <= 0:
             return self._folded("mod", a, b)
+        # A term whose multiples the divisor divides contributes 0 modulo it; coefficients are
+        # reduced.
         left = {t: c % by for t, c in a.terms if c * self.divisors.get(t, 1) % by}
         rest = _of(left, a.constant % by)
         return self._folded("mod", rest, b)
 
     def min(self, a: Linear, b: Linear) -> Linear:
-        """The lesser one."""
+        """Return the lesser one."""
         return self._extreme("min", a, b)
 
     def max(self, a: Linear, b: Linear) -> Linear:
-        """The greater one."""
+        """Return the greater one."""
         return self._extreme("max", a, b)
 
     def _extreme(self, name: str, a: Linear, b: Linear) -> Linear:
+        # Two forms that differ by a number are ordered in every launch, so the extreme is one of
+        # them.
         apart = a.minus(b).number
         if apart is not None:
             return a if (apart <= 0) == (name == "min") else b
@@ -198,7 +209,8 @@ _COMBINE: dict[str, Callable[[Algebra, Linear, Linear], Linear]] = {
 
 
 def _product(x: Expr, y: Expr) -> Expr:
-    """The product of two atoms, with its factors in one order."""
+    """Return the product of two atoms, with its factors in one order."""
+    # Left-associated and sorted: x * y and y * x, and all groupings, are the same atom.
     return reduce(lambda a, b: ("mul", a, b), sorted((*_factors(x), *_factors(y)), key=repr))
 
 
@@ -210,10 +222,11 @@ PLAIN = Algebra()
 
 
 def condition(form: Linear) -> Expr:
-    """That a form is 0 or more, as a comparison of what is added with what is taken away."""
+    """Return "form >= 0" as a comparison of its positive terms with its negative ones."""
     form = _of_quotient(form)
     less = frozenset((a, -c) for a, c in form.terms if c < 0)
     more = frozenset((a, c) for a, c in form.terms if c > 0)
+    # `a - b - 1 >= 0` is shown as `b < a`, which is how users write it.
     if less and more and form.constant == -1:
         return ("lt", Linear(less, 0).expr(), Linear(more, 0).expr())
     if not form.terms:
@@ -230,7 +243,8 @@ def condition(form: Linear) -> Expr:
 
 
 def _of_quotient(form: Linear) -> Linear:
-    """A number of tiles is at least one where there is anything to cut into tiles."""
+    """Rewrite "at least one tile" as "at least one element"."""
+    # ceil(n / t) >= 1 holds if and only if n >= 1.
     if form.constant == -1 and len(form.terms) == 1:
         ((part, factor),) = form.terms
         if factor == 1 and part[0] == "ceildiv" and part[2][0] == "const" and part[2][1] > 0:

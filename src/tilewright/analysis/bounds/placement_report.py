@@ -1,4 +1,4 @@
-"""Reports where every bounds check of a finished function is."""
+"""Report the placement of each bounds check of a finished function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ FORCED = "all checks are forced"
 
 
 def final_placements(func: Func) -> tuple[BoundsCheck, ...]:
-    """The obligations of a function, placed where its checks are now."""
+    """Return the obligations of a function, placed where its checks are now."""
+    # Passes after the placement may merge, hoist or remove checks; what remains in the IR decides.
     left: dict[tuple[object, ...], BoundsCheck] = {}
     for op in func.walk():
         if op.name in CHECKS or is_of_span(op):
@@ -29,37 +30,37 @@ def final_placements(func: Func) -> tuple[BoundsCheck, ...]:
 
 
 def bounded(func: Func) -> Iterator[BoundsCheck]:
-    """Those of accesses through views of rows, which any index meets."""
+    """Yield the checks of accesses through padded row views, which accept any index."""
     for op in func.walk():
         if op.name not in ("load_view", "store_view"):
             continue
         view = op.one("view").view
         if op.maybe("guard") is not None:
-            continue  # its index has checks of its own
+            continue  # its index has its own checks
         if view.sparse is not None and view.tensor.param is not None:
             for axis in view.dim_map:
                 yield BoundsCheck(op.span, view.tensor.param, axis, Placement.PROVED, BOUNDED)
 
 
 def worse(old: BoundsCheck | None, new: BoundsCheck) -> BoundsCheck:
-    """Of two with one key, the one that costs more."""
+    """Return the more expensive one of two checks with the same key."""
     return new if old is None or RANK[old.placement] < RANK[new.placement] else old
 
 
 def checked_place(op: Op) -> tuple[str, int | None]:
-    """The tensor and the axis that a check is about; a slice has no axes."""
+    """Return the tensor and the axis that a check is about; a slice has no axes."""
     if op.name == "check_index":
         return op.attrs["slice"], None
     return op.attrs["tensor"], op.attrs["axis"]
 
 
 def named(tensor: str, axis: int | None) -> str:
-    """What a check is about, in words."""
+    """Return the text for the place that a check is about."""
     return f"`{tensor}`" if axis is None else f"axis {axis} of `{tensor}`"
 
 
 def is_of_span(op: Op) -> bool:
-    """Whether an op checks that a span of tiles lies inside of an output."""
+    """Return whether an op checks that a span of tiles lies inside of an output."""
     return op.name == "assert" and bool(op.attrs["tensor"])
 
 
@@ -72,5 +73,6 @@ def _placed(decided: BoundsCheck, left: BoundsCheck | None) -> BoundsCheck:
     if left is not None:
         return replace(decided, placement=left.placement)
     if decided.placement is Placement.IN_PLACE:
+        # No check is left for it, although none was proved: a pass found it redundant.
         return replace(decided, placement=Placement.PROVED, reason=SETTLED, advice="")
     return decided

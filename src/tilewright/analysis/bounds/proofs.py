@@ -1,8 +1,9 @@
-"""Proofs about integers known at launch: is a linear form surely not negative?
+"""Prove that linear forms over launch values are not negative, by bounded elimination.
 
-What is believed is what every launch checks before anything runs: asserted and declared conditions
-on extents and numbers, and the bounds of leaves (`atom_bounds`). A proof that is not found in a few
-steps is not found: the caller then checks at launch, or in the kernel.
+The facts are what every launch checks before it runs: asserted and declared conditions on extents
+and scalars, and the ranges of the leaves (`atom_bounds`). The search eliminates one atom per step,
+as Fourier-Motzkin elimination does, and gives up after a few steps. It is sound and incomplete: if
+it finds no proof, the caller checks at launch or in the kernel.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ HUGE = 1 << 200
 
 
 class Prover:
-    """What may be believed of a launch, and what follows from it."""
+    """The conditions that every launch satisfies, and what follows from them."""
 
     def __init__(self, signature: Signature, checks: Sequence[LaunchCheck] = ()) -> None:
         self.signature = signature
@@ -55,8 +56,9 @@ class Prover:
     # --- what is believed ------------------------------------------------------------------------
 
     def _about_grid(self, signature: Signature) -> Iterator[Linear]:
-        """What launches see to, and that a block that runs is one of at least one."""
+        """Yield what launches see to, and that a block that runs is one of at least one."""
         of = self.algebra.of
+        # A block that evaluates anything exists, so every axis of the grid has at least one block.
         for axis in range(signature.grid_rank):
             yield of(("grid", axis)).shifted(-1)
         for spec in signature.params:
@@ -64,39 +66,43 @@ class Prover:
                 continue
             if spec.partial:
                 for axis in range(len(spec.tile)):
+                    # A partial output may have more tiles than blocks, never fewer.
                     yield of(("sub", _tiles(spec, axis), ("grid", axis)))
             elif spec.groups is not None:
                 walked = [_tiles(spec, k) for k, group in enumerate(spec.groups) if group]
                 total = reduce(lambda a, b: ("mul", a, b), walked)
+                # Launches of mapped outputs reject more tiles than an i32 counts.
                 yield number(LARGEST).minus(of(total))
 
     def forms(self, expr: Expr) -> Iterator[Linear]:
-        """Forms that are not negative where a condition holds."""
+        """Yield forms that are not negative where a condition holds."""
         if expr[0] == "and":
             yield from self.forms(expr[1])
             yield from self.forms(expr[2])
+        # Launch expressions also compare floats, for which a < b does not mean a + 1 <= b.
         elif expr[0] in _NOT_NEGATIVE and _is_integral(expr[1]) and _is_integral(expr[2]):
             a, b = self.algebra.of(expr[1]), self.algebra.of(expr[2])
             yield from (f for f in _NOT_NEGATIVE[expr[0]](a, b) if f.terms)
 
     def bounds(self, form: Linear) -> Bounds:
-        """The bounds of a form from those of its atoms, each taken for itself."""
+        """Return the bounds of a form from those of its atoms, each taken for itself."""
         low: float = form.constant
         high: float = form.constant
         for part, factor in form.terms:
+            # Interval arithmetic without correlation: each atom is at its own worst value.
             a, b = (factor * x for x in self.atom_bounds(part))
             low, high = low + min(a, b), high + max(a, b)
         return low, high
 
     def atom_bounds(self, part: Expr) -> Bounds:
-        """The bounds of one atom."""
+        """Return the bounds of one atom."""
         rule = _ATOMS.get(part[0])
         if rule is not None:
             return rule(*(self.bounds(self.algebra.of(e)) for e in part[1:]))
         return _LEAVES[part[0]](self, part)
 
     def least(self, a: Linear, b: Linear) -> Linear:
-        """The least of some forms, without those that are never less than another."""
+        """Return the least of some forms, without those that are never less than another."""
         kept: list[Linear] = []
         for form in (*_alternatives(a), *_alternatives(b)):
             if not any(self.holds(form.minus(other)) for other in kept):
@@ -106,11 +112,11 @@ class Prover:
     # --- proofs ----------------------------------------------------------------------------------
 
     def holds(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
-        """Whether a form surely is 0 or more at this place, where those that are `given` are."""
+        """Return whether a form is provably >= 0 here, given that the forms `given` are."""
         return self.always(form, (*given, *self.here))
 
     def always(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
-        """Whether a form surely is 0 or more at any place, where those that are `given` are."""
+        """Return whether a form is provably >= 0 anywhere, given that the forms `given` are."""
         return self._search(form, (*given, *self.facts), MAX_DEPTH, set())
 
     def believe(self, forms: Iterable[Linear]) -> None:
@@ -119,9 +125,11 @@ class Prover:
         self.here = (*self.here, *new)
 
     def granted(self, form: Linear) -> bool:
-        """Whether a form holds, or may be asked of every launch, since only the grid decides it."""
+        """Return whether a form is >= 0, provably or as a condition on the grid for launches."""
         if self.holds(form):
             return True
+        # Only the size of the grid may become a condition of launches that the user did not write:
+        # a grid that violates it has thread numbers that wrap.
         if self.asked is None or any(leaf[0] != "grid_dim" for leaf in leaves(form.expr())):
             return False
         self.asked.append(form)
@@ -129,11 +137,15 @@ class Prover:
         return True
 
     def _search(self, form: Linear, facts: Sequence[Linear], depth: int, seen: set[Linear]) -> bool:
+        # Backward search in the manner of Fourier-Motzkin elimination: subtract a fact (known to be
+        # >= 0) that shares a term, or replace an atom by a bound of it, until interval arithmetic
+        # suffices. Depth and steps are limited, so the search is incomplete but cheap.
         if self.bounds(form)[0] >= 0:
             return True
         if not depth or not form.terms or form in seen or len(seen) >= MAX_STEPS:
             return False
         seen.add(form)
+        # A fact that shares no term with equal coefficient cannot eliminate an atom in this step.
         helpful = [fact for fact in facts if any(t in form.terms for t in fact.terms)]
         return any(self._search(form.minus(f), facts, depth - 1, seen) for f in helpful) or any(
             all(self._search(case, facts, depth - 1, seen) for case in cases)
@@ -141,7 +153,7 @@ class Prover:
         )
 
     def _reasons(self, form: Linear) -> Iterator[Sequence[Linear]]:
-        """Ways to prove a form: for each, forms of which all must hold."""
+        """Yield ways to prove a form: for each, forms of which all must hold."""
         for part, factor in form.terms:
             rest = form.plus(atom(part), -factor)
             if part[0] in ("min", "max"):
@@ -154,8 +166,10 @@ class Prover:
                 yield from (self._multiple if factor > 0 else self._shared)(part, factor, form)
 
     def _multiple(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
-        """A product less multiples of one of its factors, or of none: n x y - m y = (n x - m) y."""
+        """Yield a product less multiples of one of its factors: n x y - m y = (n x - m) y."""
         for one, other in (part[1:], part[:0:-1]):
+            # n*x*y - m*y = (n*x - m) * y is >= 0 if both factors are; the other terms are proved on
+            # their own.
             less = dict(form.terms).get(one, 0)
             if less <= 0:
                 apart = form.plus(atom(part), -factor).plus(atom(one), -less)
@@ -164,24 +178,28 @@ class Prover:
                 yield self.algebra.of(one), rest, apart
 
     def _shared(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
-        """A quotient times no more than what was divided by: no more than what was divided."""
+        """Yield a bound for a quotient times at most its divisor: it is at most the dividend."""
         for quotient, other in (part[1:], part[:0:-1]):
             times = self.algebra.of(other)  # perhaps a sum, which is no atom
             while quotient[0] == "floordiv":
                 top, by = self.algebra.of(quotient[1]), self.algebra.of(quotient[2])
+                # (top // by) * times <= top where 0 <= times <= by and top >= 0, so top replaces
+                # the product.
                 apart = form.plus(atom(part), -factor).plus(top, factor)
                 yield apart, by.minus(times), times, top
                 quotient = quotient[1]
 
     def _extreme(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
         cases = [rest.plus(self.algebra.of(e), factor) for e in part[1:]]
+        # A lower bound of +min or -max needs all cases (the extreme may be any of them); -min and
+        # +max are bounded by each case, so any one will do.
         if (part[0] == "min") == (factor > 0):
             yield cases
         else:
             yield from ((case,) for case in cases)
 
     def _quotient(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
-        """A quotient by a positive number, in terms of what is divided."""
+        """Yield a quotient by a positive number, in terms of what is divided."""
         top, by = self.algebra.of(part[1]), self.algebra.of(part[2])
         if by.number is None:
             # A quotient is no farther from 0 than what is divided; divisors of 0 give 0.
@@ -192,19 +210,24 @@ class Prover:
         if divisor < 1:
             return
         if part[0] == "ceildiv":
+            # ceil(x / d) = floor((x + d - 1) / d) for d > 0.
             top = top.shifted(divisor - 1)
         yield from self._paired(top, divisor, factor, rest)
         # divisor * quotient lies in top - (divisor - 1) .. top.
         least = top.shifted(1 - divisor) if factor > 0 else top
+        # Multiply the goal by the divisor. As it is an integer, goal >= 0 is equivalent to divisor
+        # * goal > -divisor, which allows the slack of divisor - 1.
         yield (rest.times(divisor).plus(least, factor).shifted(divisor - 1),)
 
     def _paired(
         self, top: Linear, divisor: int, factor: int, rest: Linear
     ) -> Iterator[Sequence[Linear]]:
-        """A quotient less another by the same divisor: one of more is not less."""
+        """Yield a quotient less another by the same divisor: one of more is not less."""
         if factor < 0:
             return
         for part, other in rest.terms:
+            # floor(a / d) - floor(b / d) >= 0 follows from a >= b: division by one divisor is
+            # monotone.
             if part[0] not in ("floordiv", "ceildiv") or other != -factor:
                 continue
             if self.algebra.of(part[2]).number == divisor:
@@ -221,7 +244,7 @@ class Prover:
 
 
 def _alternatives(form: Linear) -> Iterator[Linear]:
-    """The forms that a form is the least of."""
+    """Yield the forms that a form is the least of."""
     parts_of_one = [part for part, factor in form.terms if factor == 1 and part[0] == "min"]
     if len(form.terms) != 1 or not parts_of_one:
         yield form
@@ -260,7 +283,7 @@ def _is_integral(expr: Expr) -> bool:
 def _equalities(
     signature: Signature, checks: Sequence[LaunchCheck]
 ) -> tuple[dict[Expr, Linear], dict[Expr, int]]:
-    """Leaves that equal other forms, and numbers that divide leaves."""
+    """Return leaves that equal other forms, and numbers that divide leaves."""
     equal = _fixed(signature)
     divisors: dict[Expr, int] = {}
     believed = [check.expr for check in checks if not check.where]
@@ -271,13 +294,13 @@ def _equalities(
         form = algebra.of(("sub", expr[1], expr[2]))
         if not _note_divisor(form, divisors):
             _note_equal(form, equal, divisors)
-    # What was written before the last condition was known is written by all of them.
+    # Earlier forms were written before later equations were known: substitute once more.
     final = Algebra(equal, divisors)
     return {leaf: final.of(form.expr()) for leaf, form in equal.items()}, divisors
 
 
 def _fixed(signature: Signature) -> dict[Expr, Linear]:
-    """What the signature says of extents and of the grid, which is that of every output."""
+    """Return what the signature says of extents and of the grid, which is that of every output."""
     fixed: dict[Expr, Linear] = {}
     for spec in signature.params:
         if isinstance(spec, TensorSpec | OutputSpec):
@@ -292,7 +315,7 @@ def _fixed(signature: Signature) -> dict[Expr, Linear]:
 
 
 def _size(signature: Signature, axis: int) -> Expr | None:
-    """The size of the grid along an axis: that of an output which has a block for each tile."""
+    """Return the size of the grid along an axis, which an output has whose tiles are the blocks."""
     if signature.grid is not None:
         return ("const", signature.grid[axis] if axis < len(signature.grid) else 1)
     cut = [s for s in signature.params if isinstance(s, OutputSpec) and not s.shared]
@@ -300,7 +323,7 @@ def _size(signature: Signature, axis: int) -> Expr | None:
     plain = [spec for spec in outputs if spec.groups is None]
     if plain:
         return _tiles(plain[0], axis)
-    # The blocks of a mapped output stand in one row.
+    # The blocks of a mapped output form a grid of one axis.
     return ("const", 1) if outputs and axis else None
 
 
@@ -319,7 +342,7 @@ def _conjuncts(expr: Expr) -> Iterator[Expr]:
 
 
 def _note_divisor(form: Linear, divisors: dict[Expr, int]) -> bool:
-    """`leaf % d == 0`."""
+    """Note a condition `leaf % d == 0`; return whether it is one."""
     terms = list(form.terms)
     if form.constant or len(terms) != 1 or terms[0][0][0] != "mod":
         return False
@@ -331,11 +354,14 @@ def _note_divisor(form: Linear, divisors: dict[Expr, int]) -> bool:
 
 
 def _note_equal(form: Linear, equal: dict[Expr, Linear], divisors: dict[Expr, int]) -> None:
-    """Let a leaf that stands alone be written as the rest, everywhere."""
+    """Solve an equation for a leaf with coefficient 1 or -1, and substitute it everywhere."""
     for leaf, factor in sorted(form.terms, key=repr):
+        # Only a leaf with coefficient 1 or -1 can be solved for in the integers. A leaf with a
+        # known divisor stays: the divisor would be lost.
         if leaf[0] not in GIVEN or abs(factor) != 1 or leaf in divisors:
             continue
         rest = form.plus(atom(leaf), -factor).times(-factor)
+        # The leaf also occurs inside a quotient or product: the equation is not solved for it.
         if any(leaf in leaves(part) for part, _ in rest.terms):
             continue
         replaced = Algebra({leaf: rest}, divisors)
@@ -387,7 +413,7 @@ _LEAVES: dict[str, Callable[[Prover, Expr], Bounds]] = {
     "scalar": lambda prover, leaf: int_range(prover.scalars[leaf[1]]),
     "given": lambda prover, leaf: (leaf[2], leaf[2]),
 }
-"""The bounds of leaves; sums have none of their own, for they are no atoms."""
+"""The bounds of leaves, by kind."""
 
 _ATOMS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
     "mul": _product, "mod": _remainder,

@@ -1,4 +1,8 @@
-"""Symbolic evaluation of every check: path conditions, refined ranges, obligations."""
+"""Symbolic evaluation of a function up to each of its bounds checks.
+
+Sections: path conditions, refinement of ranges by branch conditions, and the walk that visits the
+checks with the ranges of their operands.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +29,15 @@ from .symbolic_range import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# Path conditions: when control reaches an op, as far as the launch decides it.
+# Path conditions, as in symbolic execution: the launches in which control reaches an op.
 #
-# A condition on what differs between blocks or rounds holds in some of them: a `Limit` says
-# exactly when. A `Path` is all that must hold on the way to an op.
+# A condition on a value that differs between blocks or iterations holds in some of them; a `Limit`
+# has the exact condition for that. A `Path` is the conjunction on the way to an op.
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A condition that holds in some block or round if and only if all `guards` hold.
+    """A condition that holds in some block or iteration if and only if all `guards` hold.
 
     It does so only where `causes` have some of their values, and if all `needs` are 0 or more.
     """
@@ -45,7 +49,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """When control gets to a place.
+    """A path condition: when control reaches an op.
 
     It does in some block whenever all `guards` hold (launch expressions), provided that it is
     `sure` and that all `needs` are 0 or more. What `restricted` names varies less here than
@@ -58,44 +62,48 @@ class Path:
     sure: bool = True
 
     def unsure(self) -> Path:
-        """The same, but whether control gets there is not for the launch to say."""
+        """Return the path as one of which the launch does not decide whether control takes it."""
         return replace(self, sure=False)
 
     def under(self, limit: Limit, causes: Sequence[Cause]) -> Path:
-        """The path on under a further condition; `causes` are all that were there before it."""
+        """Return the path under a further condition; `causes` existed before that condition."""
+        # An earlier condition already restricts the same source: each holds somewhere, but perhaps
+        # never both in one block.
         if limit.causes & self.restricted:
             return self.unsure()  # it may never hold together with those before it
         return replace(
             self,
             guards=(*self.guards, *limit.guards),
             needs=self.needs | limit.needs,
+            # Every source that depends on the condition varies less from here on; its ends may not
+            # occur.
             restricted=self.restricted.union(c for c in causes if depend((c,), limit.causes)),
         )
 
 
 def at_least_zero(form: Linear) -> Limit:
-    """The condition that a form, which the launch decides, is 0 or more."""
+    """Return the condition that a form, which the launch decides, is 0 or more."""
     return Limit((condition(form),), frozenset(), frozenset())
 
 
 def somewhere(span: SymbolicSpan, best: Linear) -> Limit | None:
-    """A condition on one value that holds somewhere if it does where it holds best."""
+    """Return the limit of a condition on one value: it holds somewhere if it does at its best."""
     return Limit((condition(best),), span.needs, span.varies) if span.exact else None
 
 
 def both(a: Limit | None, b: Limit | None) -> Limit | None:
-    """Two conditions on what varies independently; else they may hold, but never together."""
+    """Return the conjunction of two limits, exact only if they vary independently."""
     if a is None or b is None or depend(a.causes, b.causes):
         return None
     return Limit((*a.guards, *b.guards), a.needs | b.needs, a.causes | b.causes)
 
 
 # -------------------------------------------------------------------------------------------------
-# Refines symbolic ranges by the conditions of branches, and tells when branches are taken.
+# Refinement: a branch condition narrows the ranges of the values it compares, and its path.
 
 
 class Conditions:
-    """Reads the conditions of one function, and notes what they say of its integers."""
+    """The conditions of one function: which facts about integers each of them implies."""
 
     def __init__(self, integers: Integers, nesting: Structure) -> None:
         self.integers = integers
@@ -103,7 +111,8 @@ class Conditions:
         self.prover = integers.prover
 
     def refined(self, cond: Value, path: Path, *, holds: bool) -> Path:
-        """Sharpen the facts by a condition; give the path into the branch."""
+        """Refine the facts by a condition; return the path into the branch."""
+        # Read the condition before `sharpen` changes the ranges that it compares.
         expr = self.condition(cond)
         before = tuple(self.integers.causes)
         limit = self.sharpen(cond, holds=holds)
@@ -112,7 +121,7 @@ class Conditions:
         return path.unsure() if limit is None else path.under(limit, before)
 
     def condition(self, value: Value) -> Expr | None:
-        """A condition that the launch decides, as a launch expression."""
+        """Return a condition that the launch decides, as a launch expression."""
         op = self.nesting.definer(value)
         if op is None:
             return None
@@ -131,7 +140,7 @@ class Conditions:
         return None if None in parts else (_LOGIC[op.name], *parts)
 
     def chosen(self, op: Op) -> Expr | None:
-        """A condition that a branch yields, as `a and b` and `a or b` do."""
+        """Return a condition that a branch yields, as `a and b` and `a or b` do."""
         arms = _yielded(op)
         cond = self.condition(op.one("cond"))
         if cond is None or arms is None:
@@ -139,6 +148,8 @@ class Conditions:
         then, other = map(self.condition, arms)
         if then is None or other is None:
             return None
+        # The front end lowers `a and b` to an `if` that yields b or False, and `a or b`
+        # accordingly.
         if other == ("const", False):
             return ("and", cond, then)
         if then == ("const", True):
@@ -146,11 +157,13 @@ class Conditions:
         return ("or", ("and", cond, then), ("and", ("not", cond), other))
 
     def taken(self, op: Op, *, holds: bool) -> Limit | None:
-        """Sharpen by a condition that a branch yields, if only one arm can have yielded it."""
+        """Refine by a condition that a branch yields, if only one arm can have yielded it."""
         arms = _yielded(op)
         if arms is None:
             return None
         for taken, other in ((0, 1), (1, 0)):
+            # The other arm yields the opposite constant, so the result holds only if this arm ran:
+            # both its condition and its yielded value hold.
             if self.condition(arms[other]) == ("const", not holds):
                 first = self.sharpen(op.one("cond"), holds=taken == 0)
                 for inner in op.regions[taken].ops:
@@ -160,9 +173,9 @@ class Conditions:
         return None
 
     def sharpen(self, cond: Value, *, holds: bool) -> Limit | None:
-        """Note what a condition says of integers.
+        """Refine the facts by a condition.
 
-        Gives where it holds; None where that cannot be said exactly.
+        Return where it holds; None if that is not known exactly.
         """
         op = self.nesting.definer(cond)
         if op is None:
@@ -171,6 +184,8 @@ class Conditions:
             return self.sharpen(op.operands[0], holds=not holds)
         if op.name == "if":
             return self.taken(op, holds=holds)
+        # A conjunction that holds, or a disjunction that fails, determines both operands (De
+        # Morgan).
         if op.name == ("andi" if holds else "ori"):
             return both(*(self.sharpen(v, holds=holds) for v in op.operands))
         if op.name != "cmpi" or not is_index(op.operands[0]):
@@ -179,7 +194,7 @@ class Conditions:
         return self.compare(predicate if holds else _OPPOSITE[predicate], *op.operands)
 
     def compare(self, predicate: Predicate, a: Value, b: Value) -> Limit | None:
-        """Note that two integers compare so."""
+        """Refine the facts by a comparison of two integers."""
         if predicate in (Predicate.GT, Predicate.GE):
             return self.compare(_FLIPPED[predicate], b, a)
         if predicate is Predicate.EQ:
@@ -191,8 +206,9 @@ class Conditions:
         return self.bound(a, b, int(predicate is Predicate.LT))
 
     def bound(self, a: Value, b: Value, less: int) -> Limit | None:
-        """Note that a + less <= b."""
+        """Refine the facts by a + less <= b."""
         old, other = self.integers.of(a), self.integers.of(b)
+        # Bounds from the comparison come first: `few` keeps only some, and these are the sharpest.
         highs = few((*(f.shifted(-less) for f in other.highs), *old.highs))
         lows = few((*(f.shifted(less) for f in old.lows), *other.lows))
         self.integers.note(
@@ -201,7 +217,11 @@ class Conditions:
         self.integers.note(
             b, SymbolicRange(lows, other.highs, self.raised(other.span, old.point, less))
         )
+        # Control is here only if the least a is below the greatest b, which may be a fact about
+        # launch values alone.
         self.prover.believe(apart(old, other, less))
+        # The comparison holds somewhere if and only if it holds at the end of the span that suits
+        # it best.
         if old.span is not None and other.point is not None:
             return somewhere(old.span, other.point.minus(old.span.low).shifted(-less))
         if other.span is not None and old.point is not None:
@@ -211,18 +231,22 @@ class Conditions:
     def lowered(
         self, span: SymbolicSpan | None, limit: Linear | None, less: int
     ) -> SymbolicSpan | None:
-        """The range of a value where it is at least `less` below a limit."""
+        """Return the range of a value where it is at least `less` below a limit."""
         if span is None or limit is None or not span.varies:
             return span
         high = self.prover.least(span.high, limit.shifted(-less))
         return replace(
-            span, high=high, exact=span.dense, varies=self.integers.narrowed(span.varies)
+            # The new end occurs only if the values are dense; a strided value may jump over it.
+            span,
+            high=high,
+            exact=span.dense,
+            varies=self.integers.narrowed(span.varies),
         )
 
     def raised(
         self, span: SymbolicSpan | None, limit: Linear | None, less: int
     ) -> SymbolicSpan | None:
-        """The range of a value where it is at least `less` above a limit."""
+        """Return the range of a value where it is at least `less` above a limit."""
         if span is None or limit is None or not span.varies:
             return span
         low = self.prover.algebra.max(span.low, limit.shifted(less))
@@ -230,12 +254,12 @@ class Conditions:
 
 
 def apart(a: SymbolicRange, b: SymbolicRange, less: int) -> tuple[Linear, ...]:
-    """What the launch must be like where a + less <= b."""
+    """Return the limit of a + less <= b."""
     return few(high.minus(low).shifted(-less) for low in a.lows for high in b.highs)
 
 
 def _yielded(op: Op) -> tuple[Value, Value] | None:
-    """What the arms of a branch with one result yield, if both do."""
+    """Return what the arms of a branch with one result yield, if both do."""
     ends = [region.terminator for region in op.regions]
     if len(op.results) != 1 or any(end.name != "yield" for end in ends):
         return None
@@ -253,16 +277,14 @@ _OPPOSITE: dict[Predicate, Predicate] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Walks every check of a function with the symbolic ranges of its operands, for `check_placement`.
+# The walk: one pass in program order that visits each check with the ranges of its operands.
 #
-# One walk in program order. A value's facts hold wherever it is used (`integers`); in a branch on
-# a comparison they are sharpened by what the comparison says (`conditions`). How surely a check
-# runs is told by its `Path`.
+# Loops need no fixpoint: induction variables have closed forms, and carried values are unknown.
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One check, with what is known where it stands."""
+    """One check, with the facts that hold where it is."""
 
     op: Op
     index: SymbolicRange
@@ -271,11 +293,11 @@ class Checked:
 
 
 Settle: TypeAlias = Callable[[Checked], bool]
-"""Decides where a check goes; says whether it never fails in a launch that was not refused."""
+"""Decide the placement of a check; return whether it cannot fail in a launch that runs."""
 
 
 def walk_checks(func: Func, prover: Prover, settle: Settle) -> None:
-    """Have all checks of a function settled, in order; what never fails is known from there on."""
+    """Visit all checks of a function in order; a check that holds adds facts from there on."""
     _CheckWalk(func, prover, settle).block(func.body, Path())
 
 
@@ -290,10 +312,12 @@ class _CheckWalk:
         """What the terminators of branches and scopes pass on."""
 
     def block(self, block: Block, path: Path) -> None:
-        """All ops of a block; facts that only hold to its end are dropped there."""
+        """Evaluate the ops of a block; drop the facts that only hold in it at its end."""
         with self.integers.scope():
             for op in block.ops:
                 self.op(op, path)
+                # A region with an exit to outside may end the block early; what follows runs
+                # conditionally.
                 if op.regions and (leaving := [*self.nesting.leaves(op)]):
                     path = self.after_exit(op, leaving, path)
 
@@ -312,6 +336,7 @@ class _CheckWalk:
     def check(self, op: Op, path: Path) -> None:
         index, extent = map(self.integers.of, op.operands)
         if self.settle(Checked(op, index, extent, path)):
+            # After a check that cannot fail the index is in bounds, which later proofs may use.
             below = few((*(f.shifted(-1) for f in extent.highs), *index.highs))
             self.integers.note(
                 op.operands[0], replace(index, lows=few((*index.lows, ZERO)), highs=below)
@@ -326,7 +351,7 @@ class _CheckWalk:
             self.passed.setdefault(target, []).append([v or ANYTHING for v in values])
 
     def join(self, op: Op) -> None:
-        """Results of a branch or a scope: one of what was passed on."""
+        """Join the values that arms or exits pass on into the results of a branch or a scope."""
         rows = self.passed.get(op, [])
         for k, result in enumerate(op.results):
             if rows and is_index(result):
@@ -341,7 +366,7 @@ class _CheckWalk:
         self.join(op)
 
     def after_exit(self, op: Op, leaving: Sequence[Op], path: Path) -> Path:
-        """Where one arm of a branch never comes back, the rest runs in the other case alone."""
+        """Return the path after an exit: if one arm never returns, the other one was taken."""
         if op.name != "if":
             return path.unsure()
         back = [region for region in op.regions if region.terminator.name == "yield"]
@@ -363,26 +388,30 @@ class _CheckWalk:
         inner = self.forward(self.entered(path, lower, upper), step)
         self.integers.known[op.regions[0].args[0]] = self.induction(op, lower, upper, step)
         exits = self.nesting.exits.get(op, [])
+        # A loop that may be left early need not reach the last value of its variable.
         if any(end.name == "break" for end in exits) or any(True for _ in self.nesting.leaves(op)):
             inner = inner.unsure()
         with self.integers.scope():
+            # Inside the body at least one iteration runs, hence lower < upper.
             self.prover.believe(apart(lower, upper, 1))
             self.block(op.regions[0], inner)
 
     def entered(self, path: Path, lower: SymbolicRange, upper: SymbolicRange) -> Path:
-        """The path into a loop that runs if its bounds let it."""
+        """Return the path into a loop that runs if its bounds let it."""
         if any(self.prover.holds(b.minus(a).shifted(-1)) for a in lower.highs for b in upper.lows):
             return path
         a, b = lower.span, upper.span
         if a is None or b is None or not (a.exact and b.exact and a.apart(b)):
             return path.unsure()
+        # The loop runs in some block if and only if it does where its bounds are farthest apart,
+        # which occurs because both vary independently.
         runs = condition(b.high.minus(a.low).shifted(-1))
         return path.under(
             Limit((runs,), a.needs | b.needs, a.varies | b.varies), self.integers.causes
         )
 
     def forward(self, path: Path, step: SymbolicRange) -> Path:
-        """The path into a loop that runs only if its step is positive."""
+        """Return the path into a loop that runs only if its step is positive."""
         by = step.point
         if by is None:
             return path.unsure()
@@ -395,7 +424,7 @@ class _CheckWalk:
     def induction(
         self, op: Op, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange
     ) -> SymbolicRange:
-        """The variable runs from the lower bound to just below the upper one."""
+        """Return the range of an induction variable: lower bound to below the upper bound."""
         ends = [form.shifted(-1) for form in upper.highs]
         found = SymbolicRange(
             lower.lows, few((*ends[:1], *self.last(lower, upper, step), *ends[1:]))
@@ -410,7 +439,7 @@ class _CheckWalk:
     def stepped(
         self, span: SymbolicSpan, lower: SymbolicSpan, upper: SymbolicSpan, step: SymbolicRange
     ) -> SymbolicSpan:
-        """The range of a variable that does not take every number."""
+        """Return the range of a variable that does not take every number."""
         by = step.point
         if by == ONE:
             return span
@@ -419,17 +448,18 @@ class _CheckWalk:
         start = lower.point
         if by is None or start is None or upper.point is None or not self.prover.holds(by):
             return replace(span, exact=False, dense=False)
+        # The last value is start + floor((end - start) / by) * by.
         return replace(span, high=self.reached(start, span.high, by), dense=False)
 
     def reached(self, start: Linear, end: Linear, by: Linear) -> Linear:
-        """The last of the steps from a start that is not behind an end."""
+        """Return the last of the steps from a start that is not behind an end."""
         rounds = self.prover.algebra.floordiv(end.minus(start), by)
         return start.plus(self.prover.algebra.mul(rounds, by))
 
     def last(
         self, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange
     ) -> Iterator[Linear]:
-        """The greatest number that a variable takes, which steps over some."""
+        """Yield the greatest number that a variable takes, which steps over some."""
         start, end, by = lower.point, upper.point, step.point
         if start is None or end is None or by is None or by == ONE or not self.prover.holds(by):
             return
@@ -437,7 +467,7 @@ class _CheckWalk:
 
 
 ANYTHING = SymbolicRange((), ())
-"""Stands for what is no integer."""
+"""The range of a value that is no integer."""
 
 
 Enter: TypeAlias = Callable[[_CheckWalk, Op, Path], None]

@@ -1,4 +1,8 @@
-"""Symbolic ranges of integers: bounds as linear forms, their sources and transfer functions."""
+"""Symbolic ranges of integers: an interval analysis whose bounds are linear forms.
+
+Sections: the lattice (`SymbolicRange`, `SymbolicSpan`), sources (ops whose value the launch
+decides), transfer functions of elementwise ops, and the state of a walk (`Integers`).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,10 @@ from .linear import ONE, ZERO, Linear, number
 from .proofs import LARGEST, Prover
 
 # -------------------------------------------------------------------------------------------------
-# Symbolic ranges: bounds of an integer as linear forms over what the launch knows.
+# The lattice: bounds of an integer as linear forms over launch values.
+#
+# `lows` and `highs` are a may-analysis: they hold in every block. A `span` is a must-analysis: its
+# ends occur in some block, which is what lets the host reject exactly the launches that would fail.
 
 MOST = 4
 """Bounds kept of one value on each side."""
@@ -26,10 +33,10 @@ MOST = 4
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cause:
-    """Something that makes values differ between blocks and rounds: a grid axis, a loop.
+    """A source of differences between blocks and iterations: a grid axis, a loop.
 
-    `ties` are the causes that it depends on in turn. The causes with one `whole` belong to values
-    that take all their combinations, as the numbers of one tile do; `part` tells these apart.
+    `ties` are the causes that it depends on in turn. Causes with the same `whole` belong to values
+    that take all their combinations, as the coordinates of one tile do; `part` distinguishes them.
     """
 
     ties: frozenset[Cause] = frozenset()
@@ -37,25 +44,26 @@ class Cause:
     part: int = 0
 
     def depends(self, other: Cause) -> bool:
-        """Whether one may tell something of the other."""
+        """Return whether one cause may determine something about the other."""
+        # The coordinates of one tile index take all combinations: only equal parts depend.
         if self.whole is not None and self.whole is other.whole:
             return self.part == other.part
         return not ({self, *self.ties}).isdisjoint((other, *other.ties))
 
 
 def tied(causes: frozenset[Cause]) -> frozenset[Cause]:
-    """Causes with all that they depend on."""
+    """Return causes with all causes that they depend on."""
     return causes.union(*(cause.ties for cause in causes))
 
 
 def depend(some: Iterable[Cause], others: Iterable[Cause]) -> bool:
-    """Whether any of some causes may tell something of any of the others."""
+    """Return whether any of some causes may depend on any of the others."""
     return any(a.depends(b) for a in some for b in others)
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolicSpan:
-    """The range of a value over all blocks and rounds, if all `needs` are 0 or more.
+    """The range of a value over all blocks and iterations, if all `needs` are 0 or more.
 
     `varies` has what it depends on besides the launch. It is `exact` if both ends are values that
     occur, `dense` if every number between them occurs too.
@@ -74,19 +82,21 @@ class SymbolicSpan:
         return self.low if self.low == self.high and not self.varies else None
 
     def apart(self, other: SymbolicSpan) -> bool:
-        """Whether two values vary independently of each other."""
+        """Return whether two values vary independently of each other."""
         return not depend(self.varies, other.varies)
 
     def moved(self, move: Callable[[Linear], Linear], *, dense: bool = False) -> SymbolicSpan:
-        """The range of a growing function of the value."""
+        """Return the range of a growing function of the value."""
         return replace(self, low=move(self.low), high=move(self.high), dense=self.dense and dense)
 
     def turned(self) -> SymbolicSpan:
-        """The range of the negated value."""
+        """Return the range of the negated value."""
         return replace(self, low=self.high.times(-1), high=self.low.times(-1))
 
     def joined(self, other: SymbolicSpan, low: Linear, high: Linear) -> SymbolicSpan:
-        """The range of a function of two values that is monotone in each."""
+        """Return the range of a function of two values that is monotone in each."""
+        # Two correlated values need not reach their extremes in the same block (i - i is 0, not 2 *
+        # i).
         apart = self.apart(other)
         return SymbolicSpan(
             low, high, self.needs | other.needs, self.varies | other.varies,
@@ -96,7 +106,7 @@ class SymbolicSpan:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicRange:
-    """What is known of a value: each of `lows` and `highs` surely bounds it; `span` may be None."""
+    """The facts about a value: each of `lows` and `highs` is a bound; `span` may be None."""
 
     lows: tuple[Linear, ...]
     highs: tuple[Linear, ...]
@@ -108,35 +118,38 @@ class SymbolicRange:
         return None if self.span is None or self.span.needs else self.span.point
 
     def with_span(self, span: SymbolicSpan | None) -> SymbolicRange:
-        """The same bounds with another range."""
+        """Return the same bounds with another range."""
         return replace(self, span=span)
 
 
 def unknown(dtype: AnyDType) -> SymbolicRange:
-    """Anything that fits the type."""
+    """Return the range of the type."""
     low, high = int_range(dtype)
     return SymbolicRange((number(low),), (number(high),))
 
 
 def point_range(form: Linear) -> SymbolicRange:
-    """A value that the launch decides."""
+    """Return a value that the launch decides."""
     return SymbolicRange((form,), (form,), SymbolicSpan(form, form))
 
 
 def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
-    """The first few different ones."""
+    """Return the first few different ones."""
     return tuple(dict.fromkeys(forms))[:MOST]
 
 
 def fitted(prover: Prover, dtype: AnyDType, exact: SymbolicRange) -> SymbolicRange:
-    """What is known of a result that wraps where it leaves its type."""
+    """Return what is known of a result that wraps where it leaves its type."""
     low, high = int_range(dtype)
+    # The rules compute exact integers. If the result provably fits its type, nothing wraps and the
+    # bounds stay; otherwise the type is all that is known.
     fits = _granted(prover, [form.shifted(-low) for form in exact.lows]) and _granted(
         prover, [number(high).minus(form) for form in exact.highs]
     )
     bounds = exact if fits else unknown(dtype)
     span = exact.span
     if span is not None and not fits:
+        # A span stays usable under the condition that its ends fit, which the launch can check.
         needs = (span.low.shifted(-low), number(high).minus(span.high))
         unproved = frozenset(form for form in needs if not prover.holds(form))
         span = replace(span, needs=span.needs | unproved)
@@ -144,12 +157,13 @@ def fitted(prover: Prover, dtype: AnyDType, exact: SymbolicRange) -> SymbolicRan
 
 
 def _granted(prover: Prover, forms: Sequence[Linear]) -> bool:
-    """Whether one of some forms holds, or may be asked of launches."""
+    """Return whether one of some forms holds, or may be required of launches."""
+    # Proofs first: a condition on the grid is requested only if nothing else suffices.
     return any(map(prover.holds, forms)) or any(map(prover.granted, forms))
 
 
 # -------------------------------------------------------------------------------------------------
-# Symbolic ranges of values that come from the launch alone, by op.
+# Sources: ops whose value the launch alone decides.
 
 
 def _constant(prover: Prover, op: Op) -> SymbolicRange:
@@ -190,13 +204,13 @@ SOURCES: dict[str, Callable[[Prover, Op], SymbolicRange | None]] = {
     "constant": _constant, "extent": _extent, "num_tiles": _num_tiles, "num_blocks": _num_blocks,
     "length": _length,
 }  # fmt: skip
-"""Values that come from the launch, by op; an op with bounds of its own is one more row."""
+"""Sources by op; a new op whose value the launch decides is one more row."""
 
 
 # -------------------------------------------------------------------------------------------------
-# Transfer functions of elementwise ops: from symbolic ranges of operands to that of the result.
+# Transfer functions of elementwise ops: ranges of the operands to the range of the result.
 #
-# Every rule gives bounds of the exact result; whether it can leave its type is seen to afterwards.
+# Each rule returns bounds of the exact integer; `fitted` accounts for wrapping afterwards.
 
 Rule: TypeAlias = Callable[[Prover, Op, Sequence[SymbolicRange]], SymbolicRange | None]
 Combine: TypeAlias = Callable[[Linear, Linear], Linear]
@@ -233,6 +247,7 @@ def _subi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
 def _muli(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange | None:
     a, b = x
     for other, by in ((a, b.point), (b, a.point)):
+        # A constant factor keeps a linear form linear, whatever the signs are.
         if by is not None and by.number is not None:
             return _scaled(other, by.number)
     if not (_not_negative(prover, a) and _not_negative(prover, b)):
@@ -259,7 +274,7 @@ def _scaled(a: SymbolicRange, factor: int) -> SymbolicRange:
 def _grown(
     a: SymbolicRange, move: Callable[[Linear], Linear], *, dense: bool = False
 ) -> SymbolicRange:
-    """A function that grows with its operand."""
+    """Return a function that grows with its operand."""
     span = None if a.span is None else a.span.moved(move, dense=dense)
     return SymbolicRange(few(map(move, a.lows)), few(map(move, a.highs)), span)
 
@@ -283,7 +298,7 @@ def _divi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange |
 
 
 def _raised(prover: Prover, a: SymbolicRange) -> SymbolicRange:
-    """The same of a value that is not negative, without lower bounds that may be."""
+    """Return the same of a value that is not negative, without lower bounds that may be."""
     span = a.span if a.span is not None and prover.holds(a.span.low) else None
     return SymbolicRange(few((ZERO, *(f for f in a.lows if prover.holds(f)))), a.highs, span)
 
@@ -292,6 +307,7 @@ def _remi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange |
     a, by = x[0], x[1].point
     if by is None or not prover.holds(by.shifted(-1)):
         return None
+    # A value that is not negative is also a bound of its remainder.
     plain = _not_negative(prover, a)
     if op.attrs["rounding"] is not Rounding.NEG_INF and not plain:
         return None
@@ -303,6 +319,7 @@ def _remainder(prover: Prover, a: SymbolicRange, by: Linear) -> SymbolicSpan | N
     span = a.span
     if span is None or not prover.holds(span.low):
         return None
+    # 0 .. high without gaps meets every remainder up to min(high, by - 1).
     whole = span.dense and span.low == ZERO
     high = prover.algebra.min(span.high, by.shifted(-1))
     return SymbolicSpan(ZERO, high, span.needs, span.varies, exact=whole, dense=whole)
@@ -325,7 +342,7 @@ def _maxi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
 
 
 def _merged(a: Sequence[Linear], b: Sequence[Linear]) -> tuple[Linear, ...]:
-    """Bounds of either; those that speak of the launch say more than plain numbers."""
+    """Return bounds of either; those that speak of the launch say more than plain numbers."""
     return few(sorted((*a, *b), key=lambda f: f.number is not None))
 
 
@@ -355,9 +372,10 @@ def _unchanged(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRa
 
 
 def union(prover: Prover, found: Sequence[SymbolicRange]) -> SymbolicRange:
-    """What is known of a value that is one of several."""
+    """Return what is known of a value that is one of several."""
     total = found[0]
     for other in found[1:]:
+        # No span: which of the alternatives occurs in which block is not known.
         total = SymbolicRange(
             _each(prover.algebra.min, total.lows, other.lows),
             _each(prover.algebra.max, total.highs, other.highs),
@@ -378,14 +396,14 @@ TRANSFER: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# What is known of the integers of a function: bounds, and which numbers they take where.
+# The state of a walk in program order: the range of each integer so far.
 #
-# Ops are given one by one, in program order. Equal ops give one value, so what a branch says of it
-# holds for all of them; facts are dropped at the end of the scope that they were found in.
+# Equal ops share one value number, so that a branch condition refines all of them. Facts are
+# dropped at the end of the scope in which they were found.
 
 
 class Integers:
-    """What is known of the integers of one function, as far as a walk has come."""
+    """The facts about the integers of one function, up to the current op of a walk."""
 
     def __init__(self, func: Func, prover: Prover) -> None:
         self.prover = prover
@@ -403,7 +421,7 @@ class Integers:
                 self.known[value] = point_range(prover.algebra.of(("scalar", spec.name)))
 
     def of(self, value: Value) -> SymbolicRange:
-        """What is known of an integer."""
+        """Return what is known of an integer."""
         return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
 
     def note(self, value: Value, known: SymbolicRange) -> None:
@@ -413,18 +431,18 @@ class Integers:
     def cause(
         self, varies: frozenset[Cause] = frozenset(), whole: object = None, part: int = 0
     ) -> frozenset[Cause]:
-        """A new cause, tied to others."""
+        """Return a new cause, tied to others."""
         self.causes.append(Cause(tied(varies), whole, part))
         return frozenset(self.causes[-1:])
 
     def narrowed(self, varies: frozenset[Cause]) -> frozenset[Cause]:
-        """The cause of a value where it takes fewer values than elsewhere."""
+        """Return the cause of a value where it takes fewer values than elsewhere."""
         first, *others = varies
         return self.cause(varies) if others else self.cause(varies, first.whole, first.part)
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Facts about values from outside that are found in here are forgotten at the end."""
+        """Forget, at the end, the facts about outer values that are found in here."""
         before = dict(self.known), dict(self.made), self.prover.here
         try:
             yield
@@ -432,9 +450,11 @@ class Integers:
             self.known, self.made, self.prover.here = before
 
     def evaluate(self, op: Op) -> None:
-        """Note what an op gives; what an equal one has given already is the same."""
+        """Note the result of an op; equal ops share one result."""
         if op.defn.pure and not op.regions:
             equal = [self.first.get(v, v) for v in op.operands]
+            # Value numbering: a refinement of one of two equal expressions must hold for the other
+            # one.
             key = op.name, *equal, *sorted(op.attrs.items(), key=str)
             self.first[op.result] = self.made.setdefault(key, op.result)
             if self.first[op.result] is not op.result:
@@ -442,7 +462,7 @@ class Integers:
         self.known[op.result] = self.result(op)
 
     def result(self, op: Op) -> SymbolicRange:
-        """What is known of the integer that an op gives."""
+        """Return the range of the integer that an op computes."""
         own = _PLACES.get(op.name)
         if own is not None:
             return own(self, op)
@@ -457,27 +477,27 @@ class Integers:
         return unknown(dtype) if found is None else fitted(self.prover, dtype, found)
 
     def below(self, count: Linear, varies: frozenset[Cause]) -> SymbolicRange:
-        """Every number below a count, which is at least 1."""
+        """Return the range 0 .. count - 1 of a count that is at least 1."""
         last = count.shifted(-1)
         if last == ZERO:
             return point_range(ZERO)
         return SymbolicRange((ZERO,), (last,), SymbolicSpan(ZERO, last, varies=varies))
 
     def along(self, what: ThreadCoordinate, axis: int) -> frozenset[Cause]:
-        """What makes the blocks of a grid, or the threads of a block, differ along an axis."""
+        """Return the cause of differences between blocks, or threads, along an axis."""
         if (what, axis) not in self.axes:
             self.axes[what, axis] = self.cause()
         return self.axes[what, axis]
 
     def block_id(self, op: Op) -> SymbolicRange:
-        """The number of a block along an axis of the grid."""
+        """Return the number of a block along an axis of the grid."""
         axis = int(op.attrs["axis"])
         return self.below(
             self.prover.algebra.of(("grid", axis)), self.along(ThreadCoordinate.BLOCK, axis)
         )
 
     def place(self, op: Op) -> SymbolicRange:
-        """A place or a size along an axis of threads."""
+        """Return a place or a size along an axis of threads."""
         what, axis = ThreadCoordinate(op.attrs["what"]), int(op.attrs["axis"])
         if what in (ThreadCoordinate.LANE, ThreadCoordinate.WARP):
             return unknown(op.result.tile.dtype)
@@ -487,30 +507,31 @@ class Integers:
         return self.below(size, self.along(what, axis))
 
     def sizes(self, axis: int) -> tuple[Linear, Linear]:
-        """The threads of a block along an axis, and the blocks of the grid."""
+        """Return the threads of a block along an axis, and the blocks of the grid."""
         signature = self.prover.signature
         used = axis < len(signature.block or ())
         blocks = self.prover.algebra.of(("grid_dim", axis)) if used else ONE
         return number(signature.block_dims[axis]), blocks
 
     def index_1d(self, op: Op) -> SymbolicRange:
-        """The thread's number along x; the largest i32 in a launch of more axes."""
+        """Return the thread's number along x; the largest i32 in a launch of more axes."""
         if len(self.prover.signature.block or ()) > 1:
             return SymbolicRange((ZERO,), (number(LARGEST),))
         threads, blocks = self.sizes(0)
         last = self.prover.algebra.mul(threads, blocks).shifted(-1)
         high = self.prover.algebra.min(last, number(LARGEST))
+        # The index is dense over all threads of the launch, and depends on both coordinates.
         own = self.along(ThreadCoordinate.THREAD, 0) | self.along(ThreadCoordinate.BLOCK, 0)
         return SymbolicRange(
             (ZERO,), (high, number(LARGEST)), SymbolicSpan(ZERO, high, varies=self.cause(own))
         )
 
     def index_2d(self, op: Op) -> SymbolicRange:
-        """The number of a thread in rows of any width."""
+        """Return the number of a thread in rows of any width."""
         return SymbolicRange((ZERO,), (number(LARGEST),))
 
     def tile_index(self, op: Op) -> None:
-        """The loop takes every number of a tile, so each index takes all its values.
+        """Note the indices of a visited tile: each of them takes all its values.
 
         Whatever one index is, the others take all of theirs.
         """
@@ -520,6 +541,7 @@ class Integers:
             tiles = self.of(op.all("counts")[k])
             highs = few(a.plus(b).shifted(-1) for a in start.highs for b in tiles.highs)
             self.known[result] = SymbolicRange((*start.lows, ZERO), highs)
+            # Exact ends need a first tile and a count that the launch knows.
             first, total = start.point, tiles.point
             if first is not None and total is not None and number is not None:
                 last = first.plus(total).shifted(-1)
@@ -528,7 +550,7 @@ class Integers:
 
 
 def is_index(value: Value) -> bool:
-    """Whether a value is one integer."""
+    """Return whether a value is one integer."""
     kind = value.type
     return (
         isinstance(kind, TileType) and not kind.rank and not kind.is_pointer and kind.dtype.is_int
@@ -539,4 +561,4 @@ _PLACES: dict[str, Callable[[Integers, Op], SymbolicRange]] = {
     "block_id": Integers.block_id, "place": Integers.place,
     "index_1d": Integers.index_1d, "index_2d": Integers.index_2d,
 }  # fmt: skip
-"""What tells blocks and threads apart."""
+"""Ops that differ between blocks and threads."""

@@ -1,1 +1,1 @@
-"""The native CPU backend for tile kernels: typed IR to loop nests, LLVM text, object code."""
+"""The CPU backend of tile kernels: typed IR to loop nests, LLVM text, object code."""

@@ -1,4 +1,4 @@
-"""Encodes native code for the disk cache: what it depends on, what is saved, how it is restored."""
+"""The disk-cache encoding of native code: its dependencies, the saved bytes, the restoration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ llvm: Any = llvmlite.binding
 
 
 def codec_for(cpu: CpuTarget) -> ArtifactCodec:
-    """How code for one CPU is kept."""
+    """Return how code for one CPU is kept."""
     return ArtifactCodec(
         facts=lambda func: facts(func, cpu),
         save=save,
@@ -49,7 +49,7 @@ def artifact(
     together: int,
     decisions: Sequence[str],
 ) -> Artifact:
-    """The artifact of a function; all but the last four comes from the function itself."""
+    """Return the artifact of a function; all but the last four comes from the function itself."""
     return Artifact(
         name=func.name,
         target=f"cpu {cpu.name}",
@@ -67,7 +67,7 @@ def artifact(
 
 
 def facts(func: Func, cpu: CpuTarget) -> Facts | None:
-    """Everything that can change the object file; None where that cannot be said."""
+    """Return everything that can change the object file; None where that cannot be said."""
     fixed = _fixed(cpu)
     if fixed["sources"] is None:
         return None
@@ -79,7 +79,7 @@ def facts(func: Func, cpu: CpuTarget) -> Facts | None:
 
 @cache
 def _fixed(cpu: CpuTarget) -> dict[str, Fact]:
-    """What is the same for all kernels."""
+    """Return what is the same for all kernels."""
     return {
         "made": "cpu object",
         "sources": source_hash(*SOURCES),
@@ -99,7 +99,7 @@ def _fixed(cpu: CpuTarget) -> dict[str, Fact]:
 
 
 def save(func: Func, made: Artifact) -> Saved:
-    """The object file, and what is known of it from the plan."""
+    """Return the object file, and what is known of it from the plan."""
     assert isinstance(made.code, bytes)
     places = _places(func)
     metadata: dict[str, object] = {
@@ -112,7 +112,7 @@ def save(func: Func, made: Artifact) -> Saved:
 
 
 def _places(func: Func) -> dict[str, int]:
-    """The source place of every op, and the first op that stands there."""
+    """Return the source location of every op, and the first op at that location."""
     found: dict[str, int] = {}
     for number, op in enumerate(func.walk()):
         if op.span is not None:
@@ -121,7 +121,7 @@ def _places(func: Func) -> dict[str, int]:
 
 
 def _without_places(line: str, places: Mapping[str, int]) -> list[str | int]:
-    """A line with numbers of ops instead of places: the same code may stand elsewhere by then."""
+    """Return a line with op numbers for locations: the same code may move in its file."""
     if not places:
         return [line]
     longest_first = sorted(places, key=len, reverse=True)
@@ -133,7 +133,7 @@ def _without_places(line: str, places: Mapping[str, int]) -> list[str | int]:
 
 
 def restore(func: Func, cpu: CpuTarget, saved: Saved) -> Artifact:
-    """The artifact of a function, from what was saved of an equal one; ValueError if it is not."""
+    """Return the artifact of a function from the saved one of an equal function, or raise."""
     scratch = saved.metadata.get("scratch_bytes")
     if saved.metadata.get("symbol") != func.name:
         raise ValueError("not the code of this kernel")

@@ -65,7 +65,7 @@ def f32_to_bf16(x: Vec) -> Vec:
 
 
 def f32_to_f16(x: Vec) -> Vec:
-    """By instruction."""
+    """Convert by instruction."""
     return x.cast("fptrunc", "half").cast("bitcast", "i16")
 
 
@@ -97,7 +97,7 @@ def f32_to_small(small: Small) -> Callable[[Vec], Vec]:
 
 
 def f32_to_f8e8m0fnu(x: Vec) -> Vec:
-    """The nearest power of two, the greater at a tie; NaN for all that is not positive."""
+    """Return the nearest power of two, the greater at a tie; NaN for all that is not positive."""
     bits = x.bits()
     code = (bits + 0x400000).lshr(23)
     # All between the two least powers goes to the greater, as ml_dtypes has it.
@@ -118,17 +118,17 @@ def f64_to_f32_odd(x: Vec) -> Vec:
 
 
 def bf16_to_f32(x: Vec) -> Vec:
-    """Exact."""
+    """Convert exactly."""
     return (x.cast("zext", "i32") << 16).as_float()
 
 
 def f16_to_f32(x: Vec) -> Vec:
-    """Exact, by instruction."""
+    """Convert exactly, by instruction."""
     return x.cast("bitcast", "half").cast("fpext", "float")
 
 
 def small_to_f32(small: Small) -> Callable[[Vec], Vec]:
-    """Exact: the bits moved into an f16 of another exponent bias."""
+    """Return the exact conversion: the bits moved into an f16 of another exponent bias."""
 
     def write(x: Vec) -> Vec:
         code = x.cast("zext", "i16")
@@ -144,25 +144,25 @@ def small_to_f32(small: Small) -> Callable[[Vec], Vec]:
 
 
 def f8e8m0fnu_to_f32(x: Vec) -> Vec:
-    """Exact; the least one is subnormal."""
+    """Convert exactly; the least value is subnormal."""
     code = x.cast("zext", "i32")
     bits = where(code.eq(0), constant(code, 0x400000), code << 23)
     return where(code.eq(0xFF), constant(code, 0x7FC00000), bits).as_float()
 
 
 def same(x: Vec) -> Vec:
-    """Nothing to do."""
+    """Return nothing to do."""
     return x
 
 
 def from_int(name: str) -> Callable[[Vec], Vec]:
-    """Integers of up to 32 bits (and bool) to f64, exactly."""
+    """Return integers of up to 32 bits (and bool) to f64, exactly."""
     cast = "sitofp" if name.startswith("i") else "uitofp"
     return lambda x: x.cast(cast, "double")
 
 
 def from_wide_int(name: str) -> Callable[[Vec], Vec]:
-    """64-bit integers to f64, rounded to odd."""
+    """Return the conversion of 64-bit integers to f64, rounded to odd."""
 
     def write(x: Vec) -> Vec:
         # The lowest 11 bits of a large integer lie below the last place: they leave a mark only.
@@ -202,7 +202,7 @@ DIRECT: dict[tuple[str, str], Writer] = {
 
 
 def converter(source: str, target: str) -> Writer:
-    """How to write a conversion, put together from the tables."""
+    """Return how to write a conversion, put together from the tables."""
     if (source, target) in DIRECT:
         return DIRECT[source, target]
     if source == target:

@@ -1,4 +1,7 @@
-"""Exponentials and functions made of them: exp, expm1, exp2, sinh, cosh, tanh, erf."""
+"""Exponentials and functions made of them: exp, expm1, exp2, sinh, cosh, tanh, erf.
+
+Range reduction and a Remez minimax polynomial each, as in Muller, "Elementary Functions".
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from ..llvm.builder import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# Powers of two: the integer nearest to a number, and products with two to such an integer.
+# Powers of two: the integer nearest to a number, and scaling by a power of two (scalbn).
 
 BITS = {"float": 32, "double": 64}
 SUFFIX = {"float": "ps", "double": "pd"}
@@ -39,7 +42,7 @@ class Exponent(NamedTuple):
 
 
 def nearest(x: Vec, factor: float = 1.0) -> Exponent:
-    """The integer nearest to x * factor, which must be below 2^(fraction bits - 2) in magnitude.
+    """Return the integer nearest to x * factor, which must be below 2^(fraction bits - 2).
 
     Adding 1.5 * 2^(fraction bits) leaves the integer in the low bits; twice the bias of exponents
     comes along, so that either half of the integer is a biased exponent. Unlike a conversion this
@@ -51,7 +54,7 @@ def nearest(x: Vec, factor: float = 1.0) -> Exponent:
 
 
 def scale(x: Vec, exponent: Exponent) -> Vec:
-    """x * 2^exponent rounded once, also where the result is subnormal or overflows.
+    """Compute x * 2^exponent, rounded once, also if the result is subnormal or overflows.
 
     x must be near 1 and the exponent at most about twice the range of normal numbers.
     """
@@ -65,13 +68,13 @@ def scale(x: Vec, exponent: Exponent) -> Vec:
 
 
 def scale_normal(x: Vec, exponent: Exponent) -> Vec:
-    """x * 2^exponent, where that power of two is a normal number."""
+    """Compute x * 2^exponent, where that power of two is a normal number."""
     place = FRACTION_BITS[x.elem]
     return x * ((exponent.bits - BIAS[x.elem]) << place).as_float()
 
 
 def half_power(exponent: Exponent) -> Vec:
-    """Half of 2^exponent, where that is a normal number."""
+    """Return half of 2^exponent, where that is a normal number."""
     elem = exponent.number.elem
     return ((exponent.bits - (BIAS[elem] + 1)) << FRACTION_BITS[elem]).as_float()
 
@@ -80,7 +83,7 @@ def half_power(exponent: Exponent) -> Vec:
 
 
 def register_lanes(x: Vec) -> int:
-    """How many lanes of x one instruction takes; 0 if they fill no register."""
+    """Return how many lanes of x one instruction takes; 0 if they fill no register."""
     for bits in REGISTERS:
         lanes = bits // BITS[x.elem]
         if x.lanes % lanes == 0:
@@ -89,7 +92,7 @@ def register_lanes(x: Vec) -> int:
 
 
 def scale_registers(x: Vec, number: Vec, lanes: int) -> Vec:
-    """x * 2^number, register by register."""
+    """Compute x * 2^number, register by register."""
     parts = [
         scale_register(part(x, start, lanes), part(number, start, lanes))
         for start in range(0, x.lanes, lanes)
@@ -100,7 +103,7 @@ def scale_registers(x: Vec, number: Vec, lanes: int) -> Vec:
 
 
 def scale_register(x: Vec, number: Vec) -> Vec:
-    """x * 2^number in one register, without a mask; the widest form also takes a rounding."""
+    """Compute x * 2^number in one unmasked register; the widest form also takes a rounding."""
     bits = x.lanes * BITS[x.elem]
     symbol = f"@llvm.x86.avx512.mask.scalef.{SUFFIX[x.elem]}.{bits}"
     mask = f"i{max(x.lanes, 8)}"
@@ -115,17 +118,17 @@ CURRENT_ROUNDING = 4
 
 
 def part(x: Vec, start: int, lanes: int) -> Vec:
-    """Neighbouring lanes."""
+    """Return adjacent lanes."""
     return x if lanes == x.lanes else shuffled(x, x, range(start, start + lanes))
 
 
 def joined(a: Vec, b: Vec) -> Vec:
-    """The lanes of one, then those of the other."""
+    """Return the lanes of one, then those of the other."""
     return shuffled(a, b, range(2 * a.lanes))
 
 
 def shuffled(a: Vec, b: Vec, order: range) -> Vec:
-    """Lanes of two vectors, counted through both."""
+    """Return lanes of two vectors, counted through both."""
     body: FunctionBody = a.body
     kind = vector("i32", len(order))
     text = f"shufflevector {a}, {b}, {kind} <{', '.join(f'i32 {i}' for i in order)}>"
@@ -133,27 +136,29 @@ def shuffled(a: Vec, b: Vec, order: range) -> Vec:
 
 
 # -------------------------------------------------------------------------------------------------
-# exp, expm1 and exp2: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for e^r, a shift by n.
+# exp, expm1 and exp2: Cody-Waite reduction x = n ln 2 + r with |r| <= ln 2 / 2.
+#
+# e^r is a polynomial; the result is scaled by 2^n.
 
 EXPM1_ENDS = {"float": (-30.0, 89.0), "double": (-60.0, 710.0)}
 """Where e^x - 1 is -1 and infinity."""
 EXPM1_SMALL = {"float": 2.0**-25, "double": 2.0**-54}
-"""Below it e^x - 1 rounds to x, or to its neighbour."""
+"""Below it, expm1 rounds to x, or to its neighbour."""
 
 
 def clamp(x: Vec, low: float, high: float) -> Vec:
-    """Into [low, high]; NaN stays."""
+    """Clamp to [low, high]; NaN stays."""
     x = where(x > high, constant(x, high), x)
     return where(x < low, constant(x, low), x)
 
 
 def exp_reduced(r: Vec) -> Vec:
-    """e^r for |r| <= ln 2 / 2."""
+    """Compute e^r for |r| <= ln 2 / 2."""
     return horner(r, (1.0, 1.0, *EXP[MANGLED[r.elem]]))
 
 
 def exp_parts(x: Vec) -> tuple[Vec, Exponent]:
-    """e^x as a float near 1 and the exponent of a power of two to multiply it with."""
+    """Return e^x as a float near 1 and the exponent of a power of two to multiply it with."""
     high, low = LN2[MANGLED[x.elem]]
     exponent = nearest(x, LOG2E)
     n = exponent.number
@@ -162,24 +167,24 @@ def exp_parts(x: Vec) -> tuple[Vec, Exponent]:
 
 
 def exp2_reduced_f64(r: Vec, low: Vec | None = None) -> Vec:
-    """2^(r + low) for |r| <= 1/2 and a tiny low."""
+    """Compute 2^(r + low) for |r| <= 1/2 and a tiny low."""
     high, rest = LN2["f64"]
     tail = r * rest
     return exp_reduced(fma(r, high, tail if low is None else fma(low, high, tail)))
 
 
 def exp_f32(x: Vec) -> Vec:
-    """e^x. The clamp's ends give 0 and infinity."""
+    """Compute e^x. The ends of the clamp yield 0 and infinity."""
     return scale(*exp_parts(clamp(x, -104.0, 89.0)))
 
 
 def exp_f64(x: Vec) -> Vec:
-    """e^x."""
+    """Compute e^x."""
     return scale(*exp_parts(clamp(x, -746.0, 710.0)))
 
 
 def expm1(x: Vec) -> Vec:
-    """e^x - 1 = 2^n (e^r - 1) + (2^n - 1), in halves, since 2^n may overflow where that does not.
+    """Compute e^x - 1 = 2^n (e^r - 1) + (2^n - 1), in halves: 2^n may overflow before e^x does.
 
     r has a part that is exact, and a small one that enters the sum with all that is small.
     """
@@ -196,7 +201,7 @@ def expm1(x: Vec) -> Vec:
 
 
 def exp2_f32(x: Vec) -> Vec:
-    """2^x; exact for integers."""
+    """Compute 2^x; exact for integers."""
     x = clamp(x, -151.0, 129.0)
     exponent = nearest(x)
     r = x - exponent.number
@@ -204,7 +209,7 @@ def exp2_f32(x: Vec) -> Vec:
 
 
 def exp2_f64(x: Vec) -> Vec:
-    """2^x; exact for integers."""
+    """Compute 2^x; exact for integers."""
     x = clamp(x, -1076.0, 1025.0)
     exponent = nearest(x)
     return scale(exp2_reduced_f64(x - exponent.number), exponent)
@@ -240,19 +245,19 @@ TANH_ONE = {"float": 20.0, "double": 40.0}
 
 
 def odd(x: Vec, coefficients: tuple[float, ...]) -> Vec:
-    """x + x^3 P(x^2)."""
+    """Compute x + x^3 P(x^2)."""
     square = x * x
     return fma(square * x, horner(square, coefficients), x)
 
 
 def half_exp(x: Vec) -> Vec:
-    """e^x / 2 for x >= 0; it overflows only where sinh and cosh do."""
+    """Compute e^x / 2 for x >= 0; it overflows only where sinh and cosh do."""
     significand, exponent = exp_parts(clamp(x, 0.0, 712.0))
     return scale(significand * 0.5, exponent)
 
 
 def sinh_f64(x: Vec) -> Vec:
-    """Hyperbolic sine."""
+    """Compute the hyperbolic sine."""
     magnitude = absolute(x)
     half = half_exp(magnitude)
     result = where(magnitude < 1.0, odd(magnitude, SINH_F64), half - 0.25 / half)
@@ -260,13 +265,13 @@ def sinh_f64(x: Vec) -> Vec:
 
 
 def cosh_f64(x: Vec) -> Vec:
-    """Hyperbolic cosine."""
+    """Compute the hyperbolic cosine."""
     half = half_exp(absolute(x))
     return half + 0.25 / half
 
 
 def tanh(x: Vec) -> Vec:
-    """Hyperbolic tangent: 1 - 2 / (e^2x + 1), or the polynomial."""
+    """Compute the hyperbolic tangent: 1 - 2 / (e^2x + 1), or the polynomial."""
     magnitude = absolute(x)
     double = magnitude + magnitude
     limit = TANH_ONE[x.elem]
@@ -278,12 +283,12 @@ def tanh(x: Vec) -> Vec:
 
 
 def sinh_f32(x: Vec) -> Vec:
-    """Hyperbolic sine, computed in f64."""
+    """Compute the hyperbolic sine, in f64."""
     return signed(sinh_f64(x.extend()), x)
 
 
 def cosh_f32(x: Vec) -> Vec:
-    """Hyperbolic cosine, computed in f64."""
+    """Compute the hyperbolic cosine, in f64."""
     return cosh_f64(x.extend()).truncate()
 
 
@@ -299,7 +304,7 @@ HYPERBOLIC_FUNCTIONS = {
 
 
 def power_of_two(x: Vec) -> Vec:
-    """2^x, which is a normal number."""
+    """Compute 2^x, which is a normal number."""
     exponent = nearest(x)
     r = x - exponent.number
     near = fma(r, horner(r, EXP2_F32), 1.0) if x.elem == "float" else exp2_reduced_f64(r)
@@ -307,7 +312,7 @@ def power_of_two(x: Vec) -> Vec:
 
 
 def erf(x: Vec) -> Vec:
-    """The error function."""
+    """Return the error function."""
     name = MANGLED[x.elem]
     magnitude, one = absolute(x), ERF_ONE[name]
     near = fma(x, horner(x * x, ERF[name]), x)

@@ -60,7 +60,7 @@ class Library:
         self._declarations: set[str] = set()
 
     def use(self, name: str, dtype_name: str, lanes: int) -> str:
-        """The symbol of an elementary function, `@tw_exp_f32_x16`."""
+        """Return the symbol of an elementary function, `@tw_exp_f32_x16`."""
         function = FUNCTIONS.get(name)
         if function is None or dtype_name not in function.write:
             raise KeyError(f"no function {name} of {dtype_name}; there are {', '.join(FUNCTIONS)}")
@@ -74,7 +74,7 @@ class Library:
         return self._define(symbol, parameters, lanes, function.write[dtype_name])
 
     def convert(self, source: str, target: str, lanes: int) -> str:
-        """The symbol of a conversion to a float type, `@tw_convert_f64_bf16_x16`."""
+        """Return the symbol of a conversion to a float type, `@tw_convert_f64_bf16_x16`."""
         if source not in ELEMENT or target not in FLOATS:
             raise KeyError(f"no conversion from {source} to {target}")
         symbol = f"@tw_convert_{source}_{target}_x{lanes}"
@@ -90,13 +90,13 @@ class Library:
         return symbol
 
     def definitions(self) -> str:
-        """All functions (and constants) used so far, without the intrinsics they call."""
+        """Return all functions (and constants) used so far, without the intrinsics they call."""
         return "\n".join(self._definitions.values())
 
     def declarations(self) -> set[str]:
-        """The `declare` lines of those intrinsics; a module must have each only once."""
+        """Return the `declare` lines of those intrinsics; a module must have each only once."""
         return set(self._declarations)
 
     def text(self) -> str:
-        """Declarations and definitions, for a module that has no others."""
+        """Return declarations and definitions, for a module that has no others."""
         return "\n".join([*sorted(self._declarations), "", self.definitions()])

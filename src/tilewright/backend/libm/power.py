@@ -35,7 +35,7 @@ LOG2E_PARTS = {"float": (1.4426950216293335, 1.925963033500011e-08),
 
 
 def split(x: Vec) -> tuple[Vec, Vec]:
-    """Exponent e (as a float) and f = m - 1 of a positive finite x = 2^e m."""
+    """Return the exponent e (as a float) and f = m - 1 of a positive finite x = 2^e m."""
     fraction = FRACTION_BITS[x.elem]
     tiny = x < 2.0 ** (1 - BIAS[x.elem])
     bits = where(tiny, x * 2.0**fraction, x).bits()
@@ -46,13 +46,13 @@ def split(x: Vec) -> tuple[Vec, Vec]:
 
 
 def correction_f32(f: Vec) -> Vec:
-    """log(1 + f) - f."""
+    """Compute log(1 + f) - f."""
     square = f * f
     return fma(square * f, horner(f, LOG_F32), square * -0.5)
 
 
 def correction_f64(f: Vec) -> Vec:
-    """log(1 + f) - f, by 2 atanh(s) with s = f / (2 + f)."""
+    """Compute log(1 + f) - f, by 2 atanh(s) with s = f / (2 + f)."""
     s = f / (f + 2.0)
     square = s * s
     half = f * f * 0.5
@@ -63,14 +63,14 @@ CORRECTION = {"float": correction_f32, "double": correction_f64}
 
 
 def with_special_cases(x: Vec, result: Vec) -> Vec:
-    """Minus infinity at 0, infinity at infinity, NaN below 0 and for NaN."""
+    """Select minus infinity at 0, infinity at infinity, NaN below 0 and for NaN."""
     result = where(x.eq(float("inf")), x, result)
     result = where(x.eq(0.0), constant(x, float("-inf")), result)
     return where(x.compare("ult", "ult", 0.0), constant(x, float("nan")), result)
 
 
 def log_positive(x: Vec, more: Vec | None = None) -> Vec:
-    """The natural logarithm of a positive finite number; `more` is a small summand."""
+    """Return the natural logarithm of a positive finite number; `more` is a small summand."""
     high, low = LN2[MANGLED[x.elem]]
     e, f = split(x)
     correction = CORRECTION[x.elem](f)
@@ -78,19 +78,19 @@ def log_positive(x: Vec, more: Vec | None = None) -> Vec:
 
 
 def log2_positive(x: Vec) -> Vec:
-    """The logarithm to base 2 of a positive finite number; exact for powers of two."""
+    """Return the logarithm to base 2 of a positive finite number; exact for powers of two."""
     high, low = LOG2E_PARTS[x.elem]
     e, f = split(x)
     return e + fma(f, high, fma(f, low, CORRECTION[x.elem](f) * high))
 
 
 def log(x: Vec) -> Vec:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return with_special_cases(x, log_positive(x))
 
 
 def log1p(x: Vec) -> Vec:
-    """The natural logarithm of 1 + x: what that sum had to leave out counts by its quotient."""
+    """Compute log(1 + x); the rounding error of the sum is added divided by the sum."""
     total = x + 1.0
     added = total - 1.0
     rest = (1.0 - (total - added)) + (x - added)
@@ -100,7 +100,7 @@ def log1p(x: Vec) -> Vec:
 
 
 def log2(x: Vec) -> Vec:
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     return with_special_cases(x, log2_positive(x))
 
 
@@ -112,7 +112,7 @@ LOGARITHM_FUNCTIONS = {
 
 
 # -------------------------------------------------------------------------------------------------
-# pow and rsqrt: |x|^y = 2^(y log2 |x|), the logarithm of f64 kept as a sum of two floats.
+# pow and rsqrt: |x|^y = 2^(y log2 |x|), with the f64 logarithm in double-double arithmetic.
 
 THIRD = (0.3333333333333333, 1.850371707708594e-17)
 POW_LOG = (
@@ -128,25 +128,25 @@ Pair = tuple[Vec, Vec]
 
 
 def add_ordered(large: Vec, small: Vec) -> Pair:
-    """The sum and its rounding error, where large is 0 or not below small in magnitude."""
+    """Return the sum and its rounding error, where large is 0 or not below small in magnitude."""
     total = large + small
     return total, small - (total - large)
 
 
 def multiply(a: Vec, b: Vec | float) -> Pair:
-    """The product and its rounding error."""
+    """Return the product and its rounding error."""
     product = a * b
     return product, fma(a, b, -product)
 
 
 def multiply_pair(a: Pair, high: Vec | float, low: Vec | float) -> Pair:
-    """The product of two pairs, to about twice the precision of a float."""
+    """Return the product of two pairs, to about twice the precision of a float."""
     product, error = multiply(a[0], high)
     return product, fma(a[0], low, fma(a[1], high, error))
 
 
 def atanh_argument(f: Vec) -> Pair:
-    """f / (2 + f)."""
+    """Compute f / (2 + f)."""
     m = f + 1.0
     below = m + 1.0
     rest = m - (below - 1.0)
@@ -155,7 +155,7 @@ def atanh_argument(f: Vec) -> Pair:
 
 
 def log2_pair(x: Vec) -> Pair:
-    """The logarithm to base 2 of a positive finite number, to 64 bits."""
+    """Return the logarithm to base 2 of a positive finite number, to 64 bits."""
     e, f = split(x)
     s = atanh_argument(f)
     square = multiply_pair(s, *s)
@@ -171,12 +171,12 @@ def log2_pair(x: Vec) -> Pair:
 
 
 def log2_single(x: Vec) -> Pair:
-    """The same to 52 bits, which is plenty for f32."""
+    """Return the same to 52 bits, which is plenty for f32."""
     return log2_positive(x), constant(x, 0.0)
 
 
 def exp2_pair(high: Vec, low: Vec) -> Vec:
-    """2^(high + low); NaN stays."""
+    """Compute 2^(high + low); NaN stays."""
     low = where(absolute(high) < LIMIT, low, 0.0)
     high = clamp(high, -LIMIT, LIMIT)
     exponent = nearest(high)
@@ -184,7 +184,7 @@ def exp2_pair(high: Vec, low: Vec) -> Vec:
 
 
 def power_of_magnitude(x: Vec, y: Vec, log2: Pair) -> Vec:
-    """|x|^y from the logarithm of |x|, which need not be right where |x| is 0, infinite or NaN."""
+    """Compute |x|^y from the logarithm of |x|, which may be wrong for 0, infinity and NaN."""
     regular = (x > 0.0) & (x < float("inf"))
     extreme = where(x.eq(0.0), constant(x, float("-inf")), x)
     high = where(regular, log2[0], extreme)
@@ -196,7 +196,7 @@ def power_of_magnitude(x: Vec, y: Vec, log2: Pair) -> Vec:
 
 
 def with_sign(x: Vec, y: Vec, result: Vec) -> Vec:
-    """The sign for odd powers of negative numbers; NaN for powers that are no integers."""
+    """Return the sign for odd powers of negative numbers; NaN for powers that are no integers."""
     integral = floor(y).eq(y)
     odd = integral & floor(y * 0.5).ne(y * 0.5)
     sign = where(odd, x.bits() & constant(x, -0.0).bits(), 0)
@@ -207,13 +207,13 @@ def with_sign(x: Vec, y: Vec, result: Vec) -> Vec:
 
 
 def pow_f64(x: Vec, y: Vec) -> Vec:
-    """x to the power y, with the special cases of C."""
+    """Compute x to the power y, with the special cases of C."""
     magnitude = absolute(x)
     return with_sign(x, y, power_of_magnitude(magnitude, y, log2_pair(magnitude)))
 
 
 def pow_f32(x: Vec, y: Vec) -> Vec:
-    """x to the power y, computed in f64."""
+    """Compute x to the power y, in f64."""
     x, y = x.extend(), y.extend()
     magnitude = absolute(x)
     result = power_of_magnitude(magnitude, y, log2_single(magnitude))
@@ -221,7 +221,7 @@ def pow_f32(x: Vec, y: Vec) -> Vec:
 
 
 def rsqrt(x: Vec) -> Vec:
-    """1 / sqrt(x), by two correctly rounded instructions."""
+    """Compute 1 / sqrt(x), by two correctly rounded instructions."""
     return 1.0 / x.intrinsic("sqrt")
 
 
@@ -234,36 +234,36 @@ POWER_FUNCTIONS = {
 # -------------------------------------------------------------------------------------------------
 # remf: x - trunc(x / y) * y exactly, as C's fmod.
 #
-# Where the quotient has few bits, trunc(x / y) is right or one too large, and a fused multiply-add
-# gives the remainder without error. A larger quotient is taken off in such pieces, from the top.
+# If the quotient has few bits, trunc(x / y) is right or one too large, and a fused multiply-add
+# returns the remainder without error. A larger quotient is subtracted in such pieces from the top.
 
 
 def exponent_field(x: Vec) -> Vec:
-    """The biased exponent of a number that is not negative."""
+    """Return the biased exponent of a number that is not negative."""
     return x.bits().lshr(FRACTION_BITS[x.elem])
 
 
 def exponent_of(y: Vec) -> Vec:
-    """The same, going on below 1 for subnormal numbers."""
+    """Return the same, going on below 1 for subnormal numbers."""
     fraction = FRACTION_BITS[y.elem]
     field = exponent_field(y)
     return where(field.eq(0), exponent_field(y * 2.0**fraction) - fraction, field)
 
 
 def at_least_zero(n: Vec) -> Vec:
-    """The integer, or 0 if it is negative."""
+    """Return the integer, or 0 if it is negative."""
     return where(n > 0, n, 0)
 
 
 def reduce_once(r: Vec, divisor: Vec) -> Vec:
-    """r modulo the divisor, both not negative, where the quotient is exact in a float."""
+    """Return r modulo the divisor, both not negative, if the quotient is exact in a float."""
     rest = fma(-floor(r / divisor), divisor, r)
     rest = where(rest < 0.0, rest + divisor, rest)
     return where(r < divisor, r, rest)
 
 
 def remf(x: Vec, y: Vec) -> Vec:
-    """The remainder with the sign of x; NaN if x is infinite or y is 0."""
+    """Return the remainder with the sign of x; NaN if x is infinite or y is 0."""
     piece = FRACTION_BITS[x.elem]
     magnitude, divisor = absolute(x), absolute(y)
     excess = exponent_field(magnitude) - exponent_of(divisor) - piece

@@ -1,4 +1,4 @@
-"""sin, cos, tan, atan2, with Cody-Waite and Payne-Hanek reduction of the argument."""
+"""sin, cos, tan, atan2, with Cody-Waite and Payne-Hanek argument reduction."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..llvm.builder import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# The argument of sin, cos, tan modulo pi / 2: a quarter-turn count and the rest, for any number.
+# Argument reduction modulo pi / 2: the number of quarter turns and the rest.
 #
-# Up to 2^30 the rest is x minus a multiple of pi / 2 in three parts. Above, a scalar routine,
-# called lane by lane, multiplies x with those 192 bits of 2 / pi that decide (Payne and Hanek's
-# way).
+# Up to 2^30 (Cody and Waite): the rest is x minus a multiple of pi / 2, which is split into three
+# parts so that the products are exact. Above (Payne and Hanek): a scalar routine, called lane by
+# lane, multiplies x with the 192 bits of 2 / pi that matter.
 
 PI_HALF = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 """pi / 2 as a sum of three floats."""
@@ -45,7 +45,7 @@ RESULT = "{ double, double, i64 }"
 
 
 def reduce_single(x: Vec) -> tuple[Vec, Vec]:
-    """The rest to about 50 bits and the quarter turns, for numbers that were f32."""
+    """Return the rest to about 50 bits and the quarter turns, for numbers that were f32."""
     x = x.frozen()  # a place in the table depends on it
     n, turns = round_to_integer(x * TWO_OVER_PI)
     rest = fma(n, -PI_HALF[1], fma(n, -PI_HALF[0], x))
@@ -60,7 +60,7 @@ def reduce_single(x: Vec) -> tuple[Vec, Vec]:
 
 
 def reduce_pair(x: Vec) -> tuple[Vec, Vec, Vec]:
-    """The rest as a sum of two floats, and the quarter turns."""
+    """Return the rest as a sum of two floats, and the quarter turns."""
     x = x.frozen()  # a place in the table depends on it
     n, turns = round_to_integer(x * TWO_OVER_PI)
     first = fma(n, -PI_HALF[0], x)  # no rounding: x and the product nearly cancel
@@ -107,7 +107,7 @@ def reduce_large_lanes(x: Vec) -> tuple[Vec, Vec, Vec]:
 
 
 def call_routine(x: Vec) -> tuple[Vec, Vec, Vec]:
-    """The rest, in two parts, and the quarter turns of one number."""
+    """Return the rest, in two parts, and the quarter turns of one number."""
     body = x.body
     packed = body.emit(f"call {RESULT} {ROUTINE}({x})", RESULT, 1)
     parts = [
@@ -135,7 +135,7 @@ def require_routine(body: FunctionBody) -> None:
 
 
 def reduce_large(x: Vec) -> tuple[Vec, Vec, Vec]:
-    """The scalar routine, for |x| >= LIMIT, where the table begins; NaN for infinity."""
+    """Return the scalar routine, for |x| >= LIMIT, where the table begins; NaN for infinity."""
     bits = x.bits()
     exponent = bits.lshr(52) & 0x7FF
     significand = (bits & ((1 << 52) - 1)) | (1 << 52)
@@ -162,7 +162,7 @@ def reduce_large(x: Vec) -> tuple[Vec, Vec, Vec]:
 
 
 def table_window(skip: Vec) -> tuple[Vec, Vec, Vec]:
-    """The 192 bits of the table after the first `skip`."""
+    """Return the 192 bits of the table after the first `skip`."""
     body = skip.body
     index, shift = skip.lshr(6), skip & 63
     words: list[Vec] = []
@@ -177,7 +177,7 @@ def table_window(skip: Vec) -> tuple[Vec, Vec, Vec]:
 
 
 def times_pi_half(fraction: Vec) -> tuple[Vec, Vec]:
-    """A 128-bit fraction times pi / 2, as a sum of two floats."""
+    """Return a 128-bit fraction times pi / 2, as a sum of two floats."""
     # Each piece is short enough to become a float exactly; i128 has no conversion instruction.
     pieces = [
         (narrow(fraction.lshr(shift)) & ((1 << 43) - 1)).cast("sitofp", "double")
@@ -194,17 +194,17 @@ def times_pi_half(fraction: Vec) -> tuple[Vec, Vec]:
 
 
 def wide(x: Vec) -> Vec:
-    """To 128 bits."""
+    """Extend to 128 bits."""
     return x.cast("zext", "i128")
 
 
 def narrow(x: Vec) -> Vec:
-    """The low 64 bits."""
+    """Return the low 64 bits."""
     return x.cast("trunc", "i64")
 
 
 def funnel(high: Vec, low: Vec, shift: Vec | int) -> Vec:
-    """The upper half of two words shifted left."""
+    """Return the upper half of two words shifted left."""
     return high.intrinsic("fshl", low, shift)
 
 
@@ -247,7 +247,7 @@ SinCos = tuple[Vec, Vec, Vec]
 
 
 def sin_cos_f32(x: Vec) -> SinCos:
-    """From f64 numbers that were f32."""
+    """Compute sine and cosine of f64 numbers that were f32."""
     r, turns = reduce_single(x)
     square = r * r
     sine = r * fma(square, horner(square, SIN_F32), 1.0)
@@ -260,7 +260,7 @@ Pair = tuple[Vec, Vec]
 
 
 def sin_cos_pairs(x: Vec) -> tuple[Pair, Pair, Vec]:
-    """Sine and cosine in two parts; the small part of the rest enters by its first derivative."""
+    """Compute sine and cosine in two parts; the low part enters by the first derivative."""
     r, low, turns = reduce_pair(x)
     square = r * r
     half = square * 0.5
@@ -271,27 +271,27 @@ def sin_cos_pairs(x: Vec) -> tuple[Pair, Pair, Vec]:
 
 
 def joined(high: Vec, low: Vec) -> Pair:
-    """The sum of a number and a smaller one, and its error."""
+    """Return the sum of a number and a smaller one, and its error."""
     total = high + low
     return total, (high - total) + low
 
 
 def sin_cos_f64(x: Vec) -> SinCos:
-    """Sine and cosine, rounded."""
+    """Compute sine and cosine, rounded."""
     (sine, _), (cosine, _), turns = sin_cos_pairs(x)
     # Adding up loses the sign of zero.
     return where(x.eq(0.0), x, sine), cosine, turns
 
 
 def divided(n: Pair, d: Pair) -> Pair:
-    """The quotient of two pairs."""
+    """Return the quotient of two pairs."""
     q = n[0] / d[0]
     rest = fma(-q, d[0], n[0]) + fma(-q, d[1], n[1])
     return q, rest / d[0]
 
 
 def choose(even: Vec, odd: Vec, turns: Vec) -> Vec:
-    """The one for an even number of quarter turns or the one for odd, negated after a half turn."""
+    """Select by the number of quarter turns: even or odd, negated after a half turn."""
     chosen = where((turns & 1).eq(0), even, odd)
     return (chosen.bits() ^ ((turns & 2) << 62)).as_float()
 
@@ -313,32 +313,32 @@ def tangent_of(sine: Vec, cosine: Vec, turns: Vec) -> Vec:
 
 
 def sin_f32(x: Vec) -> Vec:
-    """Sine."""
+    """Compute the sine."""
     return sine_of(*sin_cos_f32(x.extend())).truncate()
 
 
 def cos_f32(x: Vec) -> Vec:
-    """Cosine."""
+    """Compute the cosine."""
     return cosine_of(*sin_cos_f32(x.extend())).truncate()
 
 
 def tan_f32(x: Vec) -> Vec:
-    """Tangent."""
+    """Compute the tangent."""
     return tangent_of(*sin_cos_f32(x.extend())).truncate()
 
 
 def sin_f64(x: Vec) -> Vec:
-    """Sine."""
+    """Compute the sine."""
     return sine_of(*sin_cos_f64(x))
 
 
 def cos_f64(x: Vec) -> Vec:
-    """Cosine."""
+    """Compute the cosine."""
     return cosine_of(*sin_cos_f64(x))
 
 
 def tan_f64(x: Vec) -> Vec:
-    """Tangent, of parts: two roundings, and that of a quotient, would be too many."""
+    """Compute the tangent from unrounded parts: three roundings would be too many."""
     sine, cosine, turns = sin_cos_pairs(x)
     even = (turns & 1).eq(0)
     above = tuple(where(even, s, -c) for s, c in zip(sine, cosine, strict=True))
@@ -348,19 +348,19 @@ def tan_f64(x: Vec) -> Vec:
 
 
 def quotient(low: Vec, high: Vec) -> Vec:
-    """low / high in [0, 1]: 0 / 0 is 0 and infinity / infinity is 1 here."""
+    """Compute low / high in [0, 1]; 0 / 0 is 0 and infinity / infinity is 1 here."""
     result = where(high.eq(0.0), high, low / high)
     return where(low.eq(float("inf")), constant(low, 1.0), result)
 
 
 def arc(t: Vec, coefficients: tuple[float, ...]) -> Vec:
-    """The arc tangent by its polynomial."""
+    """Return the arc tangent by its polynomial."""
     square = t * t
     return fma(square * t, horner(square, coefficients), t)
 
 
 def atan_quotient_f64(low: Vec, high: Vec) -> Vec:
-    """atan(low / high), 0 <= low <= high: above pi / 8 as pi / 4 - atan((high - low) / sum)."""
+    """Compute atan(low / high), 0 <= low <= high: above pi / 8 as pi / 4 - atan(...)."""
     # Away from overflow of the sum and from subnormal products; the quotient stays the same.
     factor = where(high > 2.0**1022, constant(high, 0.25), 1.0)
     factor = where(high < 2.0**-960, constant(high, 2.0**60), factor)
@@ -381,7 +381,7 @@ def atan_quotient_f64(low: Vec, high: Vec) -> Vec:
 
 
 def unfold(x: Vec, y: Vec, angle: Vec, swapped: Vec) -> Vec:
-    """From the angle in the first octant to the whole circle, by the order and signs of x, y."""
+    """Return the angle on the circle from that in the first octant, by order and signs."""
     angle = where(swapped, PI_HALF[0] - (angle - PI_HALF[1]), angle)
     left = x.bits() < 0
     angle = where(left, 2.0 * PI_HALF[0] - (angle - 2.0 * PI_HALF[1]), angle)
@@ -390,7 +390,7 @@ def unfold(x: Vec, y: Vec, angle: Vec, swapped: Vec) -> Vec:
 
 
 def atan2_f64(y: Vec, x: Vec) -> Vec:
-    """The angle of the point (x, y)."""
+    """Return the angle of the point (x, y)."""
     across, up = absolute(x), absolute(y)
     swapped = up > across
     low, high = where(swapped, across, up), where(swapped, up, across)
@@ -398,7 +398,7 @@ def atan2_f64(y: Vec, x: Vec) -> Vec:
 
 
 def atan2_f32(y: Vec, x: Vec) -> Vec:
-    """The angle of the point (x, y), computed in f64."""
+    """Return the angle of the point (x, y), computed in f64."""
     sign, y, x = y, y.extend(), x.extend()
     across, up = absolute(x), absolute(y)
     swapped = up > across

@@ -1,1 +1,1 @@
-"""The native CPU backend, and PTX for SIMT kernels: typed IR to LLVM, to machine code."""
+"""LLVM IR as text, its target, and object files; shared by the CPU and PTX backends."""

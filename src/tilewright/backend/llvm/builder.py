@@ -1,7 +1,7 @@
-"""A small writer of LLVM functions: values with operators go in, instruction text comes out.
+"""A small builder of LLVM functions: values with operators in, instruction text out.
 
-A `Value` knows its element type and its number of lanes; with one lane it is a plain scalar, not a
-vector of one. Python numbers mix with values and become constants of the value's type.
+A `Value` knows its element type and its number of lanes; with one lane it is a scalar, not a vector
+of one. Python numbers mix with values and become constants of the value's type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MANGLED = {"float": "f32", "double": "f64"}
 
 
 def vector(elem: str, lanes: int) -> str:
-    """The LLVM type of that many lanes; one lane is the element type itself.
+    """Return the LLVM type of that many lanes; one lane is the element type itself.
 
     >>> vector("float", 8), vector("i32", 1)
     ('<8 x float>', 'i32')
@@ -29,7 +29,7 @@ def vector(elem: str, lanes: int) -> str:
 
 
 def literal(elem: str, number: float) -> str:
-    """A constant of an element type, exactly as its bits."""
+    """Return a constant of an element type, exactly as its bits."""
     if elem == "float":
         number = struct.unpack("<f", struct.pack("<f", number))[0]
     if elem in INTEGER:
@@ -50,18 +50,18 @@ class FunctionBody:
     """Whether the target multiplies vectors by powers of two with one instruction."""
 
     def fresh(self, prefix: str) -> str:
-        """A name not used in this function yet."""
+        """Return a name not used in this function yet."""
         self.count += 1
         return f"{prefix}{self.count}"
 
     def emit(self, instruction: str, elem: str, lanes: int) -> Vec:
-        """Append an instruction; give its result."""
+        """Append an instruction; return its result."""
         name = self.fresh("%v")
         self.lines.append(f"  {name} = {instruction}")
         return Vec(self, name, elem, lanes)
 
     def constant(self, elem: str, lanes: int, number: float) -> Vec:
-        """The same number in every lane."""
+        """Return the same number in every lane."""
         text = literal(elem, number)
         return Vec(self, text if lanes == 1 else f"splat ({elem} {text})", elem, lanes)
 
@@ -106,17 +106,17 @@ class Vec:
         return other
 
     def binary(self, instruction: str, other: Operand) -> Vec:
-        """Any two-operand instruction, by name."""
+        """Return any two-operand instruction, by name."""
         text = f"{instruction} {self}, {self.like(other).name}"
         return self.body.emit(text, self.elem, self.lanes)
 
     def compare(self, of_floats: str, of_ints: str, other: Operand) -> Vec:
-        """A comparison; the predicate depends on the kind of the operands."""
+        """Return a comparison; the predicate depends on the kind of the operands."""
         text = f"fcmp {of_floats}" if self.is_float else f"icmp {of_ints}"
         return self.body.emit(f"{text} {self}, {self.like(other).name}", "i1", self.lanes)
 
     def cast(self, instruction: str, elem: str) -> Vec:
-        """Any conversion instruction, by name."""
+        """Return any conversion instruction, by name."""
         text = f"{instruction} {self} to {vector(elem, self.lanes)}"
         return self.body.emit(text, elem, self.lanes)
 
@@ -180,19 +180,19 @@ class Vec:
         return self.compare("oge", "sge", other)
 
     def eq(self, other: Operand) -> Vec:
-        """Equal; false for NaN."""
+        """Return whether lanes are equal; false for NaN."""
         return self.compare("oeq", "eq", other)
 
     def ne(self, other: Operand) -> Vec:
-        """Not equal; true for NaN."""
+        """Return whether lanes differ; true for NaN."""
         return self.compare("une", "ne", other)
 
     def is_nan(self) -> Vec:
-        """Not a number."""
+        """Return which lanes are NaN."""
         return self.body.emit(f"fcmp uno {self}, {self.name}", "i1", self.lanes)
 
     def frozen(self) -> Vec:
-        """The same value, but some number where LLVM says that there is none.
+        """Return the same value, but some number where LLVM says that there is none.
 
         What is undefined may be taken for whatever suits, at each of its uses for something else:
         a test for zero does not hold for the division behind it.
@@ -202,19 +202,19 @@ class Vec:
         return self.body.emit(f"freeze {self}", self.elem, self.lanes)
 
     def bits(self) -> Vec:
-        """The bits of a float, as an integer."""
+        """Return the bits of a float, as an integer."""
         return self.cast("bitcast", INTEGER[self.elem])
 
     def as_float(self) -> Vec:
-        """The float with these bits."""
+        """Return the float with these bits."""
         return self.cast("bitcast", FLOAT[self.elem])
 
     def extend(self) -> Vec:
-        """From float to double, exactly."""
+        """Convert float to double, exactly."""
         return self.cast("fpext", "double")
 
     def truncate(self) -> Vec:
-        """From double to float, rounded."""
+        """Convert double to float, rounded."""
         return self.cast("fptrunc", "float")
 
     def intrinsic(self, name: str, *others: Operand) -> Vec:
@@ -232,27 +232,27 @@ Operand: TypeAlias = Vec | float
 
 
 def fma(a: Vec, b: Operand, c: Operand) -> Vec:
-    """a * b + c, rounded once. The target must have the instruction: otherwise it is a call."""
+    """Compute a * b + c, rounded once. Without the instruction it would be a library call."""
     return a.intrinsic("fma", b, c)
 
 
 def floor(x: Vec) -> Vec:
-    """The greatest integer not above x."""
+    """Return the greatest integer not above x."""
     return x.intrinsic("floor")
 
 
 def absolute(x: Vec) -> Vec:
-    """The absolute value."""
+    """Return the absolute value."""
     return x.intrinsic("fabs")
 
 
 def copysign(magnitude: Vec, sign: Vec) -> Vec:
-    """The magnitude of one, the sign of the other."""
+    """Return the magnitude of one, the sign of the other."""
     return magnitude.intrinsic("copysign", sign)
 
 
 def signed(result: Vec, sign: Vec) -> Vec:
-    """A double rounded to float, with the sign it has already, taken from a float.
+    """Return a double rounded to float, with the sign it has already, taken from a float.
 
     LLVM moves a later rounding to half onto the operand that gives the sign; for one double that
     would be a library call.
@@ -261,18 +261,18 @@ def signed(result: Vec, sign: Vec) -> Vec:
 
 
 def where(condition: Vec, yes: Vec, no: Operand) -> Vec:
-    """Lane by lane, one or the other."""
+    """Select one or the other, lane by lane."""
     text = f"select {condition}, {yes}, {yes.type} {yes.like(no).name}"
     return yes.body.emit(text, yes.elem, yes.lanes)
 
 
 def constant(like: Vec, number: float) -> Vec:
-    """A constant of a value's type."""
+    """Return a constant of a value's type."""
     return like.like(number)
 
 
 def horner(x: Vec, coefficients: Sequence[float]) -> Vec:
-    """The polynomial with these coefficients, lowest first."""
+    """Return the polynomial with these coefficients, lowest first."""
     result = constant(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         result = fma(result, x, coefficient)
@@ -280,13 +280,13 @@ def horner(x: Vec, coefficients: Sequence[float]) -> Vec:
 
 
 def power_of_two(exponent: Vec) -> Vec:
-    """The float 2^exponent, for integers in the range of normal numbers."""
+    """Return the float 2^exponent, for integers in the range of normal numbers."""
     elem = FLOAT[exponent.elem]
     return ((exponent + BIAS[elem]) << FRACTION_BITS[elem]).as_float()
 
 
 def round_to_integer(x: Vec) -> tuple[Vec, Vec]:
-    """The nearest integer, as a float and as an integer; |x| < 2^(fraction bits - 1).
+    """Return the nearest integer, as a float and as an integer; |x| < 2^(fraction bits - 1).
 
     Adding 1.5 * 2^(fraction bits) leaves the integer in the low bits. Unlike a conversion
     instruction this is defined for every input: NaN stays NaN, and its integer is arbitrary.
@@ -297,13 +297,13 @@ def round_to_integer(x: Vec) -> tuple[Vec, Vec]:
 
 
 def float_of(n: Vec) -> Vec:
-    """A small integer as a float, by the same trick."""
+    """Return a small integer as a float, by the same trick."""
     magic = n.body.constant(FLOAT[n.elem], n.lanes, 1.5 * 2.0 ** FRACTION_BITS[FLOAT[n.elem]])
     return (n + magic.bits()).as_float() - magic
 
 
 def any_lane(mask: Vec) -> Vec:
-    """Whether the condition holds in some lane: a scalar."""
+    """Return whether the condition holds in some lane: a scalar."""
     if mask.lanes == 1:
         return mask
     symbol = f"@llvm.vector.reduce.or.v{mask.lanes}i1"
@@ -314,7 +314,7 @@ def any_lane(mask: Vec) -> Vec:
 def branch(
     condition: Vec, otherwise: Sequence[Vec], then: Callable[[], Sequence[Vec]]
 ) -> list[Vec]:
-    """The values `then` computes if the (scalar) condition holds, else the given ones."""
+    """Return the values `then` computes if the (scalar) condition holds, else the given ones."""
     body = condition.body
     before, inside, after = body.block, body.fresh("then"), body.fresh("after")
     body.lines.append(f"  br {condition}, label %{inside}, label %{after}")

@@ -1,4 +1,4 @@
-"""LLVM text to an object file, and passes of LLVM over modules."""
+"""LLVM text to an object file, and LLVM passes over modules."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...base.shield import llvm_lock, made_once, shielded
 from .target import CpuTarget
 
 # -------------------------------------------------------------------------------------------------
-# Runs passes of LLVM over modules, and frees them.
+# LLVM passes over modules, with explicit disposal.
 #
-# llvmlite does not: `_dispose` of a pass manager is hidden by that of its first base, which does
-# nothing. Each manager would keep its passes, a hundred kilobytes in the default pipeline.
+# llvmlite leaks pass managers: `_dispose` is hidden by that of its first base, which does nothing.
+# Each manager would leak its passes, a hundred kilobytes in the default pipeline.
 
 _dispose: Callable[[Any], None] = vars(NewPassManager)["_dispose"]
 
@@ -36,7 +36,7 @@ def run_default_passes(module: Any, builder: Any) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# LLVM text to an object file: parsed and verified first, because LLVM aborts on what is wrong.
+# LLVM text to an object file: parsed and verified first, because LLVM aborts on invalid IR.
 
 llvm: Any = llvmlite.binding
 """Ships no types."""
@@ -85,7 +85,7 @@ def _optimize(module: Any, machine: Any) -> None:
 
 
 def compile_module(text: str, cpu: CpuTarget) -> bytes:
-    """The object file of a module."""
+    """Return the object file of a module."""
     with llvm_lock():
         return shielded(_compile, text, cpu)
 
@@ -98,7 +98,7 @@ def _compile(text: str, cpu: CpuTarget) -> bytes:
 
 
 def assembly(text: str, cpu: CpuTarget) -> str:
-    """The assembly of a module, for people."""
+    """Return the assembly of a module, for people."""
     with llvm_lock():
         return shielded(_assemble, text, cpu)
 

@@ -1,4 +1,4 @@
-"""The CPU that native code is made for: what LLVM calls it, and what plans need to know of it."""
+"""The target CPU: its LLVM name and features, and the parameters that planning uses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CpuTarget:
     scratch_limit: int = 64 << 20
 
     def has(self, *features: str) -> bool:
-        """Whether all these features are on, as in `+avx2`."""
+        """Return whether all these features are on, as in `+avx2`."""
         return set(features) <= set(self.features.split(","))
 
     @property
@@ -64,7 +64,7 @@ class CpuTarget:
         return max(MOVES.get(self.name, self.vector_bytes), LEAST_MOVE)
 
     def orders_integers(self, bits: int) -> bool:
-        """Whether three extremes of integers cost less than one of floats that minds NaN and -0.
+        """Return whether three integer extremes cost less than one float extreme with NaN and -0.
 
         Elsewhere than on x86 the latter is one instruction.
         """
@@ -72,7 +72,7 @@ class CpuTarget:
 
 
 def host_target() -> CpuTarget:
-    """The CPU this process runs on, with the scratch limit that is set now."""
+    """Return the CPU this process runs on, with the scratch limit that is set now."""
     name, features, triple = _host()
     return CpuTarget(name, features, triple, current().scratch_limit)
 

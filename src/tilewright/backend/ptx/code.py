@@ -1,4 +1,4 @@
-"""LLVM text to PTX, with libdevice where its functions satisfy our bounds."""
+"""LLVM text to PTX, with libdevice where its functions satisfy our error bounds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ...base.shield import llvm_lock, made_once, shielded
 from ..llvm.object import run_default_passes, run_passes
 
 # -------------------------------------------------------------------------------------------------
-# libdevice, NVIDIA's math functions as bitcode: where it is, what of it is used, how it is linked.
+# libdevice, NVIDIA's math functions as bitcode: its location, the functions used, linking.
 #
-# It is used where its error is within our bounds, and else our own functions are, as on the CPU.
+# It is used where its error is within our bounds; otherwise our own functions are, as on the CPU.
 
 llvm: Any = llvmlite.binding
 """Ships no types."""
@@ -60,7 +60,7 @@ class Libdevice:
 
 
 def find_libdevice() -> Libdevice | None:
-    """The libdevice to use; None where there is none, or none is wanted."""
+    """Return the libdevice to use; None where there is none, or none is wanted."""
     asked = current().libdevice
     if asked == OFF:
         return None
@@ -83,7 +83,7 @@ def _candidates() -> Iterator[Path]:
 
 @cache
 def identified(path: str, changed: int) -> Libdevice:
-    """The libdevice of a file, read once for each time it was changed."""
+    """Return the libdevice of a file, read once for each time it was changed."""
     return Libdevice(path, sha256(_read(path)).hexdigest())
 
 
@@ -145,7 +145,7 @@ def _keep(module: Any, names: set[str], builder: Any) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# LLVM text to PTX. What LLVM would abort on is refused before it is asked.
+# LLVM text to PTX. Input on which LLVM would abort is rejected first.
 
 TRIPLE = "nvptx64-nvidia-cuda"
 VERSIONS: dict[str, int] = {
@@ -186,7 +186,7 @@ def _initialize() -> None:
 
 
 def compile_ptx(text: str, target: PtxTarget, library: Libdevice | None = None) -> str:
-    """The PTX of a module, linked with a library where it needs one."""
+    """Return the PTX of a module, linked with a library where it needs one."""
     with llvm_lock():
         return shielded(_compile, text, target, library)
 
@@ -215,7 +215,7 @@ def _parse(text: str, machine: Any) -> Any:
         module.verify()
     except RuntimeError as error:
         raise InternalError(
-            "the PTX backend wrote LLVM code that LLVM refuses",
+            "the PTX backend generated LLVM code that LLVM rejects",
             got=str(error).strip(),
             hint="this is a bug; TILEWRIGHT_DUMP=llvm shows the code",
         ) from None

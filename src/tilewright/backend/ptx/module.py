@@ -1,4 +1,4 @@
-"""Writes the PTX module of a SIMT kernel, and encodes it for the disk cache."""
+"""Emit the PTX module of a SIMT kernel, and encode it for the disk cache."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, find_libdevic
 from .simt import TABLE, thread_number
 
 # -------------------------------------------------------------------------------------------------
-# Writes the module of a SIMT kernel for GPUs: one entry, called as `base.cuda_abi` says.
+# The module of a SIMT kernel for GPUs: one entry, called as `base.cuda_abi` defines.
 
 GLOBAL = "ptr addrspace(1)"
 Used: TypeAlias = Mapping[tuple[str, str], bool]
@@ -51,7 +51,7 @@ class Written:
 
 
 def write_ptx(func: Func, target: PtxTarget) -> Written:
-    """The LLVM text of a SIMT kernel, for one thread."""
+    """Return the LLVM text of a SIMT kernel, for one thread."""
     library = find_libdevice()
     text, used = _emit(func, target, {} if library is None else LINKED)
     linked = library if any(used.values()) else None
@@ -59,7 +59,7 @@ def write_ptx(func: Func, target: PtxTarget) -> Written:
 
 
 def _decisions(library: Libdevice | None, used: Used) -> Iterator[str]:
-    """Whose functions are used, in words."""
+    """Yield the text that names the math libraries in use."""
     yield "one thread per element, through LLVM"
     own = [f"{name} of {dtype}" for (name, dtype), linked in used.items() if not linked]
     theirs = [f"{name} of {dtype}" for (name, dtype), linked in used.items() if linked]
@@ -126,7 +126,7 @@ class _Parameters:
         return [f"{kind} {name}"]
 
     def slice(self, value: Value, spec: TensorSpec | OutputSpec, name: str) -> list[str]:
-        """An address and a length."""
+        """Return an address and a length."""
         assert isinstance(value.type, TensorType), "a slice is a tensor"
         width = "i32" if spec.facts.narrow else "i64"
         length = Vec(self.emitter.body, f"{name}_length", width, 1)
@@ -159,17 +159,16 @@ def _text(emitter: LlvmEmitter, func: Func, declared: Sequence[str]) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# Encodes PTX for the disk cache: what it depends on, what is saved, how it is restored.
+# The disk-cache encoding of PTX: its dependencies, the saved text, the restoration.
 #
-# The LLVM text says all there is to know of a kernel, and with LLVM and libdevice gives it its
-# name.
+# The LLVM text determines a kernel; its hash, with the versions of LLVM and libdevice, is the name.
 
 llvm: Any = llvmlite.binding
 """Ships no types."""
 
 
 def codec_for(target: PtxTarget) -> ArtifactCodec:
-    """How PTX for one architecture is kept."""
+    """Return how PTX for one architecture is kept."""
     return ArtifactCodec(
         facts=lambda made: facts(made, target),
         save=lambda made, kept: Saved({"symbol": kept.name, "arch": kept.target}, kept.code),
@@ -178,7 +177,7 @@ def codec_for(target: PtxTarget) -> ArtifactCodec:
 
 
 def artifact(made: Written, target: PtxTarget, ptx: bytes) -> Artifact:
-    """The artifact of a kernel; PTX is its code."""
+    """Return the artifact of a kernel; PTX is its code."""
     return Artifact(
         name=symbol(made.func.name),
         target=target.arch,
@@ -191,7 +190,7 @@ def artifact(made: Written, target: PtxTarget, ptx: bytes) -> Artifact:
 
 
 def facts(made: Written, target: PtxTarget) -> Facts:
-    """Everything that can change the PTX."""
+    """Return everything that can change the PTX."""
     return {
         "made": "ptx",
         "kernel": made.func.name,
@@ -205,7 +204,7 @@ def facts(made: Written, target: PtxTarget) -> Facts:
 
 
 def restore(made: Written, target: PtxTarget, saved: Saved) -> Artifact:
-    """The artifact of a kernel, from what was saved of an equal one; ValueError if it is not."""
+    """Return the artifact of a kernel from the saved one of an equal kernel, or raise."""
     name = symbol(made.func.name)
     if saved.metadata.get("symbol") != name or saved.metadata.get("arch") != target.arch:
         raise ValueError("not the code of this kernel")

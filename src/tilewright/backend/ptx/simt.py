@@ -16,7 +16,7 @@ from ..cpu.emit.emitter import Area, LlvmEmitter, memory_type, register_type
 from ..llvm.builder import Vec, where
 
 # -------------------------------------------------------------------------------------------------
-# Where a thread of a GPU stands. On a CPU the threads are lanes: `backend.simt_cpu`.
+# Coordinates of a GPU thread. (On a CPU the threads are lanes: `backend.simt_cpu`.)
 
 NOWHERE = int_range(i32)[1]
 """An index beyond every slice."""
@@ -29,7 +29,7 @@ AXES = "xyz"
 
 
 def register(emitter: LlvmEmitter, what: ThreadCoordinate, axis: int) -> Vec:
-    """Where a thread or a block stands along an axis, or a size, i32."""
+    """Return a coordinate of a thread or a block along an axis, or a size, as i32."""
     return _special(emitter, f"{REGISTERS[what]}.{AXES[axis]}")
 
 
@@ -40,14 +40,14 @@ def _special(emitter: LlvmEmitter, name: str) -> Vec:
 
 
 def _along(emitter: LlvmEmitter, axis: int) -> Vec:
-    """The thread's place in the whole launch along an axis."""
+    """Return the thread's place in the whole launch along an axis."""
     parts = (ThreadCoordinate.BLOCK, ThreadCoordinate.BLOCK_SIZE, ThreadCoordinate.THREAD)
     block, size, thread = (register(emitter, what, axis) for what in parts)
     return block * size + thread
 
 
 def _is_single(emitter: LlvmEmitter, axis: int) -> Vec:
-    """Whether the launch has one thread along an axis."""
+    """Return whether the launch has one thread along an axis."""
     threads, blocks = (
         register(emitter, p, axis)
         for p in (ThreadCoordinate.BLOCK_SIZE, ThreadCoordinate.GRID_SIZE)
@@ -80,7 +80,7 @@ def _place(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def _number_in_block(emitter: LlvmEmitter) -> Vec:
-    """The number of the thread in its block, x fastest."""
+    """Return the number of the thread in its block, x fastest."""
     number = register(emitter, ThreadCoordinate.THREAD, 0)
     width = register(emitter, ThreadCoordinate.BLOCK_SIZE, 0)
     for axis in range(1, len(emitter.plan.func.signature.block or ())):
@@ -90,7 +90,7 @@ def _number_in_block(emitter: LlvmEmitter) -> Vec:
 
 
 def thread_number(emitter: LlvmEmitter) -> Vec:
-    """The number of the thread in the launch, x fastest, blocks before threads: i64."""
+    """Return the number of the thread in the launch, x fastest, blocks before threads: i64."""
     number = emitter.integer(0)
     for what, sizes in (
         (ThreadCoordinate.BLOCK, ThreadCoordinate.GRID_SIZE),
@@ -110,7 +110,7 @@ THREADS_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Elements of slices, for one thread of a GPU. On a CPU they are read in lanes.
+# Elements of slices, for one thread of a GPU.
 
 
 def _length(emitter: LlvmEmitter, op: Op) -> None:
@@ -168,7 +168,7 @@ SLICES_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory of a block of threads on a GPU. On a CPU the threads are lanes: `backend.simt_cpu`.
+# Shared memory of a block on a GPU.
 
 SHARED = "ptr addrspace(3)"
 DYNAMIC = "@tw_dynamic_shared"
@@ -223,7 +223,7 @@ def _shared_address(emitter: LlvmEmitter, op: Op) -> Vec:
 
 def _load_shared(emitter: LlvmEmitter, op: Op) -> None:
     address = _shared_address(emitter, op)
-    # What nobody has written may have any bits, but the same ones at each use.
+    # Unwritten memory may have any bits, but the same ones at each use.
     emitter.names[op.result] = load_dense(emitter, address, op.result.tile.dtype, 1).frozen()
 
 
@@ -262,7 +262,7 @@ SHARED_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# What lanes of a GPU do together. On a CPU they are those of vectors: `backend.simt_cpu`.
+# Warp ops of a GPU.
 
 ALL_LANES = -1
 LAST_LANE = WARP_SIZE - 1
@@ -290,14 +290,14 @@ def _sync_warp(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def _bits(value: Vec, dtype: AnyDType) -> Vec:
-    """A value's bits, as an integer of 32 or 64."""
+    """Return a value's bits, as an integer of 32 or 64."""
     stored, width = to_memory(value, dtype), f"i{8 * dtype.itemsize}"
     bits = stored if stored.elem == width else stored.cast("bitcast", width)
     return bits.cast("zext", "i32") if dtype.itemsize < 4 else bits
 
 
 def _value(bits: Vec, dtype: AnyDType) -> Vec:
-    """The value with these bits."""
+    """Return the value with these bits."""
     width, kind = f"i{8 * dtype.itemsize}", memory_type(dtype)
     narrow = bits if bits.elem == width else bits.cast("trunc", width)
     return from_memory(narrow if kind == width else narrow.cast("bitcast", kind), dtype)
@@ -321,7 +321,7 @@ def _shuffle(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def _steps(emitter: LlvmEmitter, op: Op) -> Vec:
-    """By how much, or to which lane; the instruction looks at five bits."""
+    """Return the distance or the lane of a shuffle; the instruction reads five bits."""
     given: Vec = emitter.scalar(op.one("lane"))
     if op.attrs["mode"] in (ShuffleMode.UP, ShuffleMode.DOWN):
         return given.intrinsic("umin", WARP_SIZE)
@@ -330,7 +330,7 @@ def _steps(emitter: LlvmEmitter, op: Op) -> Vec:
 
 
 def _clamp(emitter: LlvmEmitter, op: Op) -> Vec:
-    """The neighbours of a lane, and the last of them that it may take from."""
+    """Return the neighbours of a lane, and the last of them that it may take from."""
     last = 0 if op.attrs["mode"] is ShuffleMode.UP else LAST_LANE
     return emitter.integer((WARP_SIZE - op.attrs["width"]) << 8 | last, "i32")
 
@@ -363,7 +363,7 @@ WARPS_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# PTX as the author of a kernel wrote it, with registers for its places.
+# Inline PTX, with registers for its operands.
 
 LETTERS: dict[AnyDType, str] = {f32: "f", f64: "d"}
 BY_BITS = {16: "h", 32: "r", 64: "l"}
@@ -374,7 +374,7 @@ def _letter(dtype: AnyDType) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as LLVM writes it: what is special is given by number."""
+    """Return a text as LLVM writes it: what is special is given by number."""
     return "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\{ord(c):02X}" for c in text)
 
 

@@ -70,7 +70,7 @@ CONTROL_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Where in the grid this block stands.
+# Position of this block in the grid.
 
 
 def _block_id(frame: Frame, op: Op) -> Results:
@@ -112,7 +112,7 @@ def _print(frame: Frame, op: Op) -> Results:
 
 
 def _stop(frame: Frame, op: Op) -> None:
-    """Call Python's breakpoint from a frame that stands on the kernel's line, with its names."""
+    """Call Python's breakpoint from a frame with the kernel's line and names."""
     span = op.span
     assert span is not None, "the front end knows where it stands"
     call = ast.increment_lineno(ast.parse("breakpoint()"), span.line - 1)

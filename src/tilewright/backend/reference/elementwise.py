@@ -20,7 +20,7 @@ from .machine import Frame, Results, Rule, elementwise
 
 
 def rounded(native: Callable[..., Array]) -> Rule:
-    """The rule of a float op with a rounding mode; approx and full are rounded to nearest too."""
+    """Return the rule of a float op with a rounding mode; approx and full round to nearest."""
 
     def rule(frame: Frame, op: Op) -> Results:
         arrays, dtype = frame.arrays(op), op.result.tile.dtype
@@ -34,7 +34,7 @@ def rounded(native: Callable[..., Array]) -> Rule:
 
 
 def in_f32(native: Callable[..., Array]) -> Rule:
-    """The rule of a float op without a rounding mode."""
+    """Return the rule of a float op without a rounding mode."""
 
     def rule(frame: Frame, op: Op) -> Results:
         return (floating.in_f32(native, op.result.tile.dtype, frame.arrays(op)),)
@@ -47,13 +47,13 @@ def _fma(frame: Frame, op: Op) -> Results:
 
 
 def greatest(a: Array, b: Array, *, nan: bool) -> Array:
-    """The greater; a NaN wins if `nan`, else loses; +0 is above -0."""
+    """Return the greater; a NaN wins if `nan`, else loses; +0 is above -0."""
     result = np.maximum(a, b) if nan else np.fmax(a, b)
     return np.where((a == 0) & (b == 0), a + b, result)
 
 
 def least(a: Array, b: Array, *, nan: bool) -> Array:
-    """The lesser; a NaN wins if `nan`, else loses; -0 is below +0."""
+    """Return the lesser; a NaN wins if `nan`, else loses; -0 is below +0."""
     return -greatest(-a, -b, nan=nan)
 
 
@@ -66,7 +66,7 @@ def _choice(choose: Callable[..., Array]) -> Rule:
 
 
 def quotient(a: Array, b: Array, dtype: AnyDType, rounding: Rounding) -> Array:
-    """a / b for all operands: x / 0 = 0, MIN / -1 = MIN."""
+    """Compute a / b for all operands: x / 0 = 0, MIN / -1 = MIN."""
     zero = b == 0
     overflows = (a == int_range(dtype)[0]) & (b == -1) if dtype.is_signed else np.zeros_like(zero)
     # Dividing by 1 instead gives MIN for MIN / -1, and keeps NumPy from trapping.
@@ -78,7 +78,7 @@ def quotient(a: Array, b: Array, dtype: AnyDType, rounding: Rounding) -> Array:
 
 
 def _above_floor(a: Array, b: Array, rounding: Rounding) -> Array:
-    """Whether an inexact quotient is rounded up."""
+    """Return whether an inexact quotient is rounded up."""
     if rounding == Rounding.ZERO:
         return np.not_equal(a < 0, b < 0)
     return np.full(a.shape, rounding == Rounding.POS_INF)
@@ -104,7 +104,7 @@ def _mulhi(frame: Frame, op: Op) -> Results:
 
 
 def _high_half(a: Array, b: Array) -> Array:
-    """The upper 64 bits of the product of two u64, by halves of 32 bits."""
+    """Return the upper 64 bits of the product of two u64, by halves of 32 bits."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     ah, al, bh, bl = a >> half, a & low, b >> half, b & low
     middle = ah * bl + (al * bl >> half)
@@ -155,7 +155,7 @@ _erf_of_objects = np.frompyfunc(math.erf, 1, 1)
 
 
 def _erf(a: Array) -> Array:
-    """NumPy has none; Python's own is within one unit of f64, number by number."""
+    """Compute erf by Python's own, within one ulp of f64, number by number."""
     return np.asarray(_erf_of_objects(a), np.float64)
 
 
@@ -214,7 +214,7 @@ COMPARISON_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Bitwise ops on integers and booleans; shifts by the width or more give 0, or the sign.
+# Bitwise ops on integers and booleans; shifts by the width or more are 0, or the sign.
 
 
 def _width(a: Array) -> int:
@@ -222,7 +222,7 @@ def _width(a: Array) -> int:
 
 
 def _amount(by: Array) -> Array:
-    """The shift amount, read as unsigned."""
+    """Return the shift amount, read as unsigned."""
     return by.view(np.dtype(f"u{by.dtype.itemsize}"))
 
 
@@ -267,7 +267,7 @@ def _ftoi(frame: Frame, op: Op) -> Results:
 
 
 def saturated(wide: Array, to: AnyDType) -> Array:
-    """f64 toward zero to an integer type, the nearest bound where it does not fit, NaN to 0."""
+    """Convert f64 toward zero to an integer type, saturating; NaN becomes 0."""
     low, high = int_range(to)
     whole = np.trunc(wide)
     # high + 1 is a power of two, so it is exact in f64, as high itself may not be.
@@ -286,7 +286,7 @@ def _itof(frame: Frame, op: Op) -> Results:
 
 
 def _odd_f64(a: Array) -> Array:
-    """Integers as f64, an inexact one with an odd last bit so that it can be rounded again."""
+    """Return integers as f64, rounded to odd, so that they can be rounded again."""
     if a.dtype.itemsize < 8:
         return a.astype(np.float64)
     # Both halves are exact in f64; only their sum may have to be rounded.

@@ -1,4 +1,4 @@
-"""Rounding of floats: exact rational arithmetic, and whole arrays rounded once."""
+"""Rounding of floats: exact rational arithmetic, and arrays rounded once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ...base.dtypes import AnyDType, bf16, f16, f32, f64, round_tf32, tf32
 from ...ir.attrs import Rounding
 
 # -------------------------------------------------------------------------------------------------
-# Float ops done in exact rational arithmetic, one element at a time, and rounded once in any mode.
+# Float ops in exact rational arithmetic, one element at a time, rounded once in any mode.
 #
-# Slow and plain: the directed rounding modes use it, and whatever has no exact vector form.
+# This is slow and simple; the directed rounding modes use it, and ops without an exact vector form.
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -96,7 +96,7 @@ def _one(op: ExactOp, form: Format, mode: Rounding, operands: Sequence[float]) -
 
 
 def _zero(signs: Sequence[bool], mode: Rounding) -> float:
-    """An exact zero has the sign its terms agree on, else plus (minus when rounding down)."""
+    """Return an exact zero: the sign its terms share, else plus (minus if rounding down)."""
     agreed = len(set(signs)) == 1
     negative = signs[0] if agreed else mode == Rounding.NEG_INF
     return -0.0 if negative else 0.0
@@ -117,13 +117,13 @@ def round_rational(exact: Fraction, form: Format, mode: Rounding) -> float:
 
 
 def _exponent(size: Fraction) -> int:
-    """The exponent of the greatest power of two that is not above `size`."""
+    """Return the exponent of the greatest power of two that is not above `size`."""
     guess = size.numerator.bit_length() - size.denominator.bit_length()
     return guess if size >= Fraction(2) ** guess else guess - 1
 
 
 def _away(mode: Rounding, negative: bool) -> bool:
-    """Whether a directed mode rounds away from zero."""
+    """Return whether a directed mode rounds away from zero."""
     return mode == (Rounding.NEG_INF if negative else Rounding.POS_INF)
 
 
@@ -141,7 +141,7 @@ def _overflow(form: Format, mode: Rounding, negative: bool) -> float:
 
 
 def _sqrt(x: Fraction) -> Fraction:
-    """A rational that rounds as the root of x does: the root itself, or one just below it."""
+    """Return a rational that rounds as the root of x does."""
     # The root of 4**shift * x is cut off far behind the last bit of any format. A root that is
     # not exact is never so near to a value of the format, or to a midpoint, as to be cut to it.
     shift = 600 + x.denominator.bit_length()
@@ -150,7 +150,7 @@ def _sqrt(x: Fraction) -> Fraction:
 
 
 # -------------------------------------------------------------------------------------------------
-# Rounding on whole arrays: wide results come down to each element type, rounded once.
+# Rounding of arrays: wide results to each element type, rounded once.
 
 
 def in_f32(native: Callable[..., Array], dtype: AnyDType, arrays: Sequence[Array]) -> Array:
@@ -185,28 +185,28 @@ def _odd_f32(wide: Array) -> Array:
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and the exact rest that rounding left out."""
+    """Return the rounded sum and the exact rest that rounding left out."""
     total = np.add(a, b)
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def _split(a: Array) -> tuple[Array, Array]:
-    """An f64 as two halves of at most 26 bits."""
+    """Return an f64 as two halves of at most 26 bits."""
     scaled = a * np.float64(2**27 + 1)
     high = scaled - (scaled - a)
     return high, a - high
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded product and the exact rest that rounding left out."""
+    """Return the rounded product and the exact rest that rounding left out."""
     product = np.multiply(a, b)
     (ah, al), (bh, bl) = _split(a), _split(b)
     return product, al * bl - (((product - ah * bh) - al * bh) - ah * bl)
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """The sum of two f64, rounded so that an inexact result has an odd last bit."""
+    """Return the sum of two f64, rounded so that an inexact result has an odd last bit."""
     total, rest = two_sum(a, b)
     bits = np.asarray(total).view(np.int64)
     away = (rest > 0) == (total > 0)
@@ -215,7 +215,7 @@ def odd_sum(a: Array, b: Array) -> Array:
 
 
 def fma(dtype: AnyDType, mode: Rounding, arrays: Sequence[Array]) -> Array:
-    """a * b + c, rounded once."""
+    """Compute a * b + c, rounded once."""
     a, b, c = (x.astype(np.float64) for x in arrays)
     if mode in DIRECTED:
         native = narrow(np.asarray(_plain_fma(a, b, c)), dtype)
@@ -228,13 +228,13 @@ def fma(dtype: AnyDType, mode: Rounding, arrays: Sequence[Array]) -> Array:
 
 
 def _plain_fma(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c where an operand is not finite, or a product is exact."""
+    """Compute a * b + c where an operand is not finite, or a product is exact."""
     infinite = np.isinf(c) & np.isfinite(a) & np.isfinite(b)
     return np.where(infinite, c, a * b + c)
 
 
 def _ordinary(a: Array) -> Array:
-    """Whether products and rests of such numbers stay clear of overflow and underflow."""
+    """Return whether products and rests of such numbers stay clear of overflow and underflow."""
     size = np.abs(a)
     return (size >= 2.0**-400) & (size <= 2.0**400)
 

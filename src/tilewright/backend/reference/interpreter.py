@@ -1,4 +1,4 @@
-"""The NumPy interpreter that defines the language: runs blocks and their threads."""
+"""The NumPy interpreter that defines the language: it runs blocks and their threads."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .storage import LaunchMemory, Member, SharedMemory
 from .watch import Actor, Watch, place_of
 
 # -------------------------------------------------------------------------------------------------
-# Turns the arguments of a launch into the data of parameters and the memory they stand for.
+# Arguments of a launch as data of parameters and their memory.
 
 
 def bind(func: Func, arguments: Sequence[Any]) -> tuple[dict[Value, Data], list[Member]]:
-    """The data of each parameter, and the arrays among the arguments."""
+    """Return the data of each parameter, and the arrays among the arguments."""
     if len(arguments) != len(func.params):
         raise ShapeError(
             f"{func.name}: wrong number of arguments",
@@ -80,7 +80,7 @@ def _tensor(name: str, kind: TensorType, argument: Any) -> TensorData:
 
 
 def _fits(kind: TensorType, array: Array) -> bool:
-    """Whether an array has the rank, the static extents and the static strides of a type."""
+    """Return whether an array has the rank, the static extents and the static strides of a type."""
     if array.ndim != kind.rank:
         return False
     extents = zip(array.shape, kind.shape, strict=True)
@@ -101,15 +101,15 @@ def _need(ok: bool, name: str, expected: str, got: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Runs the threads of a block from one barrier to the next, in an order drawn anew each time.
+# Scheduling of a block's threads from barrier to barrier, in a random order.
 #
-# A thread runs until it gets to an op at which threads meet. Once all are there, or have returned,
-# the lanes of a warp that wait for each other go on, or the whole block does. Where nobody can,
-# the barrier is not reached by all, which is reported, and the block is given up.
+# A thread runs to the next op at which threads synchronize. Once all threads are there, or have
+# returned, the waiting lanes of a warp go on, or the block does. If none can go on, not all threads
+# reach the barrier; that is reported, and the block is abandoned.
 
 
 def has_teams(launch: ReferenceLaunch) -> bool:
-    """Whether the threads of a block have anything to do with each other."""
+    """Return whether the threads of a block have anything to do with each other."""
     return any(
         op.defn.effects & Effect.SYNC or op.name in ("shared", "dynamic_shared")
         for op in launch.func.walk()
@@ -132,7 +132,7 @@ class _Thread:
         return self.number % WARP_SIZE
 
     def go(self) -> None:
-        """Run to the next op at which threads meet, or to the end."""
+        """Run to the next op at which threads synchronize, or to the end."""
         self.frame.launch.memory.watch.resume(self.frame.actor)
         try:
             answer, self.answer, self.waits = self.answer, None, None
@@ -181,7 +181,7 @@ class _Team:
             self.threads.append(_Thread(k, frame, steps))
 
     def meet(self) -> list[_Thread]:
-        """The threads that can go on, with what they get; none if all is over."""
+        """Return the threads that can go on, with what they get; none if all is over."""
         waiting = [t for t in self.threads if not t.done]
         going = self.warps(waiting)
         if going or not waiting:
@@ -196,7 +196,7 @@ class _Team:
         return waiting
 
     def warps(self, waiting: Sequence[_Thread]) -> list[_Thread]:
-        """The lanes whose warp is where they wait for it."""
+        """Return the lanes whose warp is where they wait for it."""
         groups: dict[tuple[int, Op], list[_Thread]] = defaultdict(list)
         alive: dict[int, set[int]] = defaultdict(set)
         for t in waiting:
@@ -213,7 +213,7 @@ class _Team:
         return going
 
     def is_complete(self, op: Op, group: Sequence[_Thread], alive: set[int]) -> bool:
-        """Whether all lanes are here that each of these waits for."""
+        """Return whether all lanes are here that each of these waits for."""
         mask, here = op.maybe("mask"), {t.lane for t in group}
         if mask is None:
             return alive <= here
@@ -247,7 +247,7 @@ def _is_barrier(thread: _Thread) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------
-# The NumPy interpreter that defines the language: runs IR as it is, one small rule per op.
+# The interpreter: it runs IR as it is, one small rule per op.
 
 FAMILIES: dict[str, dict[str, Rule]] = {
     "elementwise": elementwise.RULES,
@@ -264,10 +264,10 @@ RULES: dict[str, Rule] = merged(FAMILIES)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run reports: the first failure, the prints in block order, problems found.
+    """The report of a run: the first failure, prints in block order, problems found.
 
     A problem is a mistake that a compiled kernel need not notice: an access outside the arguments,
-    a race between blocks, a read of memory nobody wrote. `seed` gives the same block order again.
+    a race between blocks, a read of unwritten memory. `seed` repeats a block order.
     """
 
     failure: Failure | None
@@ -277,7 +277,7 @@ class Outcome:
 
 
 def stages() -> tuple[Stage, ...]:
-    """The step from typed IR to an artifact, which is the IR itself."""
+    """Return the step from typed IR to an artifact, which is the IR itself."""
     return (Stage("interpret", _interpretable, lambda artifact: f"{artifact.name}\n"),)
 
 
@@ -300,7 +300,7 @@ def run(
     """Run a kernel on arrays (written in place), scalars and addresses, in parameter order.
 
     Blocks, or the threads of a SIMT kernel, run in an order drawn from `seed`: one after the other,
-    or, where threads meet, from one barrier to the next.
+    or, where threads synchronize, from one barrier to the next.
     The grid of a SIMT kernel is given with its x axis last. `uninitialized` names parameters
     whose elements must be written before they are read, and are poisoned if they never are;
     `reachable` are arrays that pointers may reach besides the arguments. An array may be given for
@@ -328,7 +328,7 @@ def run(
 
 
 def _full_grid(func: Func, grid: Sequence[int]) -> tuple[int, ...]:
-    """The grid with as many axes as the kernel knows of."""
+    """Return the grid with as many axes as the kernel knows of."""
     given = tuple(int(n) for n in grid)
     return given + (1,) * (func.signature.grid_rank - len(given))
 
@@ -348,7 +348,7 @@ def _run_blocks(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -
 
 
 def _run_threads(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -> None:
-    """The threads of a SIMT kernel: in any order at all, or block by block where they meet."""
+    """Run the threads of a SIMT kernel: in any order, or block by block with barriers."""
     run_all = _run_teams if has_teams(launch) else _run_apart
     run_all(launch, values, np.random.default_rng(seed))
 
@@ -379,7 +379,7 @@ def _run_apart(
 
 
 def _logical(number: int, grid: tuple[int, ...]) -> tuple[int, ...]:
-    """The index of a block from its linear number; the last axis varies fastest."""
+    """Return the index of a block from its linear number; the last axis varies fastest."""
     index: list[int] = []
     for n in reversed(grid):
         number, i = divmod(number, n)

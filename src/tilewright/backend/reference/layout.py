@@ -8,7 +8,7 @@ from ...ir.core import Op
 from .machine import Frame, Results, Rule, filled
 
 # -------------------------------------------------------------------------------------------------
-# Tiles from nothing.
+# Creation: constants, ranges, broadcasts.
 
 
 def _constant(frame: Frame, op: Op) -> Results:
@@ -23,7 +23,7 @@ CREATION_RULES: dict[str, Rule] = {"constant": _constant, "iota": _iota}
 
 
 # -------------------------------------------------------------------------------------------------
-# Shapes of tiles: the elements stay, their arrangement changes.
+# Rearrangement: the elements stay the same, their arrangement changes.
 
 
 def _reshape(frame: Frame, op: Op) -> Results:

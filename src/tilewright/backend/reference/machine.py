@@ -45,7 +45,7 @@ Data: TypeAlias = Array | TensorData | TokenData | SharedData
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """How a region ended: the name of its terminator, and the values that one passes."""
+    """The end of a region: the name of its terminator, and the values that it passes on."""
 
     kind: str
     values: tuple[Data, ...]
@@ -53,14 +53,14 @@ class Jump:
 
 Results: TypeAlias = tuple[Data, ...]
 Steps: TypeAlias = "Generator[Op, Results, Results | Jump]"
-"""Something that goes on while others run: gives the ops at which threads meet, gets results."""
+"""A suspended thread: it yields the ops at which threads synchronize, and gets results."""
 Rule: TypeAlias = "Callable[[Frame, Op], Results | Jump | Steps]"
-"""What an op does: gives its results, or ends the region it stands in."""
+"""The implementation of an op: return its results, or end its region."""
 
 
 @dataclass(slots=True)
 class ReferenceLaunch:
-    """What all blocks of one launch share."""
+    """The state that all blocks of one launch share."""
 
     func: Func
     grid: tuple[int, ...]
@@ -77,7 +77,7 @@ class ReferenceLaunch:
 
 @dataclass(slots=True)
 class Frame:
-    """One block of the grid as it runs, or one thread: where it stands, and what it has made."""
+    """One running block of the grid, or one thread: its position and its values."""
 
     launch: ReferenceLaunch
     number: int
@@ -91,7 +91,7 @@ class Frame:
     """Who it is for the watch."""
 
     def run(self, block: Block) -> Jump:
-        """Run a region to its terminator, with nobody to meet."""
+        """Run a region to its terminator, without other threads to wait for."""
         try:
             op = next(self.steps(block))
         except StopIteration as end:
@@ -100,7 +100,7 @@ class Frame:
         raise AssertionError(f"`{op.name}` outside a cooperative block")
 
     def steps(self, block: Block) -> Generator[Op, Results, Jump]:
-        """Run a region to its terminator, giving each op at which threads meet."""
+        """Run a region to its terminator, giving each op at which threads synchronize."""
         for op in block.ops:
             outcome = self.launch.rules[op.name](self, op)
             if not isinstance(outcome, tuple | Jump):
@@ -111,16 +111,16 @@ class Frame:
         raise AssertionError("a block must end in a terminator")
 
     def bind(self, values: Sequence[Value], data: Sequence[Data]) -> None:
-        """Give values their data."""
+        """Bind values to their data."""
         for value, datum in zip(values, data, strict=True):
             self.values[value] = _settled(value.type, datum)
 
     def data(self, values: Sequence[Value]) -> Results:
-        """The data of several values."""
+        """Return the data of several values."""
         return tuple(self.values[v] for v in values)
 
     def array(self, value: Value) -> Array:
-        """The elements of a tile."""
+        """Return the elements of a tile."""
         data = self.values[value]
         assert isinstance(data, np.ndarray), f"expected a tile, got {data}"
         return data
@@ -130,15 +130,15 @@ class Frame:
         self.launch.fail(Failure(self.launch.sites[op], self.block, index, extent, self.thread))
 
     def arrays(self, op: Op) -> list[Array]:
-        """The elements of all operands of an op on tiles."""
+        """Return the elements of all operands of an op on tiles."""
         return [self.array(v) for v in op.operands]
 
     def integer(self, value: Value) -> int:
-        """A scalar as a Python int."""
+        """Return a scalar as a Python int."""
         return int(self.array(value))
 
     def tensor(self, value: Value) -> TensorData:
-        """What a tensor or a view stands for."""
+        """Return the memory of a tensor or a view."""
         data = self.values[value]
         assert isinstance(data, TensorData), f"expected a tensor, got {data}"
         return data
@@ -155,12 +155,12 @@ def _settled(kind: Type, data: Data) -> Data:
 
 
 def storage_type(kind: TileType) -> np.dtype[np.generic]:
-    """The NumPy type that holds a tile's elements; pointers are 64-bit addresses."""
+    """Return the NumPy type that holds a tile's elements; pointers are 64-bit addresses."""
     return np.dtype(np.int64) if isinstance(kind.elem, PtrType) else kind.elem.np
 
 
 def elementwise(compute: Callable[..., Array]) -> Rule:
-    """The rule of an op that is a NumPy function of its operands."""
+    """Return the rule of an op that is a NumPy function of its operands."""
 
     def rule(frame: Frame, op: Op) -> Results:
         return (compute(*frame.arrays(op)),)
@@ -169,7 +169,7 @@ def elementwise(compute: Callable[..., Array]) -> Rule:
 
 
 def filled(dtype: AnyDType, shape: Sequence[int], value: float) -> Array:
-    """A tile of one value; f8e8m0fnu has no zero, its least value (bits of 0) stands for it."""
+    """Return a tile of one value; f8e8m0fnu has no zero and uses its least value instead."""
     if dtype is f8e8m0fnu and value == 0:
         return np.zeros(tuple(shape), np.uint8).view(dtype.np)
     return np.full(tuple(shape), value, dtype.np)

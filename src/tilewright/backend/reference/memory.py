@@ -24,14 +24,14 @@ from .storage import encode
 
 
 def pointee(pointers: Value) -> AnyDType:
-    """The element type that a tile of pointers points to."""
+    """Return the element type that a tile of pointers points to."""
     elem = pointers.tile.elem
     assert isinstance(elem, PtrType), f"expected pointers, got {pointers.type}"
     return elem.to
 
 
 def mask_of(frame: Frame, op: Op, pointers: Array) -> Array:
-    """The mask of a pointer access, all true where it has none."""
+    """Return the mask of a pointer access, all true where it has none."""
     mask = op.maybe("mask")
     return np.ones(pointers.shape, np.bool_) if mask is None else frame.array(mask)
 
@@ -74,7 +74,7 @@ POINTER_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Atomic read-modify-write: elements that share an address take their turns in row-major order.
+# Atomic read-modify-write: elements that share an address are updated in row-major order.
 
 
 def _add(dtype: AnyDType, old: Array, value: Array) -> Array:
@@ -137,7 +137,7 @@ ATOMICS_RULES: dict[str, Rule] = {"atomic_rmw": _atomic_rmw, "atomic_cas": _atom
 
 
 # -------------------------------------------------------------------------------------------------
-# Tensors, views of them, and tile accesses: what lies outside a view is never touched.
+# Tensors, views of them, and tile accesses; elements outside a view are never touched.
 
 
 def _i32(n: int) -> Array:
@@ -179,7 +179,7 @@ def _check(frame: Frame, op: Op) -> Results:
 
 
 def _local(frame: Frame, view: ViewType, k: int, index: Value) -> Array:
-    """Where the elements of a tile stand along tile axis k, before a frame moves them."""
+    """Return the positions of a tile's elements along tile axis k, before a frame moves them."""
     given = frame.array(index).astype(np.int64)
     if k == view.sparse:
         return given
@@ -191,7 +191,7 @@ def _local(frame: Frame, view: ViewType, k: int, index: Value) -> Array:
 def _coordinates(
     frame: Frame, view: ViewType, k: int, index: Value, extent: int
 ) -> tuple[Array, Array]:
-    """Coordinates in the tensor along tile axis k, and which of them are inside."""
+    """Return coordinates in the tensor along tile axis k, and which of them are inside."""
     coords = _local(frame, view, k, index)
     inside = np.ones(coords.shape, np.bool_)
     if view.frame is not None:
@@ -202,7 +202,7 @@ def _coordinates(
 
 
 def _window(frame: Frame, op: Op) -> tuple[Array, Array]:
-    """The addresses of a tile's elements, and which of them may be touched."""
+    """Return the addresses of a tile's elements, and which of them may be touched."""
     view, tensor = op.one("view").view, frame.tensor(op.one("view"))
     guard = op.maybe("guard")
     address = np.full(view.tile, tensor.address, np.int64)
@@ -260,7 +260,7 @@ MEMORY_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory ops with tokens: program order already is what the tokens ask for.
+# Memory ops with tokens: program order already satisfies every token.
 
 _RULES_OF_PLAIN = MEMORY_RULES | POINTER_RULES | ATOMICS_RULES
 
@@ -270,7 +270,7 @@ def _token(frame: Frame, op: Op) -> Results:
 
 
 def _ordered(plain: Rule) -> Rule:
-    """The rule of a twin: what the plain op does, and a token."""
+    """Return the rule of the variant with tokens: the plain op, and a token."""
 
     def rule(frame: Frame, op: Op) -> Results:
         results = plain(frame, op)

@@ -1,6 +1,6 @@
-"""Reductions and scans: neighbours are combined pair by pair, so the order along the axis is kept.
+"""Reductions and scans: adjacent elements are combined in pairs, which preserves their order.
 
-The body is run on whole slices, its scalars standing for arrays, where it has elementwise ops only.
+If the body has elementwise ops only, it runs on arrays in place of its scalars.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ELEMENTWISE = frozenset(
 
 
 def _vectorizes(body: Block) -> bool:
-    """Whether arrays may stand for the scalars of a body."""
+    """Return whether the body may run on arrays in place of scalars."""
     return all(op.name in ELEMENTWISE and all(map(_is_scalar, _types(op))) for op in body.ops)
 
 
@@ -51,7 +51,7 @@ def _apply(frame: Frame, body: Block, elems: list[Array], accs: list[Array]) -> 
 
 
 def _inputs(frame: Frame, op: Op) -> list[Array]:
-    """The inputs with the axis in front."""
+    """Return the inputs with the axis in front."""
     return [np.moveaxis(a, op.attrs["axis"], 0) for a in frame.arrays(op)]
 
 

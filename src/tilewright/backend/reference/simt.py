@@ -17,14 +17,14 @@ from .memory import COMBINE
 from .storage import MemoryRegion, decode, encode
 
 # -------------------------------------------------------------------------------------------------
-# Where a thread stands, and its own index in launches of one and of two axes.
+# Coordinates of a thread, and its own index in launches of one and of two axes.
 
 NOWHERE = int_range(i32)[1]
 """An index beyond every slice."""
 
 
 def _sizes(frame: Frame, what: ThreadCoordinate) -> tuple[int, ...]:
-    """A place or a size along x, y and z."""
+    """Return a place or a size along x, y and z."""
     assert frame.thread is not None, "an op of SIMT kernels"
     known = {
         ThreadCoordinate.THREAD: frame.thread,
@@ -36,14 +36,14 @@ def _sizes(frame: Frame, what: ThreadCoordinate) -> tuple[int, ...]:
 
 
 def _along(frame: Frame, axis: int) -> int:
-    """The thread's place in the whole launch along an axis."""
+    """Return the thread's place in the whole launch along an axis."""
     parts = (ThreadCoordinate.BLOCK, ThreadCoordinate.BLOCK_SIZE, ThreadCoordinate.THREAD)
     block, size, thread = (_sizes(frame, what)[axis] for what in parts)
     return block * size + thread
 
 
 def _is_used(frame: Frame, axis: int) -> bool:
-    """Whether the launch has more than one thread along an axis."""
+    """Return whether the launch has more than one thread along an axis."""
     return (
         _sizes(frame, ThreadCoordinate.BLOCK_SIZE)[axis]
         * _sizes(frame, ThreadCoordinate.GRID_SIZE)[axis]
@@ -85,7 +85,7 @@ THREADS_RULES: dict[str, Rule] = {"index_1d": _index_1d, "index_2d": _index_2d, 
 
 
 # -------------------------------------------------------------------------------------------------
-# Slices: elements read and written one at a time, inside their tensor alone.
+# Slices: elements are read and written one at a time, in bounds only.
 
 
 def _length(frame: Frame, op: Op) -> Results:
@@ -101,7 +101,7 @@ def _check_index(frame: Frame, op: Op) -> Results:
 
 
 def _address(frame: Frame, op: Op) -> tuple[Array, Array]:
-    """The address of an element, and whether it may be touched."""
+    """Return the address of an element, and whether it may be touched."""
     guard, tensor = op.maybe("guard"), frame.tensor(op.one("slice"))
     inside = guard is None or bool(frame.array(guard))
     index = frame.integer(op.one("index")) if inside else 0
@@ -137,11 +137,11 @@ SLICES_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory of a block: elements by index, watched like all memory; who is outside reads 0.
+# Shared memory: elements by index, watched like all memory; reads out of bounds return 0.
 
 
 def meets(frame: Frame, op: Op) -> Steps:
-    """An op at which threads meet: whoever runs them gives the results."""
+    """Return an op at which threads synchronize; the scheduler supplies the results."""
     results = yield op
     return results
 
@@ -172,7 +172,7 @@ def _kind(value: Value) -> SharedType:
 
 
 def _element(frame: Frame, op: Op, verb: str) -> tuple[MemoryRegion, Array] | None:
-    """Where an element is kept; None, and a report, for one that is outside."""
+    """Return where an element is kept; None, and a report, for one that is outside."""
     memory = op.one("memory")
     data, kind = _data(frame, memory), _kind(memory)
     index = tuple(frame.integer(v) for v in op.all("index"))
@@ -218,7 +218,7 @@ def _store_shared(frame: Frame, op: Op) -> Results:
 
 
 def _updated(frame: Frame, op: Op, change: Callable[[Array], Array]) -> Results:
-    """Change an element atomically; gives the old value."""
+    """Change an element atomically; return the old value."""
     dtype, found = op.result.tile.dtype, _element(frame, op, "updated")
     if found is None:
         return (filled(dtype, (), 0),)
@@ -257,7 +257,7 @@ SHARED_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# What lanes do together: from what each of them passes to what each of them gets.
+# Warp ops: from the operands of all lanes to the results of all lanes.
 
 Lanes: TypeAlias = Mapping[int, Frame]
 """The lanes of a warp that take part, by number."""

@@ -1,7 +1,8 @@
-"""The memory a launch may touch: arguments as regions of bytes, reached by address only.
+"""The memory a launch may touch: arguments as regions of bytes, accessed by address only.
 
-Every access of a kernel, through a view or a pointer, comes here as an array of addresses. Nothing
-outside the regions is ever touched: such reads give 0, such writes are dropped, both are reported.
+Every access of a kernel, through a view or a pointer, arrives here as an array of addresses.
+Nothing outside the regions is ever touched: such reads return 0, such writes are dropped, and both
+are reported.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Member:
         return low, high + self.array.itemsize
 
     def element_at(self, address: int) -> tuple[int, ...] | None:
-        """The index of the element at an address, or None where the array has none there."""
+        """Return the index of the element at an address, or None where the array has none there."""
         index = [0] * self.array.ndim
         rest = address - self.bounds[0]
         strides = self.array.strides
@@ -65,7 +66,7 @@ class MemoryRegion:
         self.shadow = Shadow(len(self.data))
 
     def cells(self, addresses: Array, size: int) -> Array:
-        """The cells of elements of `size` bytes: one row for each address."""
+        """Return the cells of elements of `size` bytes: one row for each address."""
         offsets = addresses - self.low
         if size % self.unit or np.any(offsets % self.unit):
             self._refine()
@@ -77,7 +78,7 @@ class MemoryRegion:
         self.data, self.unit = self.data.reshape(-1, 1), 1
 
     def get(self, cells: Array) -> Array:
-        """The bytes of elements, one row each."""
+        """Return the bytes of elements, one row each."""
         return self.data[cells].reshape(len(cells), -1)
 
     def put(self, cells: Array, rows: Array) -> None:
@@ -85,7 +86,7 @@ class MemoryRegion:
         self.data[cells] = rows.reshape(*cells.shape, self.unit)
 
     def name_of(self, cell: int) -> str:
-        """What stands at a cell, as `x[2, 3]`."""
+        """Return the name of a cell, as `x[2, 3]`."""
         address = self.low + cell * self.unit
         for member in self.members:
             if (index := member.element_at(address)) is not None:
@@ -94,7 +95,7 @@ class MemoryRegion:
 
 
 def regions_of(members: Sequence[Member]) -> list[MemoryRegion]:
-    """Regions in order of address; arrays that overlap share one."""
+    """Return regions in order of address; arrays that overlap share one."""
     groups: list[list[Member]] = []
     end = 0
     for member in sorted((m for m in members if m.array.size), key=lambda m: m.bounds):
@@ -127,14 +128,14 @@ class LaunchMemory:
                 region.shadow.unset[region.cells(_addresses(member), member.array.itemsize)] = True
 
     def poison(self, names: frozenset[str]) -> None:
-        """Overwrite what of these parameters nobody has written: floats are NaN, integers -1."""
+        """Overwrite what no kernel has written of these parameters: floats NaN, integers -1."""
         for region in self.regions:
             if any(m.name in names for m in region.members):
                 flags = any(m.array.dtype == np.bool_ for m in region.members)
                 region.data[region.shadow.unset] = 1 if flags else 0xFF
 
     def read(self, event: int, addresses: Array, mask: Array, dtype: AnyDType) -> Array:
-        """The elements at the addresses where mask; elsewhere bytes of 0."""
+        """Return the elements at the addresses where mask; elsewhere bytes of 0."""
         rows = np.zeros((addresses.size, dtype.itemsize), np.uint8)
         for region, at, cells in self._parts(event, addresses, mask, dtype, "reads"):
             self.watch.read(event, region, cells)
@@ -154,7 +155,7 @@ class LaunchMemory:
     def update(
         self, event: int, addresses: Array, mask: Array, dtype: AnyDType, change: Change
     ) -> Array:
-        """Change elements atomically where mask, those of one address in turn; give the old."""
+        """Change elements atomically where mask, those of one address in turn; return the old."""
         old = np.zeros((addresses.size, dtype.itemsize), np.uint8)
         for region, at, cells in self._parts(event, addresses, mask, dtype, "updates"):
             if not self.watch.may_write(event, region, cells):
@@ -169,7 +170,7 @@ class LaunchMemory:
     def _parts(
         self, event: int, addresses: Array, mask: Array, dtype: AnyDType, verb: str
     ) -> Iterator[tuple[MemoryRegion, Array, Array]]:
-        """Each region touched, with the positions in the tile and the cells of their elements."""
+        """Yield each region touched, with positions in the tile and cells of the elements."""
         at = np.flatnonzero(np.broadcast_to(mask, addresses.shape))
         wanted = addresses.reshape(-1)[at]
         which = np.searchsorted(self._lows, wanted, side="right") - 1
@@ -185,7 +186,7 @@ class LaunchMemory:
 
 
 def _addresses(member: Member) -> Array:
-    """The addresses of all elements of an array, flat."""
+    """Return the addresses of all elements of an array, flat."""
     total = np.full((), member.array.ctypes.data, np.int64)
     for n, stride in zip(member.array.shape, member.array.strides, strict=True):
         total = total[..., None] + np.arange(n, dtype=np.int64) * stride
@@ -193,7 +194,7 @@ def _addresses(member: Member) -> Array:
 
 
 def _turns(keys: Array) -> Iterator[Array]:
-    """Positions in rounds: each round meets a key at most once, rounds keep the order."""
+    """Yield positions in passes: each pass has a key at most once, passes keep the order."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.searchsorted(ordered, ordered, side="left")
@@ -204,13 +205,13 @@ def _turns(keys: Array) -> Iterator[Array]:
 
 
 def encode(values: Array, dtype: AnyDType) -> Array:
-    """Elements as rows of bytes, in their memory form."""
+    """Return elements as rows of bytes, in their memory form."""
     flat = np.ascontiguousarray(values, dtype.np).reshape(-1, 1)
     return flat.view(np.uint8).reshape(len(flat), dtype.itemsize)
 
 
 def decode(rows: Array, dtype: AnyDType, shape: tuple[int, ...]) -> Array:
-    """Rows of bytes as elements; any byte that is not 0 is true."""
+    """Return rows of bytes as elements; any byte that is not 0 is true."""
     if dtype is bool_:
         return np.not_equal(rows, 0).reshape(shape)
     if dtype is f4e2m1fn:
@@ -227,7 +228,7 @@ class SharedMemory:
     def region(
         self, number: int, name: str, shape: tuple[int, ...], dtype: AnyDType
     ) -> MemoryRegion:
-        """An array; nothing has been written to it when it is new."""
+        """Return an array; nothing has been written to it when it is new."""
         if number not in self._regions:
             array = np.zeros(shape, dtype.np)
             region = MemoryRegion([Member(name, array)])

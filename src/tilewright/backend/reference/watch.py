@@ -1,8 +1,9 @@
-"""Watches memory accesses and reports what the language forbids, naming the source places.
+"""A race detector: report memory accesses that the language forbids, with source locations.
 
-Events (one access by one op) are numbered in order. Each cell of memory remembers the events that
-last wrote and read it; one of another actor there is a race, unless both are atomic, or a barrier
-or a release and an acquire stand between them.
+Events (one access by one op) are numbered in order. Each cell has shadow state: the events that
+last wrote and read it. A conflicting event of another actor is a race unless both are atomic, or a
+barrier or a release-acquire pair orders them (happens-before, as in FastTrack, Flanagan and Freund
+2009).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ EVENTS = ("writer", "reader", "other", "released")
 
 @dataclass(slots=True)
 class Shadow:
-    """What is remembered about each cell; events, or 0 for none."""
+    """The shadow state of each cell: events, or 0 for none."""
 
     size: int
     writer: Array = field(init=False)
     reader: Array = field(init=False)
     """The first actor that read it, by its last read."""
     other: Array = field(init=False)
-    """Another one that read it: whoever writes, one of the two is not itself."""
+    """A second reader: with two, one of them is not the writer."""
     released: Array = field(init=False)
     """The last event that wrote it with release order."""
     unset: Array = field(init=False)
@@ -45,7 +46,7 @@ class Shadow:
         self.unset = np.zeros(self.size, np.bool_)
 
     def repeated(self, times: int) -> Shadow:
-        """The same for cells cut into `times` parts."""
+        """Return the same for cells cut into `times` parts."""
         finer = Shadow(self.size * times)
         for name in (*EVENTS, "unset"):
             setattr(finer, name, np.repeat(getattr(self, name), times))
@@ -53,19 +54,19 @@ class Shadow:
 
 
 class Watched(Protocol):
-    """What the watch needs of a region."""
+    """The interface of a region to the watch."""
 
     shadow: Shadow
     writable: bool
 
     def name_of(self, cell: int) -> str:
-        """What stands at a cell."""
+        """Return the name of a cell."""
         ...
 
 
 @dataclass(eq=False, slots=True)
 class Actor:
-    """Who accesses memory: a block, or a thread of a SIMT kernel, which has a block and a warp.
+    """An actor: a block, or a thread of a SIMT kernel, which has a block and a warp.
 
     `rounds` counts the barriers of its block and of its warp that it has passed.
     """
@@ -107,7 +108,7 @@ class Event:
         return f"{self.actor.text} at {place_of(self.op)}"
 
     def precedes(self, later: Event) -> bool:
-        """Whether it comes before another event for sure, by program order or by barriers."""
+        """Return whether it happens before another event, by program order or barriers."""
         mine, other = self.actor, later.actor
         if mine is other:
             return self.number <= later.number
@@ -117,7 +118,7 @@ class Event:
         return blocks or (same_warp and self.rounds < later.rounds)
 
     def is_atomic_with(self, other: Event) -> bool:
-        """Whether both are atomic for each other; inside one block says nothing to other blocks."""
+        """Return whether both are atomic for each other; block scope excludes other blocks."""
         if self.atomic is None or other.atomic is None:
             return False
         alone = Scope.TILE_BLOCK in (self.atomic, other.atomic)
@@ -125,7 +126,7 @@ class Event:
 
 
 def place_of(op: Op) -> str:
-    """Where an op stands in the source, with its line."""
+    """Return the source location of an op, with its line."""
     if op.span is None:
         return f"`{op.name}`"
     line = op.span.file.line(op.span.line)
@@ -147,7 +148,7 @@ def _race_text(kind: str, earlier: Event, made: Event, name: str) -> str:
 
 
 class Watch:
-    """Keeps the events of a launch and the problems found, each kind once for the same ops."""
+    """The events of a launch and the problems found, each kind once for the same ops."""
 
     def __init__(self) -> None:
         self.problems: dict[Hashable, str] = {}
@@ -157,11 +158,11 @@ class Watch:
         """Events that have seen releases, by block."""
 
     def resume(self, actor: Actor) -> None:
-        """Somebody starts, or goes on."""
+        """Note that an actor starts or resumes."""
         self._actor = actor
 
     def enter(self, op: Op) -> int:
-        """Note that an op is about to access memory; gives the event's number."""
+        """Note that an op is about to access memory; return the event's number."""
         ordering = op.attrs.get("ordering", Ordering.WEAK)
         atomic = ordering != Ordering.WEAK
         event = Event(
@@ -183,7 +184,7 @@ class Watch:
         self._report(("outside", made.op), f"{text} {made.text}")
 
     def may_write(self, event: int, region: Watched, cells: Array) -> bool:
-        """Tell whether a region may be written; report if not."""
+        """Return whether a region may be written; report if not."""
         if not region.writable:
             made, name = self._event(event), region.name_of(int(cells.flat[0]))
             text = f"write to read-only memory: {name}, by {made.text}"
@@ -245,7 +246,7 @@ class Watch:
         shadow.other[rest[self._surely_before(shadow.other[rest], made)]] = event
 
     def _surely_before(self, events: Array, made: Event) -> Array:
-        """Which of these are none, or need not be remembered beside a later event."""
+        """Return which of these are none, or need not be remembered beside a later event."""
         found = np.unique(events).tolist()
         return np.isin(events, [n for n in found if n == 0 or self._event(n).precedes(made)])
 
@@ -278,7 +279,7 @@ class Watch:
                 self._report(key, _race_text(kind, earlier, made, region.name_of(cell)))
 
     def _ordered(self, earlier: Event, made: Event) -> bool:
-        """Whether releases and acquires lead from an earlier event to a later one."""
+        """Return whether releases and acquires lead from an earlier event to a later one."""
         waiting = self._seen_before(made)
         done: set[int] = set()
         while waiting:
@@ -293,6 +294,6 @@ class Watch:
         return False
 
     def _seen_before(self, event: Event) -> list[int]:
-        """The releases that were surely seen before an event."""
+        """Return the releases that were provably seen before an event."""
         acquired = self._acquired.get(event.actor.place, [])
         return [n for a in acquired if a.precedes(event) for n in a.seen]

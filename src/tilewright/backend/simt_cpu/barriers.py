@@ -1,4 +1,8 @@
-"""Loop fission at barriers: phases of a block, and the values that are live across them."""
+"""Loop fission at barriers: phases of a block, and the values that are live across them.
+
+Sections: the split of a kernel into phases, spill slots, and the plan of a block. The technique is
+that of pocl (Jaaskelainen et al., 2015) and of MCUDA (Stratton et al., 2008).
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,16 @@ from ..cpu.emit.kernel import COMPUTE
 from ..cpu.loopnest.nodes import itemsize
 
 # -------------------------------------------------------------------------------------------------
-# A kernel cut at its barriers: what the threads of a block do between two of them is a phase.
+# Loop fission at barriers: the code between two barriers is a phase.
 #
-# A phase runs for one group of threads after the other. What holds a barrier is control flow of
-# the whole block: all threads take the same way there, so it is written once for all of them. So
-# are jumps to its ends. Phases may be cut further, since nothing orders threads but barriers.
+# A phase is a loop over the SIMD groups of the block. Control flow that contains a barrier is
+# uniform for the block, so it is emitted once, outside of these loops, together with jumps to its
+# ends. Phases may be split further, since only barriers order threads.
 
 
 @dataclass(eq=False, slots=True)
 class Phase:
-    """Ops that every group runs on its own, then what is passed on, then perhaps a jump."""
+    """A phase: ops that each group runs on its own, then what it passes on, then a jump."""
 
     ops: list[Op] = field(default_factory=list[Op])
     moves: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
@@ -41,24 +45,24 @@ class Phase:
         return any(inner.name == "return" for inner in self.walk())
 
     def walk(self) -> Iterator[Op]:
-        """All its ops, those in regions included."""
+        """Return all its ops, those in regions included."""
         return walk(self.ops)
 
 
 @dataclass(eq=False, slots=True)
 class Together:
-    """Control flow of the whole block: an `if`, a loop or a scope, with its regions cut."""
+    """Control flow of the block: an `if`, a loop or a scope, whose regions are split."""
 
     op: Op
     regions: list[list[Node]]
     over: Phase
-    """What a `for` passes on when its rounds are over."""
+    """The values that a `for` passes on after its last iteration."""
     walks: bool = False
     """Whether it is a loop that does little but go over memory, and holds no barrier."""
 
     @property
     def sole_phase(self) -> Phase | None:
-        """All that a round of a loop over memory does, if each of its rounds does all of it."""
+        """The ops of an iteration of a loop over memory, if each iteration runs all of them."""
         nodes = self.regions[0]
         if not self.walks or len(nodes) != 1 or not isinstance(nodes[0], Phase):
             return None
@@ -77,10 +81,12 @@ STREAMED = ("load_slice", "store_slice", "load_ptr", "store_ptr")
 
 
 def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> list[Node]:
-    """The phases of a kernel, and the control flow around them.
+    """Return the phases of a kernel, and the control flow around them.
 
     `facts` are about blocks, which have `several` groups or one.
     """
+    # Control flow around a barrier is uniform (`compile.legality` rejects other kernels), so it can
+    # be taken by the block. The same holds for returns that all threads take together.
     meetings = [op for op in func.walk() if op.name == "sync_threads"]
     leaving = [op for op in func.walk() if op.name == "return" and not parts(op, facts, nesting)]
     found = {outer for op in (*meetings, *leaving) for outer in nesting.ancestors(op)}
@@ -88,6 +94,8 @@ def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> 
     walks: set[Op] = set()
     if several:
         walking = [op for op in func.walk() if op not in found and _walks_memory(op, facts)]
+        # A loop can be interchanged with the loop over groups only if all control flow around it is
+        # the block's as well.
         walks = {op for op in walking if all(o in found for o in nesting.ancestors(op))}
     nodes = _cut(func.body, _closed(found | walks, func, nesting), nesting)
     for node in togethers(nodes):
@@ -96,10 +104,10 @@ def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> 
 
 
 def _walks_memory(op: Op, facts: Uniformity) -> bool:
-    """Whether a loop does little but go over long memory, all threads side by side.
+    """Return whether a loop mostly streams over memory with all threads side by side.
 
-    Group after group, the memory of a round comes in order; in a loop of each group it would come
-    in pieces, and all of it again for the next group.
+    If the loop is outside of the loop over groups, an iteration reads its memory in order. Inside,
+    each group would read pieces of it, and the next group would walk over all of it again.
     """
     if op.name != "for" or op in facts.uneven:
         return False
@@ -111,23 +119,25 @@ def _walks_memory(op: Op, facts: Uniformity) -> bool:
 
 
 def _is_apart(op: Op, facts: Uniformity) -> bool:
-    """Whether threads access different elements."""
+    """Return whether threads access different elements."""
     return any(facts.varies(v) for v in op.operands)
 
 
 def _closed(found: set[Op], func: Func, nesting: Structure) -> set[Op]:
-    """Together with all that jumps out of, or to the next round of, one of them."""
+    """Return some ops with all jumps out of them, or to their next iteration."""
     while True:
         before = len(found)
         for op in func.walk():
             if op.defn.terminator and nesting.target.get(op) in found:
+                # A jump of the block out of a branch makes that branch the block's, and its own
+                # jumps in turn: a closure.
                 found.update(_up_to(nesting.ancestors(op), nesting.target[op]))
         if len(found) == before:
             return found
 
 
 def parts(op: Op, facts: Uniformity, nesting: Structure) -> bool:
-    """Whether only some of the threads that run may get to an op."""
+    """Return whether only some of the threads that run may get to an op."""
     return any(
         facts.varies(outer.one("cond")) if outer.name == "if" else outer in facts.uneven
         for outer in nesting.ancestors(op)
@@ -154,6 +164,7 @@ def _cut(block: Block, of_block: set[Op], nesting: Structure) -> list[Node]:
 
     for op in block.ops[:-1]:
         if op in of_block:
+            # Each group stores the initial values before the control flow begins.
             open_.moves += zip(carried(op), arguments(op), strict=True)
             end()
             regions = [_cut(region, of_block, nesting) for region in op.regions]
@@ -169,7 +180,7 @@ def _cut(block: Block, of_block: set[Op], nesting: Structure) -> list[Node]:
 
 
 def _passed(end: Op, nesting: Structure) -> Iterator[tuple[Value, Value]]:
-    """What a terminator passes on, and to whom."""
+    """Yield what a terminator passes on, and to whom."""
     target = nesting.target.get(end)
     if target is not None:
         taken = arguments(target) if end.name == "continue" else target.results
@@ -177,7 +188,7 @@ def _passed(end: Op, nesting: Structure) -> Iterator[tuple[Value, Value]]:
 
 
 def phases(nodes: Sequence[Node]) -> Iterator[Phase]:
-    """All phases, in order."""
+    """Yield all phases, in order."""
     for node in nodes:
         if isinstance(node, Phase):
             yield node
@@ -188,7 +199,7 @@ def phases(nodes: Sequence[Node]) -> Iterator[Phase]:
 
 
 def togethers(nodes: Sequence[Node]) -> Iterator[Together]:
-    """All control flow of the whole block, in order."""
+    """Yield all control flow of the whole block, in order."""
     for node in nodes:
         if isinstance(node, Together):
             yield node
@@ -197,11 +208,12 @@ def togethers(nodes: Sequence[Node]) -> Iterator[Together]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Live values across barriers: which are spilled, rematerialized, or scalars of the block.
+# Spill slots: values live across barriers are spilled, rematerialized, or scalars of the block.
 #
-# What is the same in all threads of a block is a scalar of the block. Of what else is used in
-# another phase, cheap numbers that follow from where a thread stands are computed again, so that
-# it stays known which of them are neighbours; all others have a place in the block's memory.
+# A value that is the same in all threads is a scalar of the block. Of the other values that another
+# phase uses, cheap ones that follow from the position of a thread are rematerialized, which
+# preserves the knowledge that lanes are adjacent; all others get a spill slot in the block's
+# scratch memory.
 
 LINE = 64
 MATH = {op.name for op in MATH_OPS}
@@ -219,7 +231,7 @@ READS = ("load_slice", "load_shared")
 
 
 class LiveKind(Enum):
-    """How many of a value there are."""
+    """The multiplicity of a live value: one per block, per group or per thread."""
 
     BLOCK = auto()
     GROUP = auto()
@@ -228,7 +240,7 @@ class LiveKind(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SpillSlot:
-    """Where the values of all groups are: from an offset in scratch on, so many bytes apart."""
+    """The spill slots of all groups: an offset in scratch, and the distance between groups."""
 
     kind: LiveKind
     offset: int
@@ -237,7 +249,7 @@ class SpillSlot:
 
 @dataclass(slots=True)
 class LiveValues:
-    """Homes of what is kept, by value; which ops are computed for the block; the scratch of it."""
+    """The spill slots by value, the ops computed once per block, and the scratch size."""
 
     spill_slots: dict[Value, SpillSlot] = field(default_factory=dict[Value, SpillSlot])
     early: set[Op] = field(default_factory=set[Op])
@@ -248,11 +260,12 @@ class LiveValues:
     scratch: int = 0
 
     def is_moved(self, source: Value, target: Value) -> bool:
-        """Whether a value is not where it goes already."""
+        """Return whether a value is not where it goes already."""
         return self.spill_slots.get(source) is not self.spill_slots[target]
 
     def room(self, kind: LiveKind, groups: int, nbytes: int) -> SpillSlot:
         """Take room in scratch."""
+        # The vectors of a group start at a cache line, so that they are loaded aligned.
         stride = nbytes if kind is not LiveKind.THREAD else ceil_div(nbytes, LINE) * LINE
         spill_slot = SpillSlot(kind, self.scratch, stride)
         if kind is not LiveKind.BLOCK:
@@ -262,7 +275,7 @@ class LiveValues:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups of how many threads a block has, and how many of them."""
+    """The SIMD groups of a block: threads per group, and the number of groups."""
 
     width: int
     count: int
@@ -277,7 +290,7 @@ def place_live_values(
 
 
 class _SpillPlacer:
-    """Decides what is kept, and where."""
+    """The placement of values that are live across barriers."""
 
     def __init__(
         self, of_block: Uniformity, of_group: Uniformity, nesting: Structure, groups: Groups
@@ -290,7 +303,7 @@ class _SpillPlacer:
         """The phase of everything that is made at the top of one."""
 
     def kind(self, value: Value) -> LiveKind:
-        """How many of a value there are."""
+        """Return how many of a value there are."""
         if not self.of_block.varies(value):
             return LiveKind.BLOCK
         return LiveKind.THREAD if self.of_group.varies(value) else LiveKind.GROUP
@@ -304,6 +317,7 @@ class _SpillPlacer:
             live_values.early.update(self.early(phase))
             self.made |= {r: phase for op in phase.ops for r in op.results}
         for user, value in self.uses(nodes):
+            # Defined in one phase and used in another: live across a barrier.
             if self.made.get(value, user) is not user:
                 self.place_one(value, live_values)
         for phase in phases(nodes):
@@ -315,15 +329,16 @@ class _SpillPlacer:
         return live_values
 
     def passed(self, op: Op, live_values: LiveValues) -> None:
-        """Results and arguments of control flow; one home for both where they are alike."""
+        """Place results and arguments of control flow; one slot for both if they are alike."""
         for value in (*arguments(op), *op.results):
             live_values.spill_slots[value] = self.new_slot(value, live_values)
         for arg, result in zip(arguments(op), op.results, strict=False):
+            # In one slot, the last carried value is the result without a copy.
             if self.kind(arg) is self.kind(result):
                 live_values.spill_slots[result] = live_values.spill_slots[arg]
 
     def uses(self, nodes: Sequence[Node]) -> Iterator[tuple[Phase | None, Value]]:
-        """All uses of values, with the phase that they are in."""
+        """Yield all uses of values, with the phase that they are in."""
         for phase in phases(nodes):
             for op in phase.walk():
                 yield from ((phase, v) for v in op.operands)
@@ -334,7 +349,7 @@ class _SpillPlacer:
             yield from ((None, v) for v in node.op.operands)
 
     def place_one(self, value: Value, live_values: LiveValues) -> None:
-        """Something that is needed in another phase than its own."""
+        """Place a value that another phase needs."""
         made = self.nesting.definer(value)
         if value not in self.made or made is None or made in live_values.early:
             return
@@ -343,6 +358,7 @@ class _SpillPlacer:
         if isinstance(value.type, TileType) and not self.is_cheap(value):
             live_values.spill_slots[value] = self.new_slot(value, live_values)
             return
+        # Its operands must then be available in the other phase, too.
         live_values.rematerialized[value] = made
         for operand in made.operands:
             self.place_one(operand, live_values)
@@ -353,7 +369,7 @@ class _SpillPlacer:
         )
 
     def cost(self, value: Value) -> int:
-        """How many ops compute a value again; negative if that is not possible."""
+        """Return how many ops compute a value again; negative if that is not possible."""
         if self.kind(value) is LiveKind.BLOCK:
             return 0
         made = self.nesting.definer(value)
@@ -374,7 +390,7 @@ class _SpillPlacer:
         return live_values.room(kind, self.groups.count, lanes * size)
 
     def early(self, phase: Phase) -> Iterator[Op]:
-        """Ops of a phase that are computed once for the block, before it."""
+        """Yield ops of a phase that are computed once for the block, before it."""
         late: set[Value] = set()
         returned = False
         for op in phase.ops:
@@ -391,18 +407,18 @@ class _SpillPlacer:
 
 
 # -------------------------------------------------------------------------------------------------
-# Plans a block whose threads synchronize: SIMD groups, and loop fission at barriers (as in pocl).
+# The plan of a block whose threads synchronize: the shape of its SIMD groups.
 #
-# Warp ops need the 32 threads of a warp as one group, threads counted with x fastest. Where there
-# are none, groups follow the rows of a block, so that what differs between rows alone is a scalar.
+# Warp ops need the 32 threads of a warp as one group, counted with x fastest. Without them, groups
+# follow the rows of a block, so that values that differ between rows only are scalars.
 
 LEAST = 8
-"""Groups have so many lanes at least, and rows are not groups of their own if they are shorter."""
+"""Groups have at least this many lanes; shorter rows are not separate groups."""
 
 
 @dataclass(slots=True)
 class CooperativePlan:
-    """The plan of a kernel whose threads meet."""
+    """The plan of a kernel whose threads synchronize."""
 
     width: int
     by_rows: bool
@@ -431,26 +447,26 @@ class CooperativePlan:
         ]
 
     def acts(self, phase: Phase) -> bool:
-        """Whether the groups have anything to do in a phase."""
+        """Return whether the groups have anything to do in a phase."""
         return any(self.is_done(op) for op in phase.ops) or any(
             self.live_values.spill_slots[target].kind is not LiveKind.BLOCK
             for _, target in phase.moves
         )
 
     def is_done(self, op: Op) -> bool:
-        """Whether an op is not for the sake of other ops of its phase alone."""
+        """Return whether an op is not for the sake of other ops of its phase alone."""
         if op in self.live_values.early:
             return op.name == "check_index"
         return not op.defn.pure or any(r in self.live_values.spill_slots for r in op.results)
 
     def needed(self, phase: Phase) -> list[Value]:
-        """What a phase uses that it does not make itself."""
+        """Return what a phase uses that it does not make itself."""
         made = {v for op in phase.walk() for v in op.results}
         made |= {arg for op in phase.walk() for region in op.regions for arg in region.args}
         return list(dict.fromkeys(v for v in self.used(phase) if v not in made))
 
     def used(self, phase: Phase) -> Iterator[Value]:
-        """What the groups use in a phase."""
+        """Yield what the groups use in a phase."""
         for op in phase.walk():
             yield from op.operands
         for source, target in phase.moves:
@@ -459,12 +475,13 @@ class CooperativePlan:
 
 
 def plan_cooperation(func: Func, nesting: Structure) -> CooperativePlan | None:
-    """How the threads of a kernel meet; None where they do not, and share no memory."""
+    """Return the plan of barriers; None if threads neither synchronize nor share memory."""
     if not any(_meets(op) for op in func.walk()):
         return None
     x, *others = func.signature.block_dims
     by_rows = not any(_is_of_warp(op) for op in func.walk()) and (x >= LEAST or size(others) == 1)
     rows, length = (size(others), x) if by_rows else (1, x * size(others))
+    # A power of two that covers the row, at most the size of a warp.
     width = min(max(1 << (length - 1).bit_length(), LEAST), WARP_SIZE) if by_rows else WARP_SIZE
     of_block = uniformity(func)
     of_group = uniformity(func, Over.ROW if by_rows else Over.WARP, in_step=True)

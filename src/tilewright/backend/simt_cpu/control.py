@@ -15,10 +15,10 @@ from .barriers import REMATERIALIZED
 from .machine import Lanes, Write
 
 # -------------------------------------------------------------------------------------------------
-# Uniform fast path: finds when all lanes of a group take one branch, to emit it without masks.
+# Uniform fast path: detect when all lanes of a group take one branch, and emit it without masks.
 #
-# Two scalars then say whether all lanes are inside, and whether the checks in there hold for all
-# of them; code for that case needs neither masks nor checks.
+# Two scalars then decide whether all lanes take it, and whether the checks inside hold for all of
+# them; code for that case needs neither masks nor checks.
 
 ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr", "load_shared", "store_shared",
             "atomic_shared")  # fmt: skip
@@ -38,12 +38,13 @@ COMPARE: dict[Predicate, Callable[[Vec, Vec, Vec], Vec]] = {
 
 
 def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, bool]] | None:
-    """Whether all threads take the first way of an `if`, and what is known then; None if not asked.
+    """Return whether all lanes take the first arm of an `if`, and the facts then; None if unknown.
 
     Rows have `span` threads: those of the group, or more. Nothing is asked where masks are needed
     anyway, or where they cost nothing.
     """
     region = op.regions[0]
+    # Under a mask the fast path would need the mask as well; without accesses masking is free.
     if lanes.live is not None or not any(o.name in ACCESSES for o in region.ops):
         return None
     tests = _tests(lanes, op.one("cond"), span)
@@ -57,13 +58,13 @@ def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, boo
 
 
 def check_tests(lanes: Lanes, check: Op, span: int) -> list[Vec]:
-    """Scalars that all hold if a check of a row does for all its threads."""
+    """Return scalars that all hold if a check of a row does for all its threads."""
     first, last = _ends(lanes, check.one("index"), span)
     return [first >= 0, last < lanes.scalar(check.one("length")).cast("sext", "i64")]
 
 
 def _ends(lanes: Lanes, row: Value, span: int) -> tuple[Vec, Vec]:
-    """The numbers of the first and of the last thread."""
+    """Return the numbers of the first and of the last thread."""
     first = lanes.rows[row].cast("sext", "i64")
     return first, first + (span - 1)
 
@@ -73,10 +74,12 @@ def _is_row(lanes: Lanes, value: Value) -> bool:
 
 
 def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
-    """Scalars that all hold if a condition holds in all lanes; None if there are none."""
+    """Return scalars that all hold if a condition holds in all lanes; None if there are none."""
     made = lanes.nesting.definer(cond)
     if cond not in lanes.facts.varying:
         return [lanes.scalar(cond)]
+    # Only conjunctions of comparisons: a disjunction may hold for all lanes without either side
+    # doing so.
     if made is None or made.name not in ("andi", "cmpi"):
         return None
     if made.name == "cmpi":
@@ -88,16 +91,18 @@ def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
 def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
     row, limit = op.operands
     predicate = Predicate(op.attrs["predicate"])
+    # The row may be on the right: swap the predicate.
     if limit in lanes.rows:
         row, limit, predicate = limit, row, TURNED.get(predicate, predicate)
     if not _is_row(lanes, row) or limit in lanes.facts.varying or predicate not in COMPARE:
         return None
     first, last = _ends(lanes, row, span)
+    # A row is affine with step 1, so its first and last lane decide for all of them.
     return [COMPARE[predicate](first, last, lanes.scalar(limit).cast("sext", "i64"))]
 
 
 def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
-    """Checks of rows that are known already, against lengths that are."""
+    """Return the row checks whose index and length are both known already."""
     return [
         op for op in ops
         if op.name == "check_index" and _is_row(lanes, op.one("index"))
@@ -106,7 +111,7 @@ def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Control flow of lanes: branches and loops that all take alike, and masks where they part.
+# Control flow of lanes: uniform branches and loops, and predication where threads diverge.
 
 LIGHT = 24
 """So many cheap ops are rather computed for nothing than jumped over."""
@@ -123,6 +128,7 @@ def _if(lanes: Lanes, op: Op) -> None:
     if cond in lanes.known:
         _taken(lanes, op, op.regions[0 if lanes.known[cond] else 1])
     elif cond in lanes.facts.varying:
+        # With an exit inside, the set of live lanes differs between the two versions.
         inside = wholly_inside(lanes, op, lanes.width) if _keeps_live(lanes, op) else None
         if inside is None:
             _parting(lanes, op)
@@ -133,7 +139,7 @@ def _if(lanes: Lanes, op: Op) -> None:
 
 
 def _taken(lanes: Lanes, op: Op, region: Block) -> None:
-    """A branch that is known to be taken by all."""
+    """Emit a branch that all lanes are known to take."""
     if not lanes.run(region):
         lanes.emitter.body.label(lanes.emitter.label("never"))
     elif region.terminator.name == "yield":
@@ -142,7 +148,7 @@ def _taken(lanes: Lanes, op: Op, region: Block) -> None:
 
 
 def _branching(lanes: Lanes, op: Op) -> None:
-    """All lanes go the same way."""
+    """Emit a uniform branch."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = [lanes.slot(result) for result in op.results]
     outer, kept = lanes.live, _keeps_live(lanes, op)
@@ -171,7 +177,7 @@ def _yield(lanes: Lanes, op: Op, region: Block, slots: list[Vec]) -> None:
 
 
 def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]) -> None:
-    """All lanes take the first way together, or each side runs for its own lanes."""
+    """Emit both versions: all lanes take the first arm together, or each arm is masked."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = [lanes.slot(result) for result in op.results]
     together, apart, after = (emitter.label(word) for word in ("whole", "apart", "after"))
@@ -196,13 +202,14 @@ def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]
 
 
 def _parting(lanes: Lanes, op: Op) -> None:
-    """Each side runs for its own lanes."""
+    """Emit a divergent branch: each arm runs masked for its lanes."""
     outer, cond = lanes.live, lanes.wide(op.one("cond"))
     sides = (cond, cond ^ 1)
     ends: list[Vec | None] = []
     given: list[list[Vec] | None] = []
     for side, region in zip(sides, op.regions, strict=True):
         lanes.live = outer
+        # Predication (if-conversion): both arms are emitted in sequence, each under its mask.
         lanes.live = lanes.narrowed(side)
         given.append(_side(lanes, op, region))
         ends.append(lanes.live)
@@ -226,8 +233,9 @@ def _choose(lanes: Lanes, op: Op, cond: Vec, given: list[list[Vec] | None]) -> N
 
 
 def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
-    """What one side gives, in all lanes; None if it never comes back."""
+    """Return the value of one arm in all lanes; None if control never returns from it."""
     comes_back = region.terminator.name == "yield"
+    # A short arm runs masked without a branch; a branch would cost more than its ops.
     if _is_light(region):
         lanes.run(region)
         return [lanes.wide(v) for v in region.terminator.operands] if comes_back else None
@@ -240,6 +248,7 @@ def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
     if live is not None:
         emitter.store(lanes.mask(), live)
     inside, after = emitter.label("some"), emitter.label("after")
+    # A long arm is skipped if no lane takes it.
     emitter.branch(lanes.any_live(), inside, after)
     body.label(inside)
     lanes.run(region)
@@ -259,7 +268,7 @@ def _is_light(region: Block) -> bool:
 
 
 def _keeps_live(lanes: Lanes, op: Op) -> bool:
-    """Whether the same lanes are live behind an op as before it."""
+    """Return whether the same lanes are live behind an op as before it."""
     return all(end.name == "yield" for end in lanes.nesting.leaves(op))
 
 
@@ -288,20 +297,22 @@ def _for(lanes: Lanes, op: Op) -> None:
 
 
 def round_count(lanes: Lanes, op: Op) -> Vec:
-    """How often a `for` runs; counted, so that a bound near the end of its type is harmless."""
+    """Return the trip count of a `for`, so that a bound near the end of its type is safe."""
     bounds = op.operands[:3]
     width = max(lanes.get(v).lanes for v in bounds)
     lower, upper, step = (lanes.emitter.splat(lanes.get(v).frozen(), width) for v in bounds)
     signed = bounds[0].tile.dtype.is_signed
     runs = lower.compare("", "slt" if signed else "ult", upper)
     runs = runs & (step > 0 if signed else step.ne(0))
+    # (upper - lower - 1) / step + 1 is exact in unsigned arithmetic for every pair of bounds; the
+    # select avoids a division by 0 in loops that do not run.
     safe = where(runs, step, step.like(1))
     rounds = (upper - lower - 1).binary("udiv", safe) + 1
     return where(runs, rounds, rounds.like(0))
 
 
 def _begin(lanes: Lanes, op: Op) -> list[Vec]:
-    """Slots of what a loop carries; what it gives in the end is in them, too."""
+    """Return the slots of carried values, which also hold the results at the end."""
     slots = [lanes.slot(result) for result in op.results]
     for slot, result, init in zip(slots, op.results, op.all("init"), strict=True):
         lanes.emitter.store(lanes.emitter.splat(lanes.get(init), lanes.lanes(result)), slot)
@@ -314,13 +325,13 @@ def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
     args = body.args[1:] if op.name == "for" else body.args
     for arg, result, slot in zip(args, op.results, slots, strict=True):
         held = lanes.load(slot, result)
-        if lanes.lanes(arg) < held.lanes:  # the same in every round, but not where it ends
+        if lanes.lanes(arg) < held.lanes:  # the same in every iteration, but not where it ends
             held = lanes.emitter.body.emit(f"extractelement {held}, i64 0", held.elem, 1)
         lanes.put(arg, held)
 
 
 def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
-    """Bind the variable of a `for`; give the number of the round."""
+    """Bind the variable of a `for`; return the number of the iteration."""
     count = lanes.emitter.load(counter, kind)
     lower, step = (lanes.get(v) for v in (op.one("lower"), op.one("step")))
     width = max(lower.lanes, step.lanes)
@@ -331,7 +342,7 @@ def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
 
 
 def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
-    """All lanes run the same rounds."""
+    """Emit a loop whose iterations are the same in all lanes."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = _begin(lanes, op)
     head, inside, again, done = (emitter.label(w) for w in ("loop", "body", "next", "done"))
@@ -388,9 +399,12 @@ def _inside(lanes: Lanes, op: Op, leave: Callable[[Op], bool]) -> bool:
 
 
 def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
-    """Lanes leave when they will; the loop goes on while any is left."""
+    """Emit a divergent loop: lanes leave one by one; it runs while any lane is left."""
     emitter, body, width = lanes.emitter, lanes.emitter.body, lanes.width
     slots = _begin(lanes, op)
+    # Masks of the lanes that run this iteration, that continue with the next one, and that have
+    # left the loop. Carried values are blended under the mask, so a lane keeps those of its last
+    # iteration.
     alive, onward, left = (emitter.slot("i1", width) for _ in range(3))
     emitter.store(lanes.mask(), alive)
     emitter.store(lanes.none(), left)
@@ -414,6 +428,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     if rounds is not None and counter is not None:
         count = round_number(lanes, op, counter, rounds.elem)
         more = emitter.splat(count, rounds.lanes).compare("", "ult", rounds)
+        # Trip counts may differ per lane; a lane whose count is reached leaves here.
         _finish(lanes, left, emitter.splat(more, width))
         emitter.store(count + 1, counter)
     emitter.store(lanes.none(), onward)
@@ -433,7 +448,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
 
 
 def _finish(lanes: Lanes, left: Vec, more: Vec) -> None:
-    """Lanes whose rounds are over leave the loop."""
+    """Emit the end of a `for`: lanes without further iterations leave the loop."""
     emitter, live = lanes.emitter, lanes.mask()
     over = live & (more ^ 1)
     emitter.store(emitter.load(left, "i1", lanes.width) | over, left)
@@ -482,13 +497,14 @@ TABLE: dict[str, Write] = {"if": _if, "for": _for, "loop": _loop, "scope": _scop
 # Unmasked loop iterations: those in which all threads of the block are in bounds.
 #
 # The threads of a block that is one row are compared with a number by two scalars, as those of a
-# group are; what is known of all of them then needs no test in any group. The numbers they compare
-# follow from where the block stands, so they are written before any group runs.
+# group are; a fact about all of them then needs no test in any group. The compared numbers depend
+# on the position of the block only, so they are computed before any group runs.
 
 
 def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Value, bool]] | None:
-    """Whether all threads of a block take the first ways of the branches in a phase, and what is
-    known then; None if there is nothing to ask.
+    """Return whether all threads take the first arms of a phase's branches, and the facts then.
+
+    None if there is nothing to test.
 
     `front` is the block's first group, with what is the same in all threads of the block as
     scalars; `span` is how many threads follow each other from there on.
@@ -512,7 +528,7 @@ def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Va
 
 
 def _follows(front: Lanes, value: Value) -> bool:
-    """Write a number that follows from where the block stands; gives whether it does."""
+    """Emit a number that depends on the block position only; return whether it does."""
     if value in front.names or value in front.emitter.tensors:
         return True
     made = front.nesting.definer(value)
@@ -525,5 +541,5 @@ def _follows(front: Lanes, value: Value) -> bool:
 
 
 def _starts_again(op: Op) -> bool:
-    """Whether an op counts the threads of each group from zero."""
+    """Return whether an op counts the threads of each group from zero."""
     return op.name == "place" and op.attrs["what"] is ThreadCoordinate.LANE

@@ -1,4 +1,4 @@
-"""Emits a block whose threads synchronize: spill slots, loops over SIMD groups, phases."""
+"""Emit a block whose threads synchronize: spill slots, loops over SIMD groups, phases."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from .plan import Threads
 # -------------------------------------------------------------------------------------------------
 # Addresses of the spill slots for values that are live across barriers.
 #
-# What is the same in all threads has a slot, which becomes a register. The rest has its place in
-# scratch; while a loop over memory runs, what it carries is in slots too, one for each group.
+# A block-uniform value has a stack slot, which LLVM makes a register. The others are in scratch;
+# the carried values of a loop over memory are in stack slots too, one for each group, while it
+# runs.
 
 HELD = 0.7
 """What part of the registers may be held through a loop."""
 
 
 class SpillSlots:
-    """Addresses of what one block keeps."""
+    """The addresses of the spill slots of one block."""
 
     def __init__(self, emitter: LlvmEmitter, cooperation: CooperativePlan) -> None:
         self.emitter = emitter
@@ -37,14 +38,14 @@ class SpillSlots:
         """What is in registers now, of each group: memory that becomes one, and its type."""
 
     def slot(self, value: Value) -> Vec:
-        """Where something is that is the same in all threads, and passed on by control flow."""
+        """Return the slot of a block-uniform value that control flow passes on."""
         spill_slot = self.of_value[value]
         if spill_slot not in self.slots:
             self.slots[spill_slot] = self.emitter.slot(register_type(value.tile.elem))
         return self.slots[spill_slot]
 
     def address(self, spill_slot: SpillSlot, group: Vec) -> Vec:
-        """Where a group keeps something; its number is known while registers are held."""
+        """Return where a group keeps something; its number is known while registers are held."""
         if spill_slot in self.held:
             return self.held[spill_slot][int(group.name)][0]
         return self._in_scratch(spill_slot, group)
@@ -64,6 +65,8 @@ class SpillSlots:
             if spill_slot.kind is not LiveKind.BLOCK
         }
         cpu, count = self.emitter.cpu, self.cooperation.groups
+        # All groups must fit at once, because the loop over memory runs outside of the loop over
+        # groups.
         needed = count * sum(
             ceil_div(spill_slot.stride, cpu.vector_bytes) for spill_slot in spill_slots
         )
@@ -85,16 +88,17 @@ class SpillSlots:
     def _exchange(self, *, into_registers: bool) -> None:
         for spill_slot, slots in self.held.items():
             for number, (slot, kind) in enumerate(slots):
+                # Stack slots of fixed groups become registers by LLVM's mem2reg.
                 places = [self._in_scratch(spill_slot, self.emitter.integer(number)), slot]
                 source, target = places if into_registers else places[::-1]
                 self.emitter.store(self.emitter.load(source, kind.elem, kind.lanes), target)
 
 
 # -------------------------------------------------------------------------------------------------
-# Emits loops over the SIMD groups of a block, with the thread indices of each group.
+# Loops over the SIMD groups of a block, with the thread indices of each group.
 
 Act: TypeAlias = Callable[[ThreadPosition, Vec | None], None]
-"""Writes what a group does: where it stands, and which of its lanes are threads; None: all."""
+"""Emit a group, given its position and the lanes that are threads; None: all are."""
 
 IN_ORDER = 'fence syncscope("singlethread") seq_cst'
 """Costs no instruction, but LLVM moves no access to memory across it.
@@ -127,12 +131,12 @@ class ThreadGroups:
         )
 
     def front(self) -> ThreadPosition:
-        """Where the block's first group stands."""
+        """Return the position of the block's first group."""
         zero = self.emitter.integer(0)
         return self._place(zero, zero, zero)
 
     def each_group(self, act: Act, *, unrolled: bool) -> None:
-        """Loops over the groups of a block: whole ones, then those at the ends of rows."""
+        """Emit loops over the groups of a block: full ones, then those at the ends of rows."""
         rows, length, width = self.cooperation.rows, self.cooperation.length, self.plan.width
         whole, all_ = length // width, ceil_div(length, width)
 
@@ -147,6 +151,7 @@ class ThreadGroups:
             else:
                 each(self.emitter, count, step)
 
+        # Full groups run unmasked; the last group of each row has a constant mask of its threads.
         if whole:
             steps(rows * whole, whole, 0, None)
         if all_ > whole:
@@ -154,7 +159,9 @@ class ThreadGroups:
             steps(rows, 1, whole, live)
 
     def _of_step(self, step: Vec, per_row: int, in_row: int, first: int) -> ThreadPosition:
-        """Where the group of a step stands: a known number, or that of a loop."""
+        """Return the position of the group of a step: a known number, or a loop variable."""
+        # Unrolled groups have constant positions, which LLVM could not recover from a loop
+        # variable.
         if step.name.startswith("%"):
             row = step.binary("udiv", per_row)
             along = step.binary("urem", per_row) + first
@@ -166,7 +173,7 @@ class ThreadGroups:
         return self._place(row, along * self.plan.width, group)
 
     def _place(self, row: Vec, along: Vec, group: Vec) -> ThreadPosition:
-        """Where the threads of a group stand; `along` is the first one's number in its row."""
+        """Return the positions of a group's threads; `along` is the first one in its row."""
         width, height, _ = self.plan.func.signature.block_dims
         number = self.first + row * self.cooperation.length + along
         if self.cooperation.by_rows:
@@ -177,8 +184,9 @@ class ThreadGroups:
         return ThreadPosition(number, first + thread[0], thread, self.ids, self.sizes, group)
 
     def _in_warp(self, first: Vec, width: int, height: int) -> list[Vec]:
-        """Where the threads of a warp stand: scalars if all are in one row, else one per lane."""
+        """Return the positions of a warp's threads: scalars if in one row, else per lane."""
         lanes = self.plan.width
+        # Then y and z are uniform in the warp, and x is affine in the lane.
         in_one_row = width % lanes == 0 or height == self.cooperation.length // width == 1
         numbers = first
         if not in_one_row:
@@ -189,7 +197,7 @@ class ThreadGroups:
 
 
 def each(emitter: LlvmEmitter, count: int, act: Callable[[Vec], None]) -> None:
-    """A loop that is not there for one step."""
+    """Emit a loop, or its body alone if there is one step."""
     body = emitter.body
     if count == 1:
         act(emitter.integer(0))
@@ -209,7 +217,7 @@ def each(emitter: LlvmEmitter, count: int, act: Callable[[Vec], None]) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Emits a block whose threads synchronize: phase by phase, each a loop over its SIMD groups.
+# The block: phase by phase, each a loop over its SIMD groups.
 
 
 def write_cooperative_block(
@@ -223,7 +231,7 @@ def write_cooperative_block(
 
 
 class _CooperativeBlock:
-    """Writes the threads of one block."""
+    """The emitter of the threads of one block."""
 
     def __init__(
         self, emitter: LlvmEmitter, plan: Threads, cooperation: CooperativePlan,
@@ -254,14 +262,14 @@ class _CooperativeBlock:
         self.body.label(self.over)
 
     def begin(self, lanes: Lanes, group: Vec) -> None:
-        """All threads of a group are alive."""
+        """Begin a block: all threads of each group are live."""
         assert self.live_values.alive is not None
         self.emitter.store(lanes.mask(), self.spill_slots.address(self.live_values.alive, group))
 
     # Control flow of the block.
 
     def run(self, nodes: list[Node]) -> bool:
-        """Write nodes; gives whether control goes on behind them."""
+        """Write nodes; return whether control goes on behind them."""
         goes_on = True
         for node in nodes:
             if isinstance(node, Together):
@@ -314,6 +322,7 @@ class _CooperativeBlock:
         head, inside, again, over, done = (
             emitter.label(word) for word in ("rounds", "round", "again", "over", "done")
         )
+        # Carried values of a streaming loop move to registers for its duration.
         self.spill_slots.hold(node)
         rounds = round_count(self.lead(), op) if op.name == "for" else None
         counter = emitter.slot("i64" if rounds is None else rounds.elem)
@@ -340,15 +349,15 @@ class _CooperativeBlock:
         self.spill_slots.release()
 
     def next_round(self, op: Op, rounds: Vec, counter: Vec, inside: str, over: str) -> None:
-        """Begin another round of a `for`, or leave it."""
+        """Begin another iteration of a `for`, or leave it."""
         count = round_number(self.lead(), op, counter, rounds.elem)
         self.emitter.branch(count.compare("", "ult", rounds), inside, over)
         self.body.label(inside)
 
     def whole_rounds(self, node: Together, rounds: Vec, counter: Vec, rest: str) -> None:
-        """The first rounds of a loop over memory, as long as no thread is outside of anything.
+        """Emit the first iterations of a loop over memory, while all threads are in bounds.
 
-        They are a loop of their own, so that nothing but what they carry is in its registers.
+        They are a separate loop, so that only its carried values take registers.
         """
         phase = node.sole_phase
         if phase is None or not self.thread_groups.is_one_row:
@@ -360,6 +369,8 @@ class _CooperativeBlock:
         self.next_round(node.op, rounds, counter, look, rest)
         self.take(arguments(node.op))
         self.early(phase)
+        # One test per iteration for the block; the first iteration that fails continues in the
+        # masked loop, which also runs all later ones.
         found = all_inside(self.front(), phase.ops, self.cooperation.length)
         if found is None:
             return
@@ -374,12 +385,13 @@ class _CooperativeBlock:
     # Phases.
 
     def phase(self, phase: Phase) -> None:
-        """What the block computes once, then what each group does, then what is passed on."""
+        """Emit a phase: what the block computes once, each group, then what is passed on."""
         self.early(phase)
         self.act(phase)
 
     def act(self, phase: Phase) -> None:
         if self.cooperation.acts(phase):
+            # After a phase with a return, the block ends early if no thread is left.
             returns = phase.returns and self.live_values.alive is not None
             if returns:
                 self.emitter.store(self.emitter.integer(0, "i1"), self.any_alive)
@@ -402,14 +414,14 @@ class _CooperativeBlock:
                 self.table[op.name](lead, op)
 
     def lead(self) -> Lanes:
-        """Writes what is the same in all threads."""
+        """Return lanes that emit the block-uniform values."""
         lanes = Lanes(self.emitter, self.plan, self.table, self.cooperation.of_block)
         lanes.place = self.thread_groups.front()
         lanes.names = self.scalars
         return lanes
 
     def front(self) -> Lanes:
-        """Writes what follows from where the block stands, for nobody else to see."""
+        """Return lanes for values of the block position, visible in this phase only."""
         lanes = self.lead()
         lanes.names = dict(self.scalars)
         return lanes
@@ -419,7 +431,7 @@ class _CooperativeBlock:
             self.take(tuple(r for r in op.results if r in self.live_values.spill_slots))
 
     def pass_on(self, phase: Phase) -> None:
-        """What all threads pass on alike."""
+        """Pass on the block-uniform values."""
         for source, target in phase.moves:
             if self.live_values.spill_slots[target].kind is LiveKind.BLOCK:
                 self.emitter.store(self.scalars[source], self.spill_slots.slot(target))
@@ -432,7 +444,7 @@ class _CooperativeBlock:
     # Groups.
 
     def groups(self, act: Callable[[Lanes, Vec], None]) -> None:
-        """Each group in turn; one after the other in the code, where registers are held."""
+        """Emit each group; unrolled if values are held in registers."""
 
         def begin(place: ThreadPosition, live: Vec | None) -> None:
             lanes = Lanes(self.emitter, self.plan, self.table)
@@ -443,7 +455,7 @@ class _CooperativeBlock:
         self.thread_groups.each_group(begin, unrolled=bool(self.spill_slots.held))
 
     def group(self, phase: Phase, lanes: Lanes, group: Vec) -> None:
-        """A phase of one group."""
+        """Emit a phase of one group."""
         emitter, body = self.emitter, self.body
         gone, after = emitter.label("gone"), emitter.label("next")
         split, alive = None in lanes.facts.split, self.live_values.alive
@@ -458,10 +470,13 @@ class _CooperativeBlock:
         lanes.exits[None] = leave
         if alive is not None:
             lanes.live = emitter.load(self.spill_slots.address(alive, group), "i1", lanes.width)
+            # A group whose threads have all returned has nothing to do.
             self.skip_if_none(lanes, after)
         for value in self.cooperation.needed(phase):
             self.bring(lanes, value, group)
         for op in phase.ops:
+            # Ops of the block have run already; a check was evaluated there and reports its failure
+            # here, where the thread is known.
             if op not in self.live_values.early or op.name == "check_index":
                 self.table[op.name](lanes, op)
         self.store_results(phase, lanes, group)
@@ -502,7 +517,7 @@ class _CooperativeBlock:
         return self.emitter.load(address, kind, lanes.lanes(value))
 
     def store_results(self, phase: Phase, lanes: Lanes, group: Vec) -> None:
-        """What other phases use, and what is passed on; all is read before anything is written."""
+        """Store values for other phases; read all of them before the first write."""
         results = [
             (r, r) for op in phase.ops for r in op.results if r in self.live_values.spill_slots
         ]

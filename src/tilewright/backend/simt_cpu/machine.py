@@ -1,4 +1,4 @@
-"""One SIMD group of threads: the value of each lane, which lanes are live, elementwise ops."""
+"""One SIMD group of threads: the value of each lane, the live lanes, elementwise ops."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..llvm.builder import Vec, any_lane, where
 from .plan import Threads
 
 # -------------------------------------------------------------------------------------------------
-# The threads of one group as lanes: the value of each, which lanes are live, how ops are written.
+# The threads of one group as lanes: their values, the live lanes, the emitters of ops.
 #
-# A value that is the same in all threads is a scalar; others have one lane per thread. `live` is
-# the mask of the lanes that run; None while all of them do.
+# A uniform value is a scalar; others have one lane per thread. `live` is the mask of the lanes that
+# run; None while all of them do.
 
 Write: TypeAlias = "Callable[[Lanes, Op], None]"
 """How an op is written."""
@@ -28,7 +28,7 @@ Write: TypeAlias = "Callable[[Lanes, Op], None]"
 
 @dataclass(slots=True)
 class ThreadPosition:
-    """Where the threads of a group stand: scalars, of the first lane; the others follow along x.
+    """The position of a group's threads: scalars of the first lane; the others follow along x.
 
     In a warp with threads of several rows, `index` and `thread` have one number per lane.
     """
@@ -45,7 +45,7 @@ class ThreadPosition:
 
 
 class Lanes:
-    """Writes the body of a kernel for the threads of one group."""
+    """The emitter of a kernel's body for the threads of one SIMD group."""
 
     def __init__(
         self,
@@ -71,73 +71,73 @@ class Lanes:
         self.live: Vec | None = None
         self.place: ThreadPosition
         self.past: Vec | None = None
-        """Whether whole vectors are written past the caches; they are aligned then."""
+        """Whether complete vectors are stored non-temporally; they are aligned then."""
         self.exits: dict[Op | None, Callable[[Op], bool]] = {}
-        """What leaving a loop, a scope or the kernel does; gives whether the block goes on."""
+        """The code that leaves a loop, a scope or the kernel; return whether the block goes on."""
 
     # Values.
 
     def lanes(self, value: Value) -> int:
-        """How many lanes a value has."""
+        """Return how many lanes a value has."""
         return self.width if value in self.facts.varying else 1
 
     def scalar(self, value: Value) -> Vec:
-        """A value that is the same in all threads."""
+        """Return a value that is the same in all threads."""
         return self.names[value]
 
     def wide(self, value: Value) -> Vec:
-        """A value with one lane per thread."""
+        """Return a value with one lane per thread."""
         return self.emitter.splat(self.names[value], self.width)
 
     def get(self, value: Value) -> Vec:
-        """A value in the lanes that it has."""
+        """Return a value in the lanes that it has."""
         return self.names[value]
 
     def is_used(self, value: Value) -> bool:
-        """Whether anybody asks for a value, in kernels whose threads meet."""
+        """Return whether a value is used, in kernels whose threads synchronize."""
         return value in self.plan.used
 
     def put(self, value: Value, vec: Vec) -> None:
-        """Give a value its register."""
+        """Bind a value to its register."""
         self.names[value] = self.emitter.splat(vec, self.lanes(value))
 
     def fitted(self, vec: Vec, width: int) -> Vec:
-        """A register with so many lanes; one of many, where what is made of them is one number."""
+        """Return a register with this many lanes, or one lane if the result is uniform."""
         if vec.lanes > width:
             return self.emitter.body.emit(f"extractelement {vec}, i64 0", vec.elem, 1)
         return self.emitter.splat(vec, width)
 
     def slot(self, value: Value) -> Vec:
-        """Memory for a value that is carried or chosen."""
+        """Return memory for a value that is carried or chosen."""
         return self.emitter.slot(register_type(value.tile.elem), self.lanes(value))
 
     def load(self, slot: Vec, value: Value) -> Vec:
-        """What a slot of a value holds."""
+        """Return what a slot of a value holds."""
         return self.emitter.load(slot, register_type(value.tile.elem), self.lanes(value))
 
     # Masks.
 
     def none(self) -> Vec:
-        """No lane."""
+        """Return no lane."""
         return self.emitter.body.constant("i1", self.width, 0)
 
     def all(self) -> Vec:
-        """Every lane."""
+        """Return every lane."""
         return self.emitter.body.constant("i1", self.width, 1)
 
     def mask(self) -> Vec:
-        """The live lanes as a mask."""
+        """Return the live lanes as a mask."""
         return self.all() if self.live is None else self.live
 
     def narrowed(self, condition: Vec | None) -> Vec | None:
-        """The live lanes in which a condition holds; None: all lanes."""
+        """Return the live lanes in which a condition holds; None: all lanes."""
         if condition is None:
             return self.live
         wide = self.emitter.splat(condition, self.width)
         return wide if self.live is None else self.live & wide
 
     def any_live(self) -> Vec:
-        """Whether any lane is live."""
+        """Return whether any lane is live."""
         return any_lane(self.mask())
 
     def blend(self, slot: Vec, value: Value, new: Vec) -> None:
@@ -150,24 +150,24 @@ class Lanes:
     # Ops.
 
     def run(self, block: Block) -> bool:
-        """Write the ops of a block; gives whether control goes on behind its terminator."""
+        """Write the ops of a block; return whether control goes on behind its terminator."""
         for op in block.ops[:-1]:
             self.table[op.name](self, op)
         return self.leave(block.terminator)
 
     def leave(self, op: Op) -> bool:
-        """Write a terminator; gives whether control goes on behind it."""
+        """Write a terminator; return whether control goes on behind it."""
         if op.name == "yield":
             return True
         return self.exits[self.nesting.target.get(op)](op)
 
     def values(self, values: Sequence[Value]) -> list[Vec]:
-        """The registers of several values."""
+        """Return the registers of several values."""
         return [self.names[v] for v in values]
 
 
 # -------------------------------------------------------------------------------------------------
-# Numbers in lanes: constants, elementwise ops, and where the threads stand.
+# Elementwise ops in lanes: constants, arithmetic, coordinates of threads.
 
 NOWHERE = int_range(i32)[1]
 """An index beyond every slice."""
@@ -178,7 +178,7 @@ def _constant(lanes: Lanes, op: Op) -> None:
 
 
 def _compute(lanes: Lanes, op: Op) -> None:
-    """An elementwise op: of scalars where all operands are alike in all threads."""
+    """Emit an elementwise op, on scalars if all operands are uniform."""
     if op.result in lanes.known:
         lanes.put(op.result, lanes.emitter.body.constant("i1", 1, lanes.known[op.result]))
         return
@@ -190,7 +190,7 @@ def _compute(lanes: Lanes, op: Op) -> None:
 
 
 def _row(lanes: Lanes, op: Op) -> None:
-    """A row of numbers moved by a number is a row again; what wraps is outside of every slice."""
+    """Emit an affine row plus a scalar, which is again a row; wrapped indices fail all checks."""
     a, b = op.operands
     if op.result.tile.dtype is not i32:
         return
@@ -205,7 +205,7 @@ def _row(lanes: Lanes, op: Op) -> None:
 
 
 def _spread(lanes: Lanes, op: Op, first: Vec) -> Vec:
-    """A number per lane; the first one (i64), from which the others follow, or all of them."""
+    """Return a number per lane: from the first one (i64) if they are adjacent, or all."""
     if first.lanes > 1:
         return first.cast("trunc", "i32")
     start = first.cast("trunc", "i32")

@@ -1,4 +1,4 @@
-"""Memory in lanes: elements, slices, raw pointers, and what lanes report."""
+"""Memory in lanes: elements, slices, raw pointers, and reports of lanes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..llvm.builder import Vec, any_lane, vector, where
 from .machine import Lanes, Write
 
 # -------------------------------------------------------------------------------------------------
-# Elements of memory in lanes: one for all of them, a row of neighbours, or one lane at a time.
+# Elements of memory in lanes: a broadcast, a dense vector, or one lane at a time.
 
 
 def load_one(lanes: Lanes, address: Vec, guard: Vec | None, elem: Elem) -> Vec:
-    """An element that all live lanes read; where none is live it may not be there."""
+    """Return an element that all live lanes read; where none is live it may not be there."""
     emitter = lanes.emitter
     if lanes.live is not None:
         guard = lanes.any_live() if guard is None else lanes.any_live() & guard
@@ -32,7 +32,7 @@ def load_one(lanes: Lanes, address: Vec, guard: Vec | None, elem: Elem) -> Vec:
 
 
 def load_row(emitter: LlvmEmitter, address: Vec, mask: Vec | None, padding: Vec, elem: Elem) -> Vec:
-    """Neighbouring elements where mask, else padding (in memory form)."""
+    """Load adjacent elements where the mask holds, else padding (in memory form)."""
     lanes = padding.lanes
     if mask is None:
         return access.load_dense(emitter, address, elem, lanes)
@@ -46,14 +46,14 @@ def load_row(emitter: LlvmEmitter, address: Vec, mask: Vec | None, padding: Vec,
 
 
 def store_row(emitter: LlvmEmitter, stored: Vec, address: Vec, mask: Vec, elem: Elem) -> None:
-    """Neighbouring elements, in memory form, where mask."""
+    """Store adjacent elements, in memory form, where the mask holds."""
     symbol = f"@llvm.masked.store.{access.mangled(stored.elem, stored.lanes)}.p0"
     emitter.body.declarations.add(f"declare void {symbol}({stored.type}, ptr, i32, {mask.type})")
     emitter.do(f"call void {symbol}({stored}, {address}, i32 {access.alignment(elem)}, {mask})")
 
 
 def each_lane(lanes: Lanes, mask: Vec, act: Callable[[Vec], None]) -> None:
-    """A loop over the lanes of a mask, in order; `act` is given the number of one."""
+    """Emit a loop over the lanes of a mask, in order; `act` takes the number of a lane."""
     emitter, body, kind = lanes.emitter, lanes.emitter.body, f"i{lanes.width}"
     left = emitter.slot(kind)
     emitter.store(body.emit(f"bitcast {mask} to {kind}", kind, 1), left)
@@ -70,7 +70,7 @@ def each_lane(lanes: Lanes, mask: Vec, act: Callable[[Vec], None]) -> None:
 
 
 def lowest(bits: Vec) -> Vec:
-    """The number of the lowest bit that is set, i64; one is."""
+    """Return the number of the lowest bit that is set, i64; one is."""
     symbol = f"@llvm.cttz.{bits.elem}"
     bits.body.declarations.add(f"declare {bits.elem} {symbol}({bits.elem}, i1)")
     found = bits.body.emit(f"call {bits.elem} {symbol}({bits}, i1 true)", bits.elem, 1)
@@ -78,12 +78,12 @@ def lowest(bits: Vec) -> Vec:
 
 
 def lane(lanes: Lanes, x: Vec, at: Vec) -> Vec:
-    """One lane of a value."""
+    """Return one lane of a value."""
     return x if x.lanes == 1 else lanes.emitter.body.emit(f"extractelement {x}, {at}", x.elem, 1)
 
 
 def collected(lanes: Lanes, op: Op, mask: Vec, missing: Vec, act: Callable[[Vec], Vec]) -> None:
-    """What `act` gives in each lane of a mask; `missing` in the others."""
+    """Collect the result of `act` in each lane of a mask; `missing` in the others."""
     emitter = lanes.emitter
     kind = register_type(op.result.tile.elem)
     slot = emitter.slot(kind, lanes.width)
@@ -100,7 +100,7 @@ def collected(lanes: Lanes, op: Op, mask: Vec, missing: Vec, act: Callable[[Vec]
 
 
 # -------------------------------------------------------------------------------------------------
-# What lanes report: the first that fails a check or an assertion, and what each of them prints.
+# Reports: the first lane that fails a check or an assertion, and the prints of each lane.
 
 
 def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> None:
@@ -120,7 +120,7 @@ def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> No
 
 
 def _first(lanes: Lanes, mask: Vec) -> Vec:
-    """The first lane of a mask that has one."""
+    """Return the first lane of a mask that has one."""
     kind = f"i{lanes.width}"
     return lowest(lanes.emitter.body.emit(f"bitcast {mask} to {kind}", kind, 1))
 
@@ -131,7 +131,7 @@ def _assert(lanes: Lanes, op: Op) -> None:
 
 
 def _print(lanes: Lanes, op: Op) -> None:
-    """One record per live lane, in the order of the lanes."""
+    """Emit one print record per live lane, in the order of the lanes."""
     each_lane(lanes, lanes.mask(), lambda at: _record(lanes, op, at))
 
 
@@ -162,7 +162,7 @@ REPORT_TABLE: dict[str, Write] = {"assert": _assert, "print": _print}
 
 
 # -------------------------------------------------------------------------------------------------
-# Elements of slices in lanes: neighbours together, others one by one, masked where lanes rest.
+# Elements of slices in lanes: dense vectors if adjacent, else gathered; masked by live lanes.
 
 
 def _length(lanes: Lanes, op: Op) -> None:
@@ -182,7 +182,7 @@ def _check_index(lanes: Lanes, op: Op) -> None:
 
 
 def _guard(lanes: Lanes, op: Op) -> Vec | None:
-    """The condition of an access; None where it always holds."""
+    """Return the condition of an access; None where it always holds."""
     guard = op.maybe("guard")
     if guard is None or lanes.known.get(guard):
         return None
@@ -190,7 +190,7 @@ def _guard(lanes: Lanes, op: Op) -> Vec | None:
 
 
 def _address(lanes: Lanes, op: Op, index: Vec) -> Vec:
-    """One address, or one per lane."""
+    """Return one address, or one per lane."""
     base, elem = lanes.emitter.tensors[op.one("slice")].address, op.one("slice").tensor.dtype
     return access.addresses(lanes.emitter, base, index.cast("sext", "i64"), elem)
 
@@ -213,7 +213,7 @@ def _load_slice(lanes: Lanes, op: Op) -> None:
 
 
 def _load_element(lanes: Lanes, op: Op, guard: Vec | None) -> Vec:
-    """An element that all threads read."""
+    """Return an element that all threads read."""
     return load_one(lanes, _address(lanes, op, lanes.scalar(op.one("index"))), guard,
                     op.result.tile.dtype)  # fmt: skip
 
@@ -249,7 +249,7 @@ ACCESS_TABLE: dict[str, Write] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Raw pointers and atomics in lanes: neighbours together, what others may see lane by lane.
+# Raw pointers and atomics in lanes: dense if adjacent; ordered accesses lane by lane.
 
 
 def _mask(lanes: Lanes, op: Op) -> Vec | None:
@@ -294,7 +294,7 @@ def _load_ptr(lanes: Lanes, op: Op) -> None:
 
 
 def _load_pointer(lanes: Lanes, op: Op) -> Vec:
-    """What all lanes read through one pointer."""
+    """Return what all lanes read through one pointer."""
     elem, mask, given = op.result.tile.dtype, op.maybe("mask"), op.maybe("padding")
     wanted = None if mask is None else lanes.scalar(mask)
     address = access.as_pointer(lanes.emitter, lanes.scalar(op.one("source")))

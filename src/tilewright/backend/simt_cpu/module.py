@@ -1,8 +1,8 @@
-"""Writes a whole module for the threads of a SIMT kernel, by the native calling convention.
+"""Emit a module for the threads of a SIMT kernel, by the native calling convention.
 
 Blocks run in order of their numbers, x fastest; in a block, rows of threads along x, one group of
-lanes after the other. A row is written twice where checks are made once for all of it: without
-them, and with them for when they do not hold.
+lanes after the other. A row is multi-versioned if its checks can be hoisted: one version without
+them, and one with them for rows for which they do not hold.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINE = 64
 
 
 def emit_threads(plan: Threads, cpu: CpuTarget) -> str:
-    """The LLVM text of a SIMT kernel."""
+    """Return the LLVM text of a SIMT kernel."""
     return _ThreadsWriter(plan, cpu).text()
 
 
@@ -42,7 +42,7 @@ def _no_statements(emitter: LlvmEmitter, statement: Stmt) -> None:
 
 
 class _ThreadsWriter:
-    """Writes one kernel."""
+    """The writer of one kernel."""
 
     def __init__(self, plan: Threads, cpu: CpuTarget) -> None:
         func = plan.func
@@ -68,7 +68,7 @@ class _ThreadsWriter:
     # Blocks.
 
     def blocks(self) -> None:
-        """The loop over blocks; each starts only if nobody cancelled."""
+        """Emit the loop over blocks; each starts only if the launch is not cancelled."""
         emitter, body = self.emitter, self.body
         sizes = [cpu_control.grid_axis(emitter, k) for k in range(3)]
         cancel = cpu_control.launch_word(emitter, CpuLaunchWord.CANCEL)
@@ -96,7 +96,7 @@ class _ThreadsWriter:
         body.label(done)
 
     def before_threads(self) -> dict[Value, Vec]:
-        """Numbers that are needed before any thread runs: ends of loops, lengths to check by."""
+        """Return numbers needed before any thread runs: loop bounds, lengths of row checks."""
         lanes = Lanes(self.emitter, self.plan, TABLE)
         wanted = [*self.plan.limits, *(op.one("length") for op in self.plan.whole)]
         for value in wanted:
@@ -115,7 +115,7 @@ class _ThreadsWriter:
     def block(
         self, number: Vec, ids: list[Vec], sizes: list[Vec], count: Vec, before: dict[Value, Vec]
     ) -> None:
-        """The rows of a block, or of `count` neighbouring ones: axes are x, y and z."""
+        """Emit the rows of a block, or of `count` adjacent blocks: axes are x, y and z."""
         emitter = self.emitter
         width, height, depth = self.sizes
 
@@ -130,7 +130,7 @@ class _ThreadsWriter:
     # Rows of threads.
 
     def row(self, start: ThreadPosition, end: Vec, before: dict[Value, Vec]) -> None:
-        """The threads of a row, up to the limits of the kernel."""
+        """Emit the threads of a row, up to the limits of the kernel."""
         emitter, body = self.emitter, self.body
         for value in self.plan.limits:
             limit = before[value].cast("sext", "i64")
@@ -154,7 +154,7 @@ class _ThreadsWriter:
     def groups(
         self, start: ThreadPosition, end: Vec, known: dict[Value, bool], *, whole: bool
     ) -> None:
-        """Groups of lanes; whole ones in a loop of their own, if `whole`."""
+        """Emit the SIMD groups; full ones in a separate loop, if `whole`."""
         emitter, body, width = self.emitter, self.body, self.plan.width
         counter = emitter.slot("i64")
         emitter.store(start.index, counter)
@@ -191,7 +191,7 @@ class _ThreadsWriter:
         known: dict[Value, bool],
         past: Vec | None,
     ) -> None:
-        """The threads from `at` on, as far as they are live."""
+        """Emit the threads from `at` on that are live."""
         emitter, body = self.emitter, self.body
         lanes = Lanes(emitter, self.plan, TABLE)
         done = emitter.label("group")
@@ -219,10 +219,10 @@ class _ThreadsWriter:
             body.jump(done)
         body.label(done)
 
-    # Stores past the caches.
+    # Non-temporal stores.
 
     def to_line(self, at: Vec, count: Vec) -> Vec:
-        """Fewer lanes where a launch that streams does not stand at the start of a line."""
+        """Return fewer lanes if a streaming launch does not start at a cache line."""
         if not self.plan.written:
             return count
         emitter = self.emitter
@@ -234,7 +234,7 @@ class _ThreadsWriter:
         return where(aligned, count, count.intrinsic("smin", missing))
 
     def past(self, at: Vec) -> Vec | None:
-        """Whether whole vectors go past the caches: a scalar; None where they never do."""
+        """Return whether complete vectors are stored non-temporally: a scalar; None if never."""
         emitter = self.emitter
         if emitter.cached is None:
             return None
@@ -246,7 +246,7 @@ class _ThreadsWriter:
         return emitter.any_of([(address & line).eq(0) for address, _ in places])
 
     def address(self, value: Value, at: Vec) -> tuple[Vec, int]:
-        """The address of an element of a slice, and the size of one."""
+        """Return the address of an element of a slice, and the size of one."""
         size = alignment(value.tensor.dtype)
         first = self.emitter.tensors[value].address
         base = self.body.emit(f"ptrtoint {first} to i64", "i64", 1)

@@ -1,4 +1,4 @@
-"""Plans how the threads of a SIMT kernel run on a CPU, before any code is emitted."""
+"""Plan how the threads of a SIMT kernel run on a CPU, before any code is emitted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOPS = ("for", "loop")
 
 
 def is_memory_bound(func: Func, facts: Uniformity) -> bool:
-    """Whether each access, in the innermost loops that have any, comes with little arithmetic."""
+    """Return whether the accesses of the innermost loops come with little arithmetic each."""
     found = list(_with_depth(func.body, 0))
     depths = [depth for op, depth in found if op.name in ACCESSES]
     if not depths or max(depth for _, depth in found) > max(depths):
@@ -35,7 +35,7 @@ def is_memory_bound(func: Func, facts: Uniformity) -> bool:
 
 
 def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
-    """All ops, with how many loops are around each."""
+    """Return all ops, with how many loops are around each."""
     found: list[tuple[Op, int]] = []
     for op in block.ops:
         found.append((op, depth))
@@ -45,14 +45,14 @@ def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
 
 
 def _weight(op: Op, facts: Uniformity) -> int:
-    """What an op costs; one that is the same in all threads is done once for many."""
+    """Return what an op costs; one that is the same in all threads is done once for many."""
     if op.name not in ELEMENTWISE or not any(map(facts.varies, op.results)):
         return 0
     return WEIGHTS.get(op.name, 1)
 
 
 def attributes(cpu: CpuTarget) -> str:
-    """What lets LLVM move memory in the vectors that the machine moves best."""
+    """Return what lets LLVM move memory in the vectors that the machine moves best."""
     if cpu.stream_bytes >= cpu.vector_bytes:
         return ""
     bits = 8 * cpu.stream_bytes
@@ -60,11 +60,10 @@ def attributes(cpu: CpuTarget) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# How the threads of a SIMT kernel run on a CPU: what is decided before any code is written.
+# The plan of a kernel.
 #
-# A comparison of every thread's index with one number, at the top of a kernel, is no comparison
-# but the end of the loop over threads. A check of that index against a length is made once for
-# all.
+# A guard that compares every thread's index with one number, at the top of a kernel, becomes the
+# trip count of the thread loop. A check of that index against a length is hoisted out of the loop.
 
 LANES = WARP_SIZE
 """Threads of a group: those of a warp."""
@@ -82,7 +81,7 @@ class Threads:
     """About the threads of a group."""
     nesting: Structure
     cooperation: CooperativePlan | None = None
-    """How the threads of a block meet; None where they never do."""
+    """How the threads of a block synchronize; None if they never do."""
     numbers: Constants = field(default_factory=dict["Value", "Number"])
     """Values that are known numbers."""
     used: set[Value] = field(default_factory=set[Value])
@@ -154,7 +153,7 @@ def _has(func: Func, name: str) -> bool:
 
 
 def _find_limits(plan: Threads, nesting: Structure) -> None:
-    """Guards at the top of the kernel, before anything that has an effect."""
+    """Find guards at the top of the kernel, before anything that has an effect."""
     ops = plan.func.body.ops
     for number, op in enumerate(ops):
         if op.defn.pure:
@@ -174,7 +173,7 @@ def _find_limits(plan: Threads, nesting: Structure) -> None:
 
 
 def _asked(op: Op, rest: Sequence[Op]) -> bool | None:
-    """What the condition of a guard is for threads that do anything; None if it is no guard."""
+    """Return the condition under which a guarded thread does anything; None if it is no guard."""
     first, second = op.regions
     if first.terminator.name == "return" and _is_empty(first.ops) and _is_empty(second.ops):
         return False
@@ -193,7 +192,7 @@ def _is_index(nesting: Structure, value: Value) -> bool:
 
 
 def _is_known_before(value: Value, nesting: Structure) -> bool:
-    """Whether a number follows from the arguments alone."""
+    """Return whether a number follows from the arguments alone."""
     if value not in nesting.owner:
         return True
     made = nesting.definer(value)
@@ -203,5 +202,5 @@ def _is_known_before(value: Value, nesting: Structure) -> bool:
 
 
 def print_threads(plan: Threads) -> str:
-    """The plan as text."""
+    """Return the plan as text."""
     return "\n".join([f"threads of {plan.func.name}", *plan.decisions]) + "\n"

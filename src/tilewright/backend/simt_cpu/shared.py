@@ -18,7 +18,7 @@ from .machine import Lanes, Write
 from .memory import collected, each_lane, lane, load_one, load_row, store_row
 
 # -------------------------------------------------------------------------------------------------
-# The memory of a block in lanes. A block runs on one worker, so updates of it need no lock.
+# Shared memory in lanes. A block runs on one worker, so updates of it need no lock.
 
 INTEGER_COMBINE: dict[AtomicMode, Callable[[Vec, Vec, bool], Vec]] = {
     AtomicMode.ADD: lambda old, value, signed: old + value,
@@ -47,7 +47,7 @@ def _dynamic_shared(lanes: Lanes, op: Op) -> None:
 
 
 def _begin(lanes: Lanes, op: Op, offset: Vec) -> None:
-    """Shared memory is at the start of scratch; a value of it is where its elements begin."""
+    """Bind shared memory to the start of scratch; an array is the address of its elements."""
     text = f"getelementptr i8, ptr %scratch, {offset}"
     lanes.names[op.result] = lanes.emitter.body.emit(text, "ptr", offset.lanes)
 
@@ -65,7 +65,7 @@ def _shared_length(lanes: Lanes, op: Op) -> None:
 
 
 def _numbers(lanes: Lanes, op: Op, *, of_rows: bool) -> Vec:
-    """The number of the element that each lane means; of rows, that of the first lane."""
+    """Return the number of the element that each lane means; of rows, that of the first lane."""
     number: Vec | None = None
     indices = op.all("index")
     for axis, index in enumerate(indices):
@@ -83,13 +83,13 @@ def _numbers(lanes: Lanes, op: Op, *, of_rows: bool) -> Vec:
 
 
 def _is_alike(lanes: Lanes, op: Op) -> bool:
-    """Whether all lanes mean one element."""
+    """Return whether all lanes mean one element."""
     values = (op.one("memory"), *op.all("index"))
     return not any(v in lanes.facts.varying for v in values)
 
 
 def _is_row(lanes: Lanes, op: Op) -> bool:
-    """Whether lanes mean neighbours, in their order."""
+    """Return whether lanes mean neighbours, in their order."""
     *outer, last = op.all("index")
     alike = (op.one("memory"), *outer)
     return last in lanes.rows and not any(v in lanes.facts.varying for v in alike)
@@ -183,12 +183,12 @@ def _cas(lanes: Lanes, op: Op) -> None:
 
 
 def as_bits(x: Vec) -> Vec:
-    """The bits of a number, as an integer."""
+    """Return the bits of a number, as an integer."""
     return x.bits() if x.is_float else x
 
 
 def _update(lanes: Lanes, op: Op, missing: Vec, given: list[Vec], act: Callable[..., Vec]) -> None:
-    """Lane by lane, in order; the old values are collected where anybody asks for them.
+    """Update lane by lane, in order; collect the old values if they are used.
 
     `act` is given an address, and what the lane has of each of the others.
     """
@@ -216,7 +216,7 @@ def _update(lanes: Lanes, op: Op, missing: Vec, given: list[Vec], act: Callable[
 def _most_often_all(
     lanes: Lanes, together: Callable[[], None], alone: Callable[[Vec], object]
 ) -> None:
-    """Two ways: for groups all of whose lanes are live, and for others lane by lane."""
+    """Emit two versions: for groups whose lanes are all live, and for others lane by lane."""
     emitter, body = lanes.emitter, lanes.emitter.body
     every, some, after = (emitter.label(word) for word in ("every", "some", "after"))
     emitter.branch(any_lane(lanes.mask() ^ 1), some, every)
@@ -234,7 +234,7 @@ def _most_often_all(
 
 
 def _unrolled(lanes: Lanes, given: list[Vec], act: Callable[..., Vec]) -> None:
-    """All lanes, one after the other; what differs goes through memory, as that is fastest."""
+    """Emit all lanes one after the other; varying values go through memory, which is fastest."""
     places = [_spilled(lanes, x) if x.lanes > 1 else None for x in given]
     for number in range(lanes.width):
         at = lanes.emitter.integer(number)
@@ -271,20 +271,20 @@ SHARED_TABLE: dict[str, Write] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# What the lanes of a warp do together, as operations on vectors.
+# Warp ops as operations on vectors.
 #
-# All lanes of a group run in step, so they have met already. Those take part that are live, and of
-# these the ones that `mask` names.
+# All lanes of a group run in step, so they are synchronized already. The live lanes participate, of
+# these only the ones in `mask`.
 
 
 def _partners(lanes: Lanes, op: Op) -> Vec | None:
-    """The lanes that take part; None: all of them."""
+    """Return the lanes that take part; None: all of them."""
     mask = op.maybe("mask")
     return lanes.live if mask is None else lanes.narrowed(_named(lanes, lanes.get(mask)))
 
 
 def _named(lanes: Lanes, mask: Vec) -> Vec:
-    """Whether each lane is in a mask: in that of all, or in its own."""
+    """Return whether each lane is in a mask: in that of all, or in its own."""
     if mask.lanes == 1:
         return mask.body.emit(f"bitcast {mask} to {vector('i1', lanes.width)}", "i1", lanes.width)
     own = mask.lshr(lanes.emitter.lanes_of("i32", lanes.width))
@@ -292,12 +292,12 @@ def _named(lanes: Lanes, mask: Vec) -> Vec:
 
 
 def _bits(flags: Vec) -> Vec:
-    """A bit for each lane."""
+    """Return a bit for each lane."""
     return flags.body.emit(f"bitcast {flags} to i{flags.lanes}", f"i{flags.lanes}", 1)
 
 
 def _holding(lanes: Lanes, op: Op) -> Vec:
-    """The lanes that take part and for which the condition holds."""
+    """Return the lanes that take part and for which the condition holds."""
     partners, cond = _partners(lanes, op), lanes.wide(op.one("cond"))
     return cond if partners is None else cond & partners
 
@@ -359,7 +359,7 @@ def _shuffle(lanes: Lanes, op: Op) -> None:
 
 
 def _by_number(lanes: Lanes, op: Op, given: Vec, by: int) -> tuple[Vec, Vec]:
-    """The same for all lanes: known while compiling."""
+    """Return the same for all lanes: known while compiling."""
     width, mode = op.attrs["width"], op.attrs["mode"]
     order = [k - k % width + SOURCES[mode](k % width, by, width) for k in range(lanes.width)]
     numbers = ", ".join(f"i32 {k}" for k in order)
@@ -369,7 +369,7 @@ def _by_number(lanes: Lanes, op: Op, given: Vec, by: int) -> tuple[Vec, Vec]:
 
 
 def _by_lane(lanes: Lanes, op: Op, given: Vec) -> tuple[Vec, Vec]:
-    """Through memory, where every lane finds what any other has."""
+    """Pass values through memory, where every lane can read those of all others."""
     emitter, elem = lanes.emitter, op.result.tile.dtype
     places = _places(lanes, op)
     slot = emitter.slot(memory_type(elem), lanes.width)
@@ -380,7 +380,7 @@ def _by_lane(lanes: Lanes, op: Op, given: Vec) -> tuple[Vec, Vec]:
 
 
 def _places(lanes: Lanes, op: Op) -> Vec:
-    """The lane that each lane takes from."""
+    """Return the lane that each lane takes from."""
     width: int = op.attrs["width"]
     mode: ShuffleMode = op.attrs["mode"]
     own = lanes.emitter.lanes_of("i32", lanes.width)
@@ -397,13 +397,13 @@ def _places(lanes: Lanes, op: Op) -> Vec:
 
 
 def _taken_bits(lanes: Lanes, partners: Vec, places: Vec) -> Vec:
-    """Whether the lane that each lane takes from takes part."""
+    """Return whether the lane that each lane takes from takes part."""
     bits = lanes.emitter.splat(_bits(partners), lanes.width)
     return bits.lshr(places).cast("trunc", "i1")
 
 
 def _sync_warp(lanes: Lanes, op: Op) -> None:
-    """Lanes run in step."""
+    """Do nothing: lanes run in step."""
 
 
 WARPS_TABLE: dict[str, Write] = {

@@ -28,7 +28,7 @@ class ParameterSlot:
 
 
 def slots(signature: Signature, *, reports: bool) -> tuple[ParameterSlot, ...]:
-    """The parameters of a kernel; `reports` says whether it has anything to report."""
+    """Return the parameters of a kernel; `reports` says whether it has anything to report."""
     found: list[ParameterSlot] = []
     for number, spec in enumerate(signature.params):
         if isinstance(spec, TensorSpec | OutputSpec):

@@ -1,4 +1,4 @@
-"""Decides how memory is accessed: as tiles, in bulk copies or not, under masks."""
+"""Decide the form of each memory access: Tile IR views or elements, bulk copies, masks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from .policy import Policy
 from .target import TileTarget
 
 # -------------------------------------------------------------------------------------------------
-# Which views of the IR Tile IR can express: from a ViewType to a type of Tile IR, or None.
+# The views that Tile IR can express: from a ViewType to a type of Tile IR, or None.
 
 
 def tensor_view(tensor: TensorType) -> TensorView | None:
-    """A tensor; None where a static extent or stride is not positive, as Tile IR demands."""
+    """Return a tensor; None where a static extent or stride is not positive, as Tile IR demands."""
+    # Broadcast tensors (stride 0) and reversed ones have no tensor view; they are accessed by
+    # address.
     if any(n is not None and n <= 0 for n in (*tensor.shape, *tensor.strides)) or not tensor.rank:
         return None
     return TensorView(SCALAR_OF[tensor.dtype], tensor.shape, tensor.strides)
@@ -35,7 +37,7 @@ def tensor_view(tensor: TensorType) -> TensorView | None:
 def tile_view(
     view: ViewType, version: Version, *, padded: bool
 ) -> PartitionView | StridedView | None:
-    """A view whose index counts tiles of the whole tensor; None if Tile IR has none like it.
+    """Return a view whose index counts tiles of the whole tensor; None if Tile IR has none like it.
 
     With a frame it is the view of the tensor whose tiles are those of the frames; that exists
     where tiles do not reach from one frame into the next.
@@ -49,6 +51,7 @@ def tile_view(
         if padding is None:
             return None
     steps = view.step or view.tile
+    # Overlapping or strided tiles need a newer bytecode; without it they are accessed by address.
     if steps == view.tile:
         return PartitionView(view.tile, tensor, view.dim_map, padding)
     if version < V13_3:
@@ -57,7 +60,7 @@ def tile_view(
 
 
 def tiles_per_frame(view: ViewType, axis: int) -> int:
-    """How many tiles lie side by side in one frame, along a tile axis."""
+    """Return how many tiles lie side by side in one frame, along a tile axis."""
     assert view.frame is not None, "only views with frames have tiles in them"
     return view.frame[view.dim_map[axis]] // (view.step or view.tile)[axis]
 
@@ -72,7 +75,7 @@ def _frames_fit(view: ViewType) -> bool:
 
 
 def padding_of(value: float | int, dtype: AnyDType) -> PaddingMode | None:
-    """The padding that Tile IR knows by name; None for all others."""
+    """Return the padding that Tile IR knows by name; None for all others."""
     if dtype is f8e8m0fnu:
         return None
     if not dtype.is_float:
@@ -87,17 +90,17 @@ def padding_of(value: float | int, dtype: AnyDType) -> PaddingMode | None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Decides how memory is reached: as tiles, in bulk copies or not, under masks, how far ahead.
+# The form of each access: tile views, bulk copies (TMA), masks, prefetch distance.
 #
-# What is said of an access here, `lower.memory` writes. No choice lets an access leave its tensor.
+# `lower.memory` emits what is decided here. No decision lets an access leave its tensor.
 
 VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
 WHOLE = {"load": ", full tiles without padding", "store": ", full tiles without a mask"}
-"""What is said of accesses that have a way of their own for whole tiles."""
+"""The text of `explain()` for accesses with a separate path for full tiles."""
 
 
 def _yielded(branch: Op, value: Value) -> list[Value]:
-    """What the arms of a branch give for one of its results."""
+    """Return the values that the arms of a branch yield for one of its results."""
     at = next(i for i, result in enumerate(branch.results) if result is value)
     return [arm.terminator.operands[at] for arm in branch.regions]
 
@@ -113,35 +116,34 @@ CHECKED: dict[str, Callable[[Op, Value], Sequence[Value]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TileAccess:
-    """How a view is read or written: through a view of Tile IR, or element by element."""
+    """The form of an access: through a view of Tile IR, or element by element."""
 
     view: PartitionView | StridedView | None
     allow_tma: bool | None = None
     latency: int | None = None
     whole_first: bool = False
-    """Whether tiles that lie inside are accessed in a way of their own, which asks for no element.
-    """
+    """Whether full tiles have a separate path without masks."""
     masked: bool = False
     """Whether the elements are read by their addresses, under a mask."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPlan:
-    """How all memory of a kernel is reached."""
+    """The forms of all memory accesses of a kernel."""
 
     by_op: Mapping[Op, TileAccess]
     multiversioned: bool
-    """Whether one question decides for all tiles that are read in a way of their own."""
+    """Whether one bounds test selects the version for all full tiles."""
 
     def lines(self) -> list[str]:
-        """What was decided about each access."""
+        """Return what was decided about each access."""
         return [_line(op, access) for op, access in self.by_op.items()]
 
 
 def choose_accesses(
     traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
 ) -> AccessPlan:
-    """Decide about every access; `ahead` is how far loads are begun early, if nobody says so."""
+    """Decide every access; `ahead` is the prefetch distance of loads without a hint."""
     chooser = _Chooser(traits, target, policy, ahead)
     found = {op: chooser.access(op) for op in traits.accesses}
     multiversioned = chooser.multiversioned(
@@ -183,6 +185,8 @@ class _Chooser:
 
     def access(self, op: Op) -> TileAccess:
         kind = plain(op)
+        # The order of the tests is the order of preference: legality first (no view, an index that
+        # may be undefined, an assembler bug), then speed.
         view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
         if view is None or kind == "atomic_red_view" or not self.inside(op):
             return TileAccess(None, latency=self.latency(op))
@@ -194,6 +198,7 @@ class _Chooser:
         return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
+        # A hint at the access overrides one of the launch, which overrides the table.
         given: int | None = op.attrs.get("latency")
         if given is not None or self.codegen_hints.latency is not None:
             return self.codegen_hints.latency if given is None else given
@@ -202,22 +207,24 @@ class _Chooser:
     # --- as tiles, or element by element -------------------------------------------------------
 
     def inside(self, op: Op) -> bool:
-        """Whether an index cannot lead where Tile IR leaves open what happens.
+        """Return whether an index cannot lead where Tile IR leaves open what happens.
 
-        Behind the last tile there is only padding; before the first one, or in another block's
-        frame, there must be no access at all.
+        Beyond the last tile there is only padding; before the first one, or in another block's
+        frame, an access would be undefined.
         """
         if op.maybe("guard") is not None:
             return self.guarded_by_checks(op)
         view: ViewType = op.one("view").view
         for k, index in enumerate(op.all("index")):
             low, high = self.ranges.of(index)
+            # With a frame the tile view is of the complete tensor: an index past the frame would
+            # reach the tile of another block.
             if low < 0 or (view.frame is not None and high >= tiles_per_frame(view, k)):
                 return False
         return True
 
     def guarded_by_checks(self, op: Op) -> bool:
-        """Whether a guard, if any, is false only where the launch fails anyway."""
+        """Return whether a guard, if any, is false only where the launch fails anyway."""
         guard = op.maybe("guard")
         pending = [] if guard is None else [guard]
         while pending:
@@ -229,11 +236,11 @@ class _Chooser:
         return True
 
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
-        """Whether to read a tile that is multiplied by the addresses of its elements.
+        """Return whether to read a tile that is multiplied by the addresses of its elements.
 
-        Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
-        of the next step are under way while this one is multiplied. Not where another factor can be
-        copied in bulk: see `loops_over_addresses`.
+        If bulk copies cannot read it, because its rows are unaligned: predicated loads have no
+        branch, so those of the next iteration overlap this iteration's product. Not if another
+        operand can be copied in bulk: see `loops_over_addresses`.
         """
         traits = self.traits
         if not traits.products or traits.chain or self.codegen_hints.whole_first is not None:
@@ -243,22 +250,21 @@ class _Chooser:
         return is_near and not any(traits.is_aligned(each) for each in traits.loads)
 
     def is_near(self, op: Op) -> bool:
-        """Whether the offsets in a tensor are known to have 31 bits."""
+        """Return whether the offsets in a tensor are known to have 31 bits."""
         spec = self.traits.spec_of(op)
         return spec is not None and spec.facts.near
 
     def is_misread(self, op: Op) -> bool:
-        """Whether a tile that is read through a view may be read wrongly, and out of line.
+        """Return whether tileiras would miscompile a load through a view.
 
-        tileiras 13.4 lets each thread read what it needs. Where the tile was reshaped, the elements
-        of a thread lie apart in memory, and are read as if they were neighbours, unless a bulk copy
-        has brought them.
+        tileiras 13.4 lets each thread load its own elements. If the tile is reshaped, these are not
+        adjacent in memory, but are loaded as if they were, unless a bulk copy loads them.
         """
         is_bulk = self.can_be_bulk(op) and self.tma(op) is not False
         return op in self.traits.reshaped_loads and not is_bulk
 
     def can_be_bulk(self, op: Op) -> bool:
-        """Whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
+        """Return whether a bulk copy can load a tile: aligned rows of 16 bytes or more."""
         if (
             not self.policy.bulk_copies
             or not self.traits.products
@@ -283,16 +289,16 @@ class _Chooser:
         return None if self.traits.products and not self.loops_over_addresses() else False
 
     def loops_over_addresses(self) -> bool:
-        """Whether a loop loads by addresses. Bulk copies beside that are not safe.
+        """Return whether a loop loads by addresses. Bulk copies in such a loop are not safe.
 
-        For such a loop tileiras 13.4 lets go of the place of a bulk copy before it has read what is
-        there, so that the copy after next may be written over it.
+        tileiras 13.4 releases the buffer of a bulk copy before it has been read in such a loop, so
+        that the copy after the next one may overwrite it.
         """
         loads = [op for op in self.func.walk() if self.is_by_addresses(op)]
         return any(self.traits.loops_around(op) for op in loads)
 
     def is_by_addresses(self, op: Op) -> bool:
-        """Whether an op loads element by element."""
+        """Return whether an op loads element by element."""
         if plain(op) != "load_view":
             return plain(op) == "load_ptr"
         view = tile_view(op.one("view").view, self.target.version, padded=True)
@@ -302,14 +308,14 @@ class _Chooser:
     # --- tiles that lie inside -----------------------------------------------------------------
 
     def whole_first(self, op: Op, view: PartitionView | StridedView) -> bool:
-        """Whether to read tiles that lie inside by a way of their own.
+        """Return whether to read full tiles by a separate unmasked path.
 
-        A padded load is one branch per vector, and the code behind it waits in that branch: one
-        vector is in flight at a time. Without padding all of them are.
+        A padded load is one branch per vector, which serializes the vectors: one is in flight at a
+        time. Without padding all of them are.
         """
         if plain(op) != "load_view" or not isinstance(view, PartitionView):
             return False
-        if self.target.version < V13_4:  # cannot promise that a tile lies inside
+        if self.target.version < V13_4:  # has no promise that a tile is in bounds
             return False
         if self.codegen_hints.whole_first is not None:
             return self.codegen_hints.whole_first
@@ -317,9 +323,9 @@ class _Chooser:
         return not self.is_short_copy(op) and (not traits.products or not traits.is_bulk)
 
     def is_short_copy(self, op: Op) -> bool:
-        """Whether a load is of one short row, in whole vectors, and nothing is reduced.
+        """Return whether a load is of one short row, in complete vectors, without a reduction.
 
-        A thread then has so few vectors that asking for each takes no longer than asking for all.
+        A thread then has so few vectors that a test for each costs no more than one for all.
         """
         row = op.results[0].tile
         return (
@@ -332,14 +338,16 @@ class _Chooser:
         )
 
     def multiversioned(self, loads: Sequence[Op]) -> bool:
-        """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.
+        """Return whether a kernel of rows is multi-versioned for full and boundary tiles.
 
-        All that is asked must be known at its beginning.
+        The operands of the bounds test must be known at its beginning.
         """
         least, most = self.policy.twice if self.traits.reductions else self.policy.twice_copied
         rows = [op.results[0].tile for op in loads]
         longest = max((row.size for row in rows), default=0)
         return (
+            # One row per tile, no loops, no reports, and every test available at entry: then the
+            # body can be duplicated behind a single test, at twice the code size.
             longest >= least
             and (longest <= most or self.traits.remakes)
             and all(row.shape and row.size == row.shape[-1] for row in rows)
@@ -349,10 +357,10 @@ class _Chooser:
         )
 
     def whole_stores(self, accesses: Mapping[Op, TileAccess]) -> dict[Op, TileAccess]:
-        """The stores whose tiles are asked for together with those that are loaded.
+        """Return the stores that the bounds test of the loads covers as well.
 
-        A store that asks for its vectors is a branch for each, and no load behind it begins before
-        it is decided.
+        A store with a test per vector is a branch for each, and no later load begins before it is
+        decided.
         """
         return {
             op: replace(access, whole_first=True)
@@ -365,7 +373,7 @@ class _Chooser:
         }
 
     def known_early(self, access: Op) -> bool:
-        """Whether an access is of a parameter, at an index made of numbers alone."""
+        """Return whether an access is of a parameter, at an index of pure scalar ops."""
         pending = list(access.all("index"))
         while pending:
             maker = self.traits.nesting.definer(pending.pop())

@@ -1,4 +1,4 @@
-"""Runs tileiras: bytecode in, cubin out, and every way it can fail as one kind of error."""
+"""Run tileiras: bytecode in, cubin out; all its failures become one kind of error."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ...base.source import Span
 from .toolchain import INSTALL, Ended, Process, Toolchain, architectures, run
 
 # -------------------------------------------------------------------------------------------------
-# Bytecode that the assembler failed on, kept as evidence: one file each, the newest of them.
+# Bytecode on which the assembler failed, kept for bug reports: one file each, the newest ones.
 #
-# They lie in one private folder of the directory for temporary files, for all processes of a user.
-# A kernel that fails again has the same file.
+# The files are in a private folder of the directory for temporary files, shared by all processes of
+# a user. A kernel that fails again reuses its file.
 
 MOST = 64
 """Files that are kept."""
@@ -45,7 +45,7 @@ def keep(kernel: str, bytecode: bytes) -> Path:
 
 
 def _limit(directory: int, newest: str) -> None:
-    """Remove the oldest files, those included that somebody never finished writing."""
+    """Remove the oldest files, also incomplete ones."""
     with os.scandir(directory) as found:
         others = [(e.stat().st_mtime_ns, e.name) for e in found if e.name != newest]
     for _, name in sorted(others, reverse=True)[MOST - 1 :]:
@@ -53,10 +53,10 @@ def _limit(directory: int, newest: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Runs tileiras: bytecode in, cubin out, and every way it can fail as one kind of error.
+# The run of tileiras: bytecode in, cubin out.
 
 PATIENCE_SECONDS, SLOW_SECONDS = 1.0, 5.0
-"""After so long a terminal is told what is compiled, and after so long anybody is."""
+"""Seconds after which a compilation is reported: on a terminal, and elsewhere."""
 MOST_SHOWN = 2000
 """Characters of the assembler's own words in an error."""
 
@@ -94,12 +94,12 @@ class Defeat:
     ended: Ended
 
     def error(self) -> CompileError:
-        """What to raise; keeps the bytecode."""
+        """Return what to raise; keeps the bytecode."""
         return _failure(self.job, self.command, self.ended)
 
 
 def assemble(job: Job, tool: Toolchain) -> bytes:
-    """The cubin of a kernel."""
+    """Return the cubin of a kernel."""
     made = attempt(job, tool)
     if isinstance(made, Defeat):
         raise made.error()
@@ -107,7 +107,7 @@ def assemble(job: Job, tool: Toolchain) -> bytes:
 
 
 def attempt(job: Job, tool: Toolchain) -> bytes | Defeat:
-    """The cubin of a kernel, unless it defeats the assembler."""
+    """Return the cubin of a kernel, unless it defeats the assembler."""
     if not tool.is_here:
         raise _elsewhere(job, tool)
     try:
@@ -118,7 +118,7 @@ def attempt(job: Job, tool: Toolchain) -> bytes | Defeat:
 
 
 def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes | Defeat:
-    """The cubin, made in a folder, which is the assembler's own for its files as well."""
+    """Return the cubin, made in a folder, which is the assembler's own for its files as well."""
     source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
     source.write_bytes(job.bytecode)
     options = ["--lineinfo"] if current().line_info else []
@@ -227,7 +227,7 @@ def _failure(job: Job, command: list[str], ended: Ended, manner: str | None = No
 
 
 def _saved(job: Job) -> str:
-    """Where the bytecode of a failure is kept now; or why it is not, in brackets."""
+    """Return where the bytecode of a failure is kept now; or why it is not, in brackets."""
     try:
         return str(keep(job.kernel, job.bytecode))
     except (OSError, RefusedError) as error:

@@ -98,7 +98,7 @@ class CodeSize:
         return max(own, self._divisor(maker.operands[0]))
 
     def _share(self, *values: Val) -> int:
-        """Return the elements of the largest of some tiles that one thread has, in words."""
+        """Return the 32-bit words that one thread holds of the largest of some tiles."""
         kinds = [v.kind for v in values if isinstance(v.kind, TileValueType)]
         return max((-(-kind.size // self.threads) * _words(kind) for kind in kinds), default=1)
 

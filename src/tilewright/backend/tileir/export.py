@@ -1,4 +1,4 @@
-"""Exports a compiled kernel for programs that do not know Python: JSON, and a C header."""
+"""Export a compiled kernel for programs without Python: JSON, and a C header."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .abi import ParameterSlot, slots, symbol
 from .lowered import is_cubin, resources
 
 # -------------------------------------------------------------------------------------------------
-# Names for the parameters of a compiled kernel that are names in C too.
+# Parameter names that are valid identifiers in C.
 
 KEYWORDS = frozenset({
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
@@ -40,17 +40,17 @@ ALONE = ("address", "scalar")
 
 
 def slots_of(artifact: Artifact) -> tuple[ParameterSlot, ...]:
-    """The parameters of a compiled kernel."""
+    """Return the parameters of a compiled kernel."""
     return slots(artifact.signature, reports=bool(artifact.sites))
 
 
 def field_names(signature: Signature, found: Sequence[ParameterSlot]) -> list[str]:
-    """The name of each slot: `z`, `z_extent_0`, `grid_1`, `record`."""
+    """Return the name of each slot: `z`, `z_extent_0`, `grid_1`, `record`."""
     return [_name(signature, slot) for slot in found]
 
 
 def extent_name(signature: Signature, param: str, axis: int) -> str:
-    """The name of the slot of an extent, if it has one."""
+    """Return the name of the slot of an extent, if it has one."""
     spec = next(s for s in signature.params if s.name == param)
     return f"{plain(spec.name)}_extent_{axis}"
 
@@ -68,18 +68,18 @@ def _name(signature: Signature, slot: ParameterSlot) -> str:
 
 
 def plain(name: str) -> str:
-    """A name that C takes, and that no member of another parameter has."""
+    """Return a name that C takes, and that no member of another parameter has."""
     given = symbol(name)
     word = given.rstrip("_")  # so `record_`, which is free, does not meet what `record` becomes
     return f"{given}_" if word in KEYWORDS or OURS.fullmatch(word) else given
 
 
 # -------------------------------------------------------------------------------------------------
-# The launch grid of a kernel as expressions over what a launch knows.
+# The launch grid as expressions over launch values.
 
 
 def logical_grid(signature: Signature) -> tuple[Expr, ...] | None:
-    """The number of blocks along each logical axis; None where the caller decides."""
+    """Return the number of blocks along each logical axis; None where the caller decides."""
     if signature.block is not None:
         return _grid_of_threads(signature, signature.block)
     if signature.grid is not None:
@@ -97,7 +97,7 @@ def logical_grid(signature: Signature) -> tuple[Expr, ...] | None:
 
 
 def _grid_of_threads(signature: Signature, block: Shape) -> tuple[Expr, ...] | None:
-    """Of a SIMT kernel, along x, y and z: as of launches that say nothing of it.
+    """Return the grid of a SIMT kernel along x, y and z for launches that do not set it.
 
     A thread for each element of the longest slice that is written. How slices are rows and columns
     is not known here.
@@ -112,7 +112,7 @@ def _grid_of_threads(signature: Signature, block: Shape) -> tuple[Expr, ...] | N
 
 
 # -------------------------------------------------------------------------------------------------
-# Everything that a launch of a compiled kernel must know, as JSON.
+# The description of a launch as JSON.
 
 FORMAT = 1
 """Counts up when a reader of the JSON must change."""
@@ -121,7 +121,7 @@ KINDS: dict[type[Any], str] = {TensorSpec: "tensor", OutputSpec: "output", Scala
 
 
 def describe(artifact: Artifact) -> dict[str, Any]:
-    """The facts about a kernel, by name. Slots stand in the order of the kernel's parameters."""
+    """Return the facts about a kernel, by name, with slots in the order of its parameters."""
     assert isinstance(artifact.code, bytes)
     signature, found = artifact.signature, slots_of(artifact)
     names = field_names(signature, found)
@@ -183,11 +183,11 @@ def _record_json() -> dict[str, Any]:
 
 
 # -------------------------------------------------------------------------------------------------
-# A C header that says how a compiled kernel is launched. It needs no other header of ours.
+# The C header of a kernel, which needs no other header of ours.
 #
-# For files `add.*` it declares `struct add_arguments`, one member per parameter of the kernel in
-# its order, and the functions `add_parameters`, which gives what cuLaunchKernel takes,
-# `add_check`, which says whether the arguments fit, and `add_grid`, which gives the grid, where
+# For files `add.*` it declares `struct add_arguments`, with one member per parameter of the kernel
+# in order, and the functions `add_parameters`, which returns the arguments of cuLaunchKernel,
+# `add_check`, which returns whether the arguments fit, and `add_grid`, which returns the grid, if
 # the kernel has one.
 
 C_TYPES = {
@@ -195,7 +195,7 @@ C_TYPES = {
     "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
     "f32": "float", "f64": "double",
 }  # fmt: skip
-"""Types that C has; of others a program hands over the bits."""
+"""Types that C has; values of all other types are passed as their bits."""
 BITS = {8: "uint8_t", 16: "uint16_t", 32: "uint32_t", 64: "uint64_t"}
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
@@ -228,7 +228,7 @@ static inline int64_t tilewright_max(int64_t a, int64_t b) { return a > b ? a : 
 
 
 def header(artifact: Artifact, name: str) -> str:
-    """The text of the header; its own names begin with `name`, so that a program may have several.
+    """Return the text of the header; its names begin with `name`, so that headers can coexist.
 
     One kernel has as many headers as it was compiled for tiles, types and architectures.
     """
@@ -270,7 +270,7 @@ def _opening(artifact: Artifact, name: str, guard: str) -> Iterator[str]:
 
 
 def _usage(signature: Signature, name: str) -> Iterator[str]:
-    """How a program goes about it."""
+    """Yield how a program goes about it."""
     big, code, threads, shared = name.upper(), "cubin", "1, 1, 1", "0"
     if signature.block is not None:
         code, shared = "PTX", f"{big}_SHARED_BYTES"
@@ -308,7 +308,7 @@ def _c_type(slot: ParameterSlot) -> str:
 
 
 def c_type(dtype: AnyDType) -> str:
-    """The C type of a number, or of its bits."""
+    """Return the C type of a number, or of its bits."""
     return C_TYPES.get(dtype.name) or BITS[max(dtype.bits, 8)]
 
 
@@ -386,14 +386,14 @@ def _promises(signature: Signature) -> Iterator[tuple[str, str]]:
 
 
 def _alignment(signature: Signature, spec: ParamSpec) -> int:
-    """What an address is a multiple of; SIMT kernels load whole elements."""
+    """Return what an address is a multiple of; SIMT kernels load whole elements."""
     if not isinstance(spec, TensorSpec | OutputSpec):
         return 1
     return spec.facts.alignment if signature.block is None else spec.dtype.itemsize
 
 
 def _farthest(name: str, spec: TensorSpec | OutputSpec) -> str:
-    """The offset of a tensor's last element, in C; more than it is, where it has no elements."""
+    """Return the offset of a tensor's last element, in C; an upper bound if it is empty."""
     terms: list[str] = []
     for axis, (extent, stride) in enumerate(zip(spec.shape, spec.strides, strict=True)):
         length = f"(int64_t)a->{name}_extent_{axis}" if extent is None else f"(int64_t){extent}"
@@ -403,7 +403,7 @@ def _farthest(name: str, spec: TensorSpec | OutputSpec) -> str:
 
 
 def _limits(artifact: Artifact) -> Iterator[tuple[str, str]]:
-    """A grid that is not folded is launched as it is, or turned; threads have numbers."""
+    """Yield a grid that is not folded is launched as it is, or turned; threads have numbers."""
     signature = artifact.signature
     grid = logical_grid(signature)
     if grid is not None and signature.block is not None:
@@ -427,7 +427,7 @@ def _launch_checks(artifact: Artifact) -> Iterator[tuple[str, str]]:
 
 
 def expression(expr: Expr, signature: Signature) -> str | None:
-    """A launch expression in C; None where it asks for something that C does not have.
+    """Return a launch expression in C; None where it asks for something that C does not have.
 
     Launches compute in integers of any length, and in doubles; C does so in 64 bits.
     """
@@ -448,12 +448,12 @@ def _constants(expr: Expr) -> list[float]:
 
 
 def _is_written(number: float) -> bool:
-    """Whether C can write a number down."""
+    """Return whether C can write a number down."""
     return abs(number) < 1 << 63 if isinstance(number, int) else isfinite(number)
 
 
 def _has_call(expr: Expr) -> bool:
-    """Whether integers are divided, or compared by one of our functions."""
+    """Return whether integers are divided, or compared by one of our functions."""
     return expr[0] in CALLS or any(map(_has_call, parts(expr)))
 
 
@@ -473,7 +473,7 @@ def _c(expr: Expr, signature: Signature) -> str:
         case "scalar":
             cast = COMPUTED[_scalar(signature, args[0]).dtype.name]
             return f"({cast})a->{plain(args[0])}"
-        case "grid" | "grid_dim":  # of a SIMT kernel the grid is told from x on
+        case "grid" | "grid_dim":  # a SIMT kernel counts the grid from x on
             grid = logical_grid(signature)
             assert grid is not None, "asked for before"
             return _c(grid[int(args[0])], signature)
@@ -520,7 +520,7 @@ def _grid(artifact: Artifact, name: str) -> Iterator[str]:
 
 
 def _folded(blocks: Sequence[str]) -> Iterator[str]:
-    """The logical grid goes into the arguments; the blocks run as one long row."""
+    """Yield the logical grid goes into the arguments; the blocks run as one long row."""
     yield "    uint64_t total = 1;"
     for axis, text in enumerate(blocks):
         yield f"    a->grid_{axis} = (int32_t)({text});"

@@ -1,6 +1,6 @@
-"""What decisions about a kernel rest on: its products, reductions, tiles and rows, as its IR shows.
+"""Features of a kernel that heuristics use: its products, reductions, tiles and rows.
 
-Nothing is decided here, and nothing depends on what the kernel is compiled for.
+Nothing is decided here, and nothing depends on the target.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ACCESSES = ("load_view", "store_view", "atomic_red_view")
 
 
 def plain(op: Op) -> str:
-    """The name of an op, whether it takes and gives tokens or not."""
+    """Return the name of an op, whether it takes and gives tokens or not."""
     return op.name.removesuffix("_tko")
 
 
@@ -44,11 +44,11 @@ class Traits:
 
     @cached_property
     def chain(self) -> int:
-        """The elements of all products of one round, where there are several; else 0."""
+        """The elements of all products of one iteration, if there are several; else 0."""
         return max((sum(sizes) for sizes in self._rounds() if len(sizes) > 1), default=0)
 
     def _rounds(self) -> list[list[int]]:
-        """The sizes of the products that are computed together, as in one round of a loop."""
+        """Return the sizes of the products that are computed together, as in one iteration."""
         sizes: dict[Op | None, list[int]] = {}
         for op in self.products:
             sizes.setdefault(self.nesting.parent.get(op), []).append(op.result.tile.size)
@@ -56,11 +56,11 @@ class Traits:
 
     @cached_property
     def loops_around_products(self) -> int:
-        """In how many loops the innermost product stands."""
+        """The number of loops around the innermost product."""
         return max(map(self.loops_around, self.products), default=0)
 
     def loops_around(self, op: Op) -> int:
-        """In how many loops an op stands."""
+        """Return the number of loops around an op."""
         return sum(outer.name in LOOPS for outer in self.nesting.ancestors(op))
 
     # --- rows ----------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Traits:
         return any(kind.shape[-1] < most for kind in self._tile_types() if kind.size == most)
 
     def _tile_types(self) -> list[TileType]:
-        """The types of all tiles that are loaded or stored."""
+        """Return the types of all tiles that are loaded or stored."""
         values = [v for op in self.accesses for v in (*op.results, *op.operands)]
         return [v.type for v in values if isinstance(v.type, TileType)]
 
@@ -101,12 +101,12 @@ class Traits:
         return all(self.is_aligned(op) for op in self.loads)
 
     def is_aligned(self, op: Op) -> bool:
-        """Whether every row of what is accessed begins at a multiple of 16 bytes."""
+        """Return whether every row of what is accessed begins at a multiple of 16 bytes."""
         spec = self.spec_of(op)
         return spec is not None and _is_aligned(spec)
 
     def is_in_vectors(self, op: Op) -> bool:
-        """Whether rows of what is accessed begin at multiples of 16 bytes, and end there."""
+        """Return whether rows of what is accessed begin at multiples of 16 bytes, and end there."""
         spec = self.spec_of(op)
         if spec is None or not _is_aligned(spec):
             return False
@@ -114,7 +114,7 @@ class Traits:
         return bool(known) and known[-1] >= vector
 
     def spec_of(self, op: Op) -> TensorSpec | OutputSpec | None:
-        """The parameter that an access is of; None for memory of other origin."""
+        """Return the parameter that an access is of; None for memory of other origin."""
         name: str | None = op.one("view").view.tensor.param
         found = [spec for spec in self.func.signature.params if spec.name == name]
         return next((s for s in found if isinstance(s, TensorSpec | OutputSpec)), None)
@@ -152,7 +152,7 @@ class Traits:
 
 
 def _rearranges(reshape: Op) -> bool:
-    """Whether axes are joined or cut."""
+    """Return whether axes are joined or cut."""
     before, after = (
         [n for n in v.tile.shape if n != 1] for v in (reshape.operands[0], reshape.result)
     )

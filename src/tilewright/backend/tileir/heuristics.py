@@ -1,8 +1,8 @@
-"""Heuristics: decides what the language leaves open, by the tables of `policy`.
+"""Heuristics: decisions that the language leaves open, by the tables of `policy`.
 
-How blocks share a multiprocessor, their order, the forms of functions; how memory is reached is
-decided in `accesses`. Results stay within the bounds that the language gives. Every decision is a
-line of `kernel.explain()`, and a hint of the caller overrides the table.
+They cover the occupancy of a multiprocessor, the order of blocks, and the forms of functions;
+`accesses` decides the forms of memory accesses. Results stay within the error bounds of the
+language. Every decision is a line of `kernel.explain()`, and a hint of the caller overrides it.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ class Decisions:
 
     accesses: Mapping[Op, TileAccess]
     scaled: frozenset[Op]
-    """Exponentials that are the GPU's own power of two, of a scaled argument."""
+    """Exponentials lowered to the GPU's exp2 instruction of a scaled argument."""
     hints: Hints
     order: Shape | None
-    """Blocks run in groups of this shape, as `tile_index` goes, along as many grid axes; None is
-    the order of launch."""
+    """The shape of the groups in which blocks run, in the order of `tile_index`; None is the order
+    of launch."""
     turned: bool
-    """Whether the launch counts the last grid axis up first, instead of the first one."""
+    """Whether the launch has reversed grid axes: the last one varies fastest."""
     reversed_axis: int | None
     """The grid axis along which the last blocks run first, if any."""
     multiversioned: bool
-    """Whether one question decides for all tiles that are read in a way of their own."""
+    """Whether one bounds test selects the version for all full tiles."""
     lines: tuple[str, ...]
 
     def views_of(self, value: Value) -> list[PartitionView | StridedView]:
-        """The views of Tile IR that the accesses of one view need, each once."""
+        """Return the views of Tile IR that the accesses of one view need, each once."""
         found = [a.view for op, a in self.accesses.items() if op.one("view") is value]
         return list(dict.fromkeys(v for v in found if v is not None))
 
@@ -54,6 +54,7 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     """Decide everything about one kernel."""
     traits, policy = Traits(func), policy_for(target)
     heuristics = _Heuristics(traits, target, policy)
+    # The occupancy comes first: it fixes the prefetch distance that the accesses use.
     config, reason = heuristics.config()
     accesses = choose_accesses(traits, target, policy, config.latency)
     scaled = heuristics.scaled()
@@ -112,7 +113,7 @@ class _Heuristics:
     # --- functions -----------------------------------------------------------------------------
 
     def scaled(self) -> list[Op]:
-        """The exponentials whose last bits nobody sees."""
+        """Return the exponentials whose last bits are not observed."""
         exponentials = [
             op
             for op in self.func.walk()
@@ -122,13 +123,14 @@ class _Heuristics:
             return exponentials if self.codegen_hints.scaled_exp else []
         if not exponentials:
             return []
+        # exp2 of a scaled argument exceeds our error bound of f32, which a result of 16 bits hides.
         in_full = observed_in_full(self.func)
         return [op for op in exponentials if op.result not in in_full]
 
     # --- how blocks share a multiprocessor -----------------------------------------------------
 
     def hints(self, config: OccupancyConfig, why: str) -> Iterator[tuple[str, tuple[int, str]]]:
-        """The hints on the kernel: name, value, and why."""
+        """Yield the hints on the kernel: name, value, and why."""
         chosen = {
             "num_cta_in_cga": config.cluster,
             "occupancy": config.blocks,
@@ -142,11 +144,11 @@ class _Heuristics:
                 yield name, (number, why)
 
     def config(self) -> tuple[OccupancyConfig, str]:
-        """The row of the table for the kernel, and why."""
+        """Return the row of the table for the kernel, and why."""
         return self.config_of_products() if self.traits.products else self.config_of_tiles()
 
     def config_of_tiles(self) -> tuple[OccupancyConfig, str]:
-        """How blocks without products share a multiprocessor, and why."""
+        """Return how blocks without products share a multiprocessor, and why."""
         most, reduces = self.traits.largest_tile, self.traits.reductions
         remade = reduces > 0 and self.traits.remakes
         table = self.policy.remade if remade else self.policy.rows
@@ -162,20 +164,21 @@ class _Heuristics:
         return row, why
 
     def config_of_products(self) -> tuple[OccupancyConfig, str]:
-        """How blocks with products do, and why."""
+        """Return how blocks with products do, and why."""
         chain = self.traits.chain
         if not chain:
             most = self.traits.accumulator
             table, how = self.kind_of_product()
             return found(table, most), f"an accumulator of {most} elements{how}"
         height = max(op.result.tile.shape[-2] for op in self.traits.products)
+        # Products with fewer rows than a warp group multiplies at once were measured separately.
         is_flat = height < self.policy.flat
         row = found(self.policy.flat_chains if is_flat else self.policy.chains, chain)
         warps = 8 if height >= self.policy.tall else 4
         return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
 
     def kind_of_product(self) -> tuple[Sequence[OccupancyConfig], str]:
-        """The table for blocks with one product, and what it is called."""
+        """Return the table for blocks with one product, and what it is called."""
         if any(op.one("lhs").tile.dtype in (f32, f64) for op in self.traits.products):
             return self.policy.by_hand, " without tensor cores"
         if not self.traits.is_bulk:
@@ -189,31 +192,35 @@ class _Heuristics:
     # --- the order of blocks -------------------------------------------------------------------
 
     def order(self) -> Shape | None:
-        """The order of blocks, in groups of those that share tiles, close to each other."""
+        """Return the order of blocks, in groups of those that share tiles, close to each other."""
         if not self.is_ordered() or not self.traits.loops_around_products or self.traits.chain:
             return None
         hinted = self.codegen_hints.block_group
         group = self.policy.group if hinted is None else hinted
+        # Grouped ordering as in Triton's matmul tutorial: a group of rows walks the columns
+        # together, so operand tiles are reused from the L2 cache.
         grouped: dict[Shape, Shape] = {(0, 1): (group, 1), (0, 1, 2): (1, group, 1)}
         return grouped.get(self.traits.block_axes) if group > 1 else None
 
     def turned(self) -> bool:
-        """Whether blocks that share tiles, or pages of memory, lie along the last grid axis."""
+        """Return whether blocks that share tiles or pages lie along the last grid axis."""
         if not self.is_ordered():
             return False
         if self.traits.products:
             return self.traits.loops_around_products > 0 and self.traits.chain > 0
+        # Transposing blocks read along one axis and write along the other; along the last axis they
+        # share the pages (TLB entries) of the larger strides.
         turns = any(op.name == "permute" for op in self.func.walk())
         return turns and self.traits.largest_tile >= self.policy.page
 
     def reversed_axis(self) -> int | None:
-        """The grid axis whose last blocks run first: those with most to do must not begin last."""
+        """Return the grid axis whose last blocks run first: the longest must not start last."""
         return None if self.keeps_order() else axis_of_growing_loops(self.func)
 
     def is_ordered(self) -> bool:
-        """Whether another order than that of launch is possible, and not unwanted."""
+        """Return whether another order than that of launch is possible, and not unwanted."""
         return not self.keeps_order() and len(self.traits.block_axes) > 1
 
     def keeps_order(self) -> bool:
-        """Whether blocks must run in the order of launch, or are asked to."""
+        """Return whether blocks must run in the order of launch, or are asked to."""
         return self.func.signature.folded or self.codegen_hints.block_group == 1

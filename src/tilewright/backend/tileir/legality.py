@@ -38,7 +38,7 @@ def _refuse(target: TileTarget, what: str, since: int, span: Span | None) -> NoR
 
 
 def _values(func: Func) -> Iterator[tuple[str, Span | None, Value]]:
-    """All values; those of ops first, for they have places."""
+    """Yield all values; those of ops first, for they have places."""
     for op in func.walk():
         yield from (("", op.span, result) for result in op.results)
     for spec, param in zip(func.signature.params, func.params, strict=True):

@@ -1,4 +1,4 @@
-"""A kernel between typed IR and cubin, what a cubin needs, and cubins in the disk cache."""
+"""A kernel between typed IR and cubin, the resources of a cubin, and cubins in the disk cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .target import TileTarget
 from .toolchain import Toolchain
 
 # -------------------------------------------------------------------------------------------------
-# A kernel between typed IR and cubin: its function, what was decided, and its Tile IR program.
+# A kernel between typed IR and cubin: its function, the decisions, and its Tile IR program.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Lowered:
     program: Program
 
     def bytecode(self, *, places: bool = True) -> bytes:
-        """The program as bytes, with the lines of Python it comes from."""
+        """Return the program as bytes, with the lines of Python it comes from."""
         try:
             return write(self.program, self.target.version, places=places)
         except TooOldError as error:
@@ -52,7 +52,7 @@ class Lowered:
 
 
 # -------------------------------------------------------------------------------------------------
-# Reads what a cubin says its kernels need.
+# The resources that a cubin declares for its kernels.
 
 INFO, SHARED, CODE = ".nv.info", ".nv.shared.", ".text."
 SIZED = 4
@@ -75,12 +75,12 @@ class Resources:
 
 
 def is_cubin(code: object) -> TypeGuard[bytes]:
-    """Whether code is a cubin; that of SIMT kernels is PTX."""
+    """Return whether code is a cubin; that of SIMT kernels is PTX."""
     return isinstance(code, bytes) and code.startswith(MAGIC)
 
 
 def resources(cubin: bytes) -> Resources:
-    """What the kernels of a cubin need at most."""
+    """Return what the kernels of a cubin need at most."""
     found: dict[int, int] = {}
     shared = code = 0
     for section in sections(cubin):
@@ -95,7 +95,7 @@ def resources(cubin: bytes) -> Resources:
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
-    """The attributes that have a kernel and a number."""
+    """Yield the attributes that have a kernel and a number."""
     at = 0
     while at + 4 <= len(data):
         form, attribute, length = struct.unpack_from("<BBH", data, at)
@@ -107,10 +107,10 @@ def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Encodes cubins for the disk cache: what they depend on, what is saved, how they are restored.
+# The disk-cache encoding of cubins: their dependencies, the saved bytes, the restoration.
 #
-# The bytecode says all there is to know of a kernel, so nothing else of this compiler, of Python
-# or of the machine is part of the name: what was compiled elsewhere is found here.
+# The bytecode determines a kernel. Nothing else of this compiler, of Python or of the machine is
+# part of the name, so that kernels compiled elsewhere are found here.
 
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""
@@ -119,14 +119,14 @@ CAREFUL = "branches use the alternative lowering: the assembler failed on the de
 
 
 def codec_for(tool: Toolchain) -> ArtifactCodec:
-    """How cubins of one assembler are kept."""
+    """Return how cubins of one assembler are kept."""
     return ArtifactCodec(facts=lambda made: facts(made, tool), save=save, restore=restore)
 
 
 def artifact(
     made: Lowered, cubin: bytes, *, careful: bool = False, seconds: float | None = None
 ) -> Artifact:
-    """The artifact of a kernel, from its cubin; `careful` if its assembler needed that.
+    """Return the artifact of a kernel, from its cubin; `careful` if its assembler needed that.
 
     `seconds` is how long the assembler took.
     """
@@ -148,7 +148,7 @@ def artifact(
 
 
 def _needs(cubin: bytes) -> Iterator[str]:
-    """How large the code of a kernel is, and what it needs; a few spilled bytes do no harm."""
+    """Yield the size of a kernel's code and its resources; a few spilled bytes are not reported."""
     found = resources(cubin)
     yield (
         f"machine code: {found.code_bytes / 1024:.1f} KiB, {found.registers} registers and"
@@ -160,7 +160,7 @@ def _needs(cubin: bytes) -> Iterator[str]:
 
 
 def facts(made: Lowered, tool: Toolchain) -> Facts:
-    """Everything that can change the cubin. Places in the source do where it names them."""
+    """Return everything that can change the cubin. Places in the source do where it names them."""
     with_lines = current().line_info
     return {
         "made": "cubin",
@@ -174,7 +174,7 @@ def facts(made: Lowered, tool: Toolchain) -> Facts:
 
 
 def save(made: Lowered, kept: Artifact) -> Saved:
-    """The cubin; all else follows from the kernel at hand."""
+    """Return the cubin; all else follows from the kernel at hand."""
     assert isinstance(kept.code, bytes)
     more = {"careful": 1} if CAREFUL in kept.decisions else {}
     if kept.seconds is not None:
@@ -183,7 +183,7 @@ def save(made: Lowered, kept: Artifact) -> Saved:
 
 
 def restore(made: Lowered, saved: Saved) -> Artifact:
-    """The artifact of a kernel, from what was saved of an equal one; ValueError if it is not."""
+    """Return the artifact of a kernel from the saved one of an equal kernel, or raise."""
     if saved.metadata.get("symbol") != symbol(made.func.name):
         raise ValueError("not the code of this kernel")
     if saved.metadata.get("arch") != made.target.arch or (

@@ -1,4 +1,4 @@
-"""The tables of `heuristics`, for architectures alike: thresholds that were measured on an H200."""
+"""Tables of thresholds for `heuristics`, by architecture; measured on an H200."""
 
 from __future__ import annotations
 
@@ -10,68 +10,67 @@ from .target import TileTarget
 
 @dataclass(frozen=True, slots=True)
 class OccupancyConfig:
-    """How blocks up to a size share a multiprocessor; None leaves it to the assembler."""
+    """The occupancy of blocks up to a size; None leaves it to the assembler."""
 
     elements: int
     warps: int | None = None
     blocks: int | None = None
     blocks_once: int | None = None
-    """Blocks where there is one reduction only, so that less time passes in waiting for it."""
+    """Blocks per multiprocessor if there is one reduction only, which takes less waiting."""
     blocks_rows: int | None = None
-    """Blocks where a tile has several rows, so that fewer warps wait for each other."""
+    """Blocks per multiprocessor if a tile has several rows: fewer warps wait for each other."""
     latency: int | None = None
-    """How far ahead loads are begun, where they are not told otherwise."""
+    """The prefetch distance of loads without a hint."""
     cluster: int | None = None
     """Multiprocessors among which a block's tiles are divided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds from one architecture on, until the next one that has a policy."""
+    """The thresholds from one architecture on, until the next one that has a policy."""
 
     since: int
     """The first architecture these hold for, as a number."""
     copies: Sequence[OccupancyConfig]
-    """Blocks that take every element by itself, by the elements of their largest tile."""
+    """Elementwise kernels, by the elements of their largest tile."""
     rows: Sequence[OccupancyConfig]
-    """Blocks that reduce what they hold."""
+    """Kernels with reductions."""
     remade: Sequence[OccupancyConfig]
-    """Those that make their tiles again after a reduction."""
+    """Kernels that rematerialize tiles after a reduction."""
     products: Sequence[OccupancyConfig]
-    """Blocks with products, by the elements of one accumulator."""
+    """Kernels with matrix products, by the elements of one accumulator."""
     visits: Sequence[OccupancyConfig]
-    """Those that visit many tiles, and fetch for the next one while they finish the last."""
+    """Products in persistent kernels: loads for the next tile overlap the end of the last one."""
     checked: Sequence[OccupancyConfig]
-    """Those of the latter that check what they do, and need registers to tell of it."""
+    """Persistent kernels with in-kernel checks, whose reports need registers."""
     by_hand: Sequence[OccupancyConfig]
-    """Those whose products have no tensor cores: f32 and f64."""
+    """Products without tensor cores: f32 and f64."""
     gathers: Sequence[OccupancyConfig]
-    """Those whose tiles bulk copies cannot bring, because rows are not aligned."""
+    """Products whose tiles bulk copies cannot load, because rows are not aligned."""
     chains: Sequence[OccupancyConfig]
-    """Blocks that feed one product into another, by the elements of all results of one round."""
+    """Chained products (attention), by the elements of all results of one iteration."""
     flat_chains: Sequence[OccupancyConfig]
-    """Those with fewer rows than a group of four warps multiplies at once."""
+    """Chained products with fewer rows than a warp group (four warps) multiplies at once."""
     flat: int
-    """Up to so many rows, exclusive, chained products are flat."""
+    """Chained products with fewer rows than this are flat."""
     tall: int
-    """From so many rows on, they are work for 8 warps."""
+    """Chained products with this many rows or more use 8 warps."""
     page: int
-    """From so many elements in one access on, blocks that turn tiles run row by row."""
+    """From this many elements per access on, blocks that transpose tiles run row by row."""
     group: int
-    """Blocks of a product are run in groups of so many along the first axis, for reuse."""
+    """Blocks of a product run in groups of this many along the first axis, for L2 reuse."""
     twice: tuple[int, int]
-    """Kernels whose rows have so many elements, from and to, are there twice: for blocks whose
-    tiles are whole, and for others."""
+    """Row-length range (min, max) for which a version for full tiles is generated."""
     twice_copied: tuple[int, int]
-    """The same for those that reduce nothing."""
+    """The same for kernels without reductions."""
     short: int
-    """Rows of up to so many bytes are loaded vector by vector, where nothing is reduced."""
+    """Rows of up to this many bytes are loaded vector by vector in kernels without reductions."""
     bulk_copies: bool
     """Whether there are bulk copies of tiles (TMA)."""
 
 
 def found(table: Sequence[OccupancyConfig], elements: int) -> OccupancyConfig:
-    """The row of a table for a size: the first that is large enough, else the last."""
+    """Return the row of a table for a size: the first that is large enough, else the last."""
     return next((row for row in table if elements <= row.elements), table[-1])
 
 
@@ -93,15 +92,15 @@ HOPPER = Policy(
     products=(
         OccupancyConfig(2048, blocks=2),
         OccupancyConfig(4096),
-        # Tiles like these are for small matrices: few blocks, each with much of what it needs.
+        # Such tiles suit small matrices: few blocks, so each may use much of a multiprocessor.
         OccupancyConfig(8192, warps=4, blocks=1),
         OccupancyConfig(16384, warps=4, blocks=2),
-        # Four warps would not have the registers for such an accumulator.
+        # Four warps do not have the registers for such an accumulator: it would spill.
         OccupancyConfig(32768, warps=8),
-        # Nor would eight.
+        # Nor do eight; a cluster of two multiprocessors divides it.
         OccupancyConfig(1 << 24, warps=8, cluster=2),
     ),
-    # What is left of the shared memory when one block has all of it holds loads of more steps.
+    # One block per multiprocessor has all shared memory, which holds the loads of six iterations.
     visits=(
         OccupancyConfig(16384, warps=4, blocks=1, latency=6),
         OccupancyConfig(32768, warps=8, blocks=1, latency=6),
@@ -110,7 +109,7 @@ HOPPER = Policy(
     checked=(OccupancyConfig(8192, warps=4, blocks=1), OccupancyConfig(1 << 24, warps=8, blocks=1)),
     by_hand=(OccupancyConfig(1 << 24, warps=8, blocks=1),),
     gathers=(OccupancyConfig(8192), OccupancyConfig(1 << 24, warps=8)),
-    # While one block waits for a product, the others compute: as many as registers are left for.
+    # While one block waits for a product, the others compute: as many as the registers allow.
     chains=(
         OccupancyConfig(8192, blocks=4),
         OccupancyConfig(24576, blocks=2),
@@ -121,15 +120,16 @@ HOPPER = Policy(
     tall=128,
     page=2048,
     group=8,
-    # Shorter rows come several to a tile, and were slower so; longer ones take too many registers.
+    # Shorter rows share a tile and were slower with two versions; longer ones need too many
+    # registers.
     twice=(8192, 16384),
-    # All loads then follow each other, behind one question; there is nothing else to wait for.
+    # All loads then follow one bounds test; there is nothing else to wait for.
     twice_copied=(1, 16384),
-    # Sums of 2^20 to 2^28 elements in such tiles were faster so, by up to 2 %, or as fast.
+    # Sums of 2^20 to 2^28 elements were up to 2 % faster with such tiles, never slower.
     short=16 << 10,
     bulk_copies=True,
 )
-"""Newer architectures have not been tried, and take it as it is."""
+"""Measured on an H200; newer architectures use it unmeasured."""
 
 AMPERE = replace(
     HOPPER,
@@ -145,5 +145,5 @@ POLICIES = (HOPPER, AMPERE)
 
 
 def policy_for(target: TileTarget) -> Policy:
-    """The policy of the newest architecture that is not newer than the target."""
+    """Return the policy of the newest architecture that is not newer than the target."""
     return next(p for p in POLICIES if target.number >= p.since)

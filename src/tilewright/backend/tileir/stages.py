@@ -1,7 +1,7 @@
-"""The CUDA backend's compiler: typed IR to a Tile IR program, to bytecode, to a cubin.
+"""Stages of the CUDA backend: typed IR to a Tile IR program, to bytecode, to a cubin.
 
-The bytecode is written here; tileiras, run as a process of its own, makes the cubin. Kernels are
-called as `base.cuda_abi` says.
+The bytecode is written here; tileiras, which runs as a separate process, assembles the cubin.
+Kernels are called as `base.cuda_abi` defines.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ PRODUCER = "tilewright"
 
 
 def stages_for(arch: str, codegen_hints: CodegenHints) -> tuple[Stage, ...]:
-    """The steps for an architecture, with the assembler that is installed and its bytecode."""
+    """Return the stages for an architecture, with the installed assembler and its bytecode."""
     tool = find_toolchain()
     return stages(TileTarget(arch, tool.version, codegen_hints), tool)
 
 
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
-    """The steps from typed IR, as `insert_tokens` gives it, to an artifact."""
+    """Return the steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
         Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool)),
@@ -69,7 +69,7 @@ def _with_care(made: Lowered) -> Lowered:
 
 
 def assembled(made: Lowered, artifact: Artifact) -> Lowered:
-    """What the cubin of an artifact was made from, given what the assembler was given first."""
+    """Return the inputs of an artifact's cubin, from the first input of the assembler."""
     return _with_care(made) if CAREFUL in artifact.decisions else made
 
 

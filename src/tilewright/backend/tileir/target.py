@@ -24,7 +24,7 @@ OPS_SINCE: dict[str, tuple[int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CodegenHints:
-    """What the caller wants decided in a certain way; None leaves it to the compiler."""
+    """Requests of the caller; None leaves a decision to the compiler."""
 
     occupancy: int | None = None
     num_cta_in_cga: int | None = None
@@ -54,5 +54,5 @@ class TileTarget:
 
 
 def is_architecture(name: str) -> bool:
-    """Whether a name is that of an architecture."""
+    """Return whether a name is that of an architecture."""
     return name in ARCHITECTURES

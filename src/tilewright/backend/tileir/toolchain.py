@@ -1,4 +1,4 @@
-"""Finds the programs of the CUDA toolkit, runs them, and shows their listings."""
+"""Find the programs of the CUDA toolkit, run them, and show their listings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ...base.files import files_in_wheel
 from .bytecode.enums import OLDEST, VERSIONS, Version, version_text
 
 # -------------------------------------------------------------------------------------------------
-# Runs programs of the CUDA toolkit: a command and a time in, how it ended out.
+# Processes: run a program of the CUDA toolkit with a time limit.
 
 MISLEADING = ("CUDA_HOME", "CUDA_PATH")
 """Variables by which these programs would look for their helpers in another toolkit."""
@@ -30,12 +30,12 @@ KILL_SECONDS = 5.0
 
 Process: TypeAlias = "subprocess.Popen[bytes]"
 Wait: TypeAlias = Callable[[Process, "float | None"], bytes]
-"""Waits for a process so many seconds; gives what it wrote."""
+"""Wait for a process up to this many seconds; return its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended: its exit status, negative for a signal; None if it was stopped."""
+    """The end of a process: its exit status, negative for a signal; None if it was stopped."""
 
     status: int | None
     words: str
@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def manner(self) -> str:
-        """How it ended, in words."""
+        """The text of how it ended."""
         if self.status is None:
             return self.words
         if self.status < 0:
@@ -78,7 +78,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**child_environment(MISLEADING), **(more or {})},
-        start_new_session=True,  # it starts processes of its own, which must end with it
+        start_new_session=True,  # its child processes must end with it
     )
     try:
         words = wait(process, limit)
@@ -101,7 +101,7 @@ def _stop(process: Process) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Finds tileiras, the assembler of Tile IR, and says what it is.
+# Discovery of tileiras, the assembler of Tile IR, and its version.
 
 WHEEL = "nvidia-cuda-tileiras"
 NAME = "tileiras"
@@ -128,7 +128,7 @@ class Toolchain:
 
     @property
     def fingerprint(self) -> str:
-        """What tells it from others: results are kept on disk under this name."""
+        """The identity of the tool, which is part of cache keys."""
         return f"tileiras {self.release}, {self.nbytes} bytes"
 
     @property
@@ -138,14 +138,14 @@ class Toolchain:
 
 
 def find_toolchain() -> Toolchain:
-    """The tileiras to use; a CompileError says where it was looked for."""
+    """Return the tileiras to use; a CompileError says where it was looked for."""
     path = find()
     size = _size(path)
     return described(str(path), size) if path.suffix == DESCRIBED else identify(str(path), size)
 
 
 def find() -> Path:
-    """Where tileiras is."""
+    """Return where tileiras is."""
     asked = current().tileiras_path
     if asked:
         path = Path(asked).expanduser()
@@ -159,7 +159,7 @@ def find() -> Path:
 
 
 def find_program(name: str, wheel: str) -> Path | None:
-    """A program of the CUDA toolkit: from its wheel, from a toolkit, or on the path."""
+    """Return a program of the CUDA toolkit: from its wheel, from a toolkit, or on the path."""
     return next((path for path in _candidates(name, wheel) if _runs(path)), None)
 
 
@@ -216,19 +216,19 @@ def _listed(path: str) -> list[Version]:
 
 
 def bytecode_versions(tool: Toolchain) -> list[str]:
-    """The versions of the bytecode that a tileiras reads."""
+    """Return the versions of the bytecode that a tileiras reads."""
     return [version_text(v) for v in _listed(tool.path) or [tool.version]]
 
 
 def description(tool: Toolchain) -> str:
-    """What makes the cache of this tileiras usable where it is not; see `described`."""
+    """Return what makes the cache of this tileiras usable where it is not; see `described`."""
     facts = {"release": tool.release, "version": list(tool.version), "nbytes": tool.nbytes}
     return json.dumps({NAME: facts}, indent=1) + "\n"
 
 
 @cache
 def described(path: str, nbytes: int) -> Toolchain:
-    """A tileiras that is elsewhere: kernels it has compiled are found in the cache, by its name."""
+    """Return a tileiras of another machine: kernels it has compiled are found by its name."""
     try:
         facts = json.loads(Path(path).read_text(encoding="utf-8"))[NAME]
         release, (major, minor), size = facts["release"], facts["version"], facts["nbytes"]
@@ -242,7 +242,7 @@ def described(path: str, nbytes: int) -> Toolchain:
 
 @cache
 def architectures(path: str) -> tuple[str, ...]:
-    """What a tileiras says it compiles for; nothing where it does not say."""
+    """Return what a tileiras says it compiles for; nothing where it does not say."""
     return tuple(re.findall(r"=(sm_\d+)\b", _asked(path, "--help").words))
 
 
@@ -254,7 +254,7 @@ def _asked(path: str, option: str) -> Ended:
 
 
 def _silent(ended: Ended) -> str:
-    """Why one that was asked for its release did not say it, in one line."""
+    """Return why one that was asked for its release did not say it, in one line."""
     words = " ".join(ended.words.split())[:MOST_SHOWN] if ended.status is not None else ""
     said = f": {words}" if words else ""
     return f"`{NAME} --version` does not say its release, {ended.manner}{said}"
@@ -271,9 +271,9 @@ def _unusable(path: str, why: str) -> CompileError:
 
 
 # -------------------------------------------------------------------------------------------------
-# What a cubin became in text: the PTX it was made from, and its machine instructions.
+# Listings of a cubin: the PTX it was made from, and its machine instructions.
 #
-# The PTX stands in cubins that name lines of Python; these have the same instructions as others.
+# Cubins with line information contain the PTX; their instructions are the same as in others.
 
 PTX = ".nv_debug_ptx_txt"
 APPENDED = ".nv_intermediate_source_section"
@@ -284,13 +284,13 @@ SECONDS = 60
 
 
 def listings(cubin: bytes) -> dict[str, str]:
-    """The texts there are, by name; machine code only where NVIDIA's disassembler is installed."""
+    """Return the available texts by name; machine code needs NVIDIA's disassembler."""
     found = {"ptx": ptx(cubin), "sass": sass(cubin)}
     return {name: text for name, text in found.items() if text}
 
 
 def ptx(cubin: bytes) -> str:
-    """The PTX; empty where the cubin has none."""
+    """Return the PTX; empty where the cubin has none."""
     for section in sections(cubin):
         if section.name == PTX:
             text = section.data.decode(errors="replace").replace("\0", "\n")
@@ -300,7 +300,7 @@ def ptx(cubin: bytes) -> str:
 
 
 def sass(cubin: bytes) -> str:
-    """The machine instructions, each group under its line of Python; empty without nvdisasm."""
+    """Return the machine instructions under their lines of Python; empty without nvdisasm."""
     program = find_program(DISASSEMBLER, NVDISASM_WHEEL)
     if program is None:
         return ""

@@ -1,16 +1,13 @@
-"""Compiled code, kept so that the next process need not compile: one store for all backends.
+"""The store of compiled code, which saves the next process a compilation; for all backends.
 
-A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`, or something of the user's
-own. An entry's name is the hash of its record, which names everything that can change the code.
+A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`, or a custom object. The name
+of an entry is the hash of its record, which has every input of the code.
 
-    record    what an entry was made from
-    entry     an entry as bytes
-    flight    one process at a time
-    evict     how the size stays within its limit
-    keeper    what a compilation asks of a store
-    disk      the store in a directory
-    custom    the store of a user's own
-    bundle    all of a directory as one file
+    entry     records and entries as bytes
+    keeper    the interface of a store to a compilation
+    disk      the store in a directory: locks, eviction, lookup
+    custom    the adapter of a custom store
+    bundle    all entries of a directory as one file
     choosing  which store is used
 """
 
@@ -43,7 +40,7 @@ __all__ = [
 
 
 def refusal(root: Path) -> str | None:
-    """Why a directory would not be used, if so; one that is not there yet would be made."""
+    """Return why a directory would not be used, if so; one that is not there yet would be made."""
     try:
         with opened(root):
             return None
@@ -54,7 +51,7 @@ def refusal(root: Path) -> str | None:
 
 
 def trouble(root: Path) -> str | None:
-    """Why nothing could be kept in a directory, if so: it is tried where there is one."""
+    """Return why nothing could be kept in a directory, if so: it is tried where there is one."""
     try:
         with opened(root) as directory:
             try_to_write(directory)

@@ -1,9 +1,9 @@
-"""All entries of a cache as one small file, to be taken along, and back.
+"""Bundles: all entries of a cache as one small file.
 
-A bundle is an xz stream of pieces, each of which says how long its parts are: record, metadata,
-code. Names and checksums follow from these, and are not there; code begins at a multiple of the
-length of a GPU's instruction, by which xz finds more of it alike. The first piece has no record:
-its code is a text about the whole.
+A bundle is an xz stream of pieces, each with the lengths of its parts: record, metadata, code.
+Names and checksums follow from these and are not stored; code begins at a multiple of the length of
+a GPU instruction, which improves the compression. The first piece has no record: its code is a text
+about the bundle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SMALLEST, LARGEST_WINDOW = 1 << 20, 1 << 27
 
 
 class _Writer:
-    """Writes pieces."""
+    """A writer of pieces."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._at = file, 0
@@ -91,7 +91,7 @@ def _entry(piece: tuple[bytes, bytes, bytes]) -> tuple[Record, Saved]:
 
 
 def _pieces(path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """The pieces of a bundle; ValueError where it is none."""
+    """Yield the pieces of a bundle; ValueError where it is none."""
     with lzma.open(path, "rb") as file:
         yield from _pieces_of(cast("BinaryIO", file))
 

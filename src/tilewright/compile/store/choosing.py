@@ -1,4 +1,4 @@
-"""Which keeper of compiled code is used: for this process, and for a task or thread alone."""
+"""The choice of the store: for this process, and for a task or thread alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Choice: TypeAlias = Callable[[], Keeper | None]
 
 
 def disk_store() -> Store | None:
-    """The directory that the settings name; None where they turn it off."""
+    """Return the directory that the settings name; None where they turn it off."""
     config = current()
     root = cache_directory(config)
     return _store(root, config.cache_size) if root is not None and config.cache_size else None
@@ -44,7 +44,7 @@ _HERE: ContextVar[Choice | None] = ContextVar("tilewright_store", default=None)
 
 
 def current_store() -> Keeper | None:
-    """What keeps compiled code here and now; None where nothing does."""
+    """Return what keeps compiled code here and now; None where nothing does."""
     return (_HERE.get() or _PROCESS.choice)()
 
 
@@ -76,12 +76,12 @@ def using(store: JitStore | None) -> Generator[None, None, None]:
 
 
 def is_enabled() -> bool:
-    """Whether compiled code is kept for other processes here and now."""
+    """Return whether compiled code is kept for other processes here and now."""
     return current_store() is not None
 
 
 def stats() -> Stats:
-    """What the store in use did for this process so far; of your own, since it is in use."""
+    """Return what the store in use did for this process so far; of your own, since it is in use."""
     keeper = current_store()
     return keeper.stats if keeper is not None else Stats()
 

@@ -1,4 +1,4 @@
-"""A store of the user's own for compiled code; whatever it does, no launch fails for it."""
+"""Custom stores for compiled code; an error of one never fails a launch."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 
 class JitStore(Protocol):
-    """Keeps compiled code where you like: entries, which are bytes, by names of 64 hex digits.
+    """A custom store of compiled code: entries, which are bytes, by names of 64 hex digits.
 
-    Threads call it, several at once. What it raises does not fail a launch: it is counted, told
-    once as a warning, and the kernel is compiled. An entry that is not what was put under its name
-    is noticed and deleted; one made by somebody who means harm is not, as its code is run.
+    Several threads call it at once. An error that it raises does not fail a launch: it is counted,
+    reported once as a warning, and the kernel is compiled. A damaged entry is detected and deleted;
+    a malicious one is not, and its code runs.
     """
 
     def get(self, name: str, /) -> bytes | None:
-        """The entry of a name; None where there is none."""
+        """Return the entry of a name; None where there is none."""
         ...
 
     def put(self, name: str, entry: bytes, /) -> None:
@@ -32,7 +32,7 @@ class JitStore(Protocol):
         ...
 
     def contains(self, name: str, /) -> bool:
-        """Whether there is an entry; asked before `put`: another process may have been first."""
+        """Return whether there is an entry; called before `put`, as others may be first."""
         ...
 
     def delete(self, name: str, /) -> None:
@@ -48,7 +48,7 @@ METHODS = ("get", "put", "contains", "delete", "clear")
 
 
 class Custom(Keeper):
-    """What a compilation asks of a store of the user's own."""
+    """The adapter between a compilation and a custom store."""
 
     def __init__(self, store: JitStore) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Custom(Keeper):
         return type(self._store).__name__
 
     def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """What was kept, compared with its checksums."""
+        """Return what was kept, compared with its checksums."""
         _, data = self._ask("get", record.name)
         if data is None:
             return None
@@ -109,7 +109,7 @@ class Custom(Keeper):
         self._ask("clear")
 
     def _ask(self, method: str, *given: object) -> tuple[bool, Any]:
-        """Whether a method of the store did what it should, and what it gave; else None."""
+        """Return whether a method of the store did what it should, and what it gave; else None."""
         try:
             return True, getattr(self._store, method)(*given)
         except Exception as error:  # of any kind: the kernel can be compiled all the same
@@ -122,7 +122,7 @@ class Custom(Keeper):
 
 
 def _checked(store: JitStore) -> JitStore:
-    """The store, if it has what a store needs."""
+    """Return the store, if it has what a store needs."""
     kind = type(store).__name__
     if isinstance(store, type):
         raise TypeError(f"expected a store, got the class `{store.__name__}`: instantiate it")

@@ -1,4 +1,4 @@
-"""The disk cache: a keeper of compiled code in one directory, bounded in size."""
+"""The disk cache: a store of compiled code in one directory, bounded in size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .entry import (
 from .keeper import LARGEST, Keeper
 
 # -------------------------------------------------------------------------------------------------
-# A lock file: one process at a time, released when its holder dies, awaited for a limited time.
+# Lock files: one process at a time, released when the holder dies, awaited for a limited time.
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -77,7 +77,7 @@ def _try(directory: int, name: str) -> Lock | None:
     file = os.open(name, FLAGS, 0o600, dir_fd=directory)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The holder before removed its file: a lock on a removed file keeps nobody out.
+        # The previous holder removed its file: a lock on a removed file excludes no process.
         if _is_at(file, directory, name):
             return Lock(os.dup(directory), name, file)
     except BlockingIOError:
@@ -98,13 +98,13 @@ def _is_at(file: int, directory: int, name: str) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------
-# Keeps the disk cache within its size: looks at all files, removes the longest unused.
+# Eviction: the least recently used files are removed while the cache exceeds its size.
 
 SUFFIX = ".tw"
 LOW = 0.8
 """How full the cache is left; removing a little at a time would look at all files too often."""
 ABANDONED_SECONDS = 3600.0
-"""A temporary or lock file this old belongs to nobody."""
+"""A temporary or lock file this old is abandoned."""
 LOCK = "tilewright-evict.lock"
 OURS = [
     re.compile(form)
@@ -138,14 +138,14 @@ class File:
 
 
 def path_of(name: str) -> str:
-    """Where the entry of this name stands; ValueError for what cannot be a name."""
+    """Return the path of the entry of this name; ValueError for an invalid name."""
     if not is_name(name):
         raise ValueError(f"not the name of an entry: {name!r}")
     return f"{name[:2]}/{name}{SUFFIX}"
 
 
 def files(directory: int) -> Iterator[File]:
-    """All files of the cache: entries, and what writers left behind."""
+    """Yield all files of the cache: entries, and what writers left behind."""
     yield from _files_in(directory, "")
     for folder in _folders(directory):
         with suppress(FileNotFoundError):
@@ -191,7 +191,7 @@ def _remove_abandoned(directory: int, every: list[File]) -> None:
 
 
 def _may_be_abandoned(path: str) -> bool:
-    """Whether that is a name of a temporary or lock file of ours: a cache may share a directory."""
+    """Return whether a name is a temporary or lock file of ours: the directory may be shared."""
     return any(form.fullmatch(path) for form in OURS)
 
 
@@ -210,7 +210,7 @@ def _remove_oldest(directory: int, entries: list[File], capacity: int) -> int:
 
 
 # -------------------------------------------------------------------------------------------------
-# The disk cache itself: a keeper of compiled code in one directory.
+# The store in a directory.
 
 T = TypeVar("T")
 
@@ -246,7 +246,7 @@ class Store(Keeper):
     # What a compilation wants.
 
     def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """What was kept, compared with its checksums; noted as used."""
+        """Return what was kept, compared with its checksums; noted as used."""
         return self._soft(lambda directory: self._read(directory, record, restore))
 
     def put(self, record: Record, saved: Saved) -> bool:
@@ -276,16 +276,16 @@ class Store(Keeper):
     # Looking after it.
 
     def entries(self) -> tuple[File, ...]:
-        """All entries, the longest unused first."""
+        """Return all entries, the longest unused first."""
         found = self._soft(lambda directory: [f for f in files(directory) if f.is_entry])
         return tuple(sorted(found or (), key=lambda f: (f.used, f.path)))
 
     def facts(self, name: str) -> dict[str, object] | None:
-        """What an entry was made from; None where there is no such entry, or not a whole one."""
+        """Return the record of an entry; None if there is no such entry or it is damaged."""
         return self.look(name)[0]
 
     def look(self, name: str) -> tuple[dict[str, object] | None, str]:
-        """What an entry was made from, or None and what is wrong with it."""
+        """Return what an entry was made from, or None and what is wrong with it."""
         path = path_of(name)
         try:
             data = self._soft(lambda directory: _read(directory, path))
@@ -294,7 +294,7 @@ class Store(Keeper):
             return None, str(error)
 
     def contents(self, name: str) -> tuple[Record, Saved] | None:
-        """An entry's record and what is kept under it; None where there is no whole one."""
+        """Return an entry's record and what is kept under it; None where there is no whole one."""
         path = path_of(name)
         try:
             data = self._soft(lambda directory: _read(directory, path))
@@ -303,7 +303,7 @@ class Store(Keeper):
             return None
 
     def verify(self) -> dict[str, str]:
-        """What is wrong with entries, by name; those that are damaged are removed."""
+        """Return what is wrong with entries, by name; those that are damaged are removed."""
         looked = [(file.name, self.look(file.name)[1]) for file in self.entries()]
         damaged = {name: problem for name, problem in looked if problem}
         for name in damaged:
@@ -321,7 +321,7 @@ class Store(Keeper):
         return tuple(file for file in self.entries() if self.remove(file.name))
 
     def explain(self, record: Record) -> str:
-        """Why there is no entry for a record: what differs from the nearest of the same kernel."""
+        """Return why a record has no entry: the difference from the nearest of the same kernel."""
         wanted = facts_of(record.text)
         known = [facts for file in self.entries() if (facts := self.facts(file.name)) is not None]
         if wanted in known:
@@ -388,7 +388,7 @@ class Store(Keeper):
 
 
 def _read(directory: int, path: str) -> bytes | None:
-    """The bytes of an entry; InvalidEntryError for what is no plain file of our own."""
+    """Return the bytes of an entry; InvalidEntryError for what is no plain file of our own."""
     try:
         file = os.open(path, READ, dir_fd=directory)
     except FileNotFoundError:

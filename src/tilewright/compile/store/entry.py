@@ -1,4 +1,4 @@
-"""Entries of the disk cache: the record an entry is found by, and its bytes."""
+"""Entries of the disk cache: the record that names an entry, and its bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeGuard, cast
 from ...base.stage import Fact, Facts, Saved
 
 # -------------------------------------------------------------------------------------------------
-# What an entry of the disk cache was made from: named facts as JSON, whose hash is its name.
+# Records: the inputs of an entry as named facts in JSON; the hash is the name of the entry.
 
 FORMAT = 1
 """Counts up when records are written differently, so that old names are never asked for again."""
@@ -29,7 +29,7 @@ class Record:
 
     @classmethod
     def of(cls, facts: Facts) -> Record:
-        """The record of some facts; their order does not matter."""
+        """Return the record of some facts; their order does not matter."""
         lines = [
             f"{json.dumps(key)}: {_lines(value)}"
             for key, value in sorted({"format": FORMAT, **facts}.items())
@@ -45,19 +45,19 @@ class Record:
 
 
 def _lines(value: Fact) -> str:
-    """One line per item of a list, so that people can read it."""
+    """Return one line per item of a list, so that people can read it."""
     if isinstance(value, list):
         return "[\n" + ",\n".join(f"  {json.dumps(item)}" for item in value) + "\n]"
     return json.dumps(value)
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be the name of an entry."""
+    """Return whether a text can be the name of an entry."""
     return len(text) == 64 and set(text) <= set("0123456789abcdef")
 
 
 def facts_of(text: bytes) -> dict[str, object]:
-    """The facts of a record's text; ValueError where it is none."""
+    """Return the facts of a record's text; ValueError where it is none."""
     try:
         parsed: object = json.loads(text)
     except RecursionError:
@@ -68,7 +68,7 @@ def facts_of(text: bytes) -> dict[str, object]:
 
 
 def differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
-    """Each fact in which two records differ, as `what: old -> new`."""
+    """Return each fact in which two records differ, as `what: old -> new`."""
     found: list[str] = []
     for key in sorted(old.keys() | new.keys()):
         if (difference := _difference(old.get(key), new.get(key))) is not None:
@@ -124,11 +124,11 @@ HEADER = SIZES.size + 64
 
 
 class InvalidEntryError(Exception):
-    """Bytes that are not the entry they should be; says what is wrong with them."""
+    """Raised for bytes that are not the expected entry; the message has the reason."""
 
 
 def encode(record: Record, saved: Saved) -> bytes:
-    """The bytes of an entry."""
+    """Return the bytes of an entry."""
     metadata = json.dumps(dict(saved.metadata), sort_keys=True).encode("ascii")
     sizes = SIZES.pack(MAGIC, VERSION, len(record.text), len(metadata), 0, len(saved.code))
     checked = sha256(sizes + metadata + saved.code).digest()
@@ -136,21 +136,21 @@ def encode(record: Record, saved: Saved) -> bytes:
 
 
 def decode(data: bytes, record: Record) -> Saved:
-    """What an entry holds, if it is whole and made from this very record."""
+    """Return what an entry holds, if it is whole and made from this very record."""
     text, saved = _parts(data)
     _need(text == record.text, "it was made from another record")
     return saved
 
 
 def parts(data: bytes, name: str) -> tuple[Record, Saved]:
-    """The record and the contents of an entry, if it is whole and belongs under this name."""
+    """Return the record and contents of an entry that is complete and has this name."""
     text, saved = _parts(data)
     _need(sha256(text).hexdigest() == name, "it belongs under another name")
     return Record(text, name), saved
 
 
 def check(data: bytes, name: str) -> dict[str, object]:
-    """The facts of an entry, if it is whole and belongs under this name."""
+    """Return the facts of an entry, if it is whole and belongs under this name."""
     record, _ = parts(data, name)
     try:
         return facts_of(record.text)
@@ -159,7 +159,7 @@ def check(data: bytes, name: str) -> dict[str, object]:
 
 
 def _parts(data: bytes) -> tuple[bytes, Saved]:
-    """The record's text and the rest, each compared with its checksum."""
+    """Return the record's text and the rest, each compared with its checksum."""
     _need(len(data) >= HEADER, "it is shorter than a header")
     magic, version, record, metadata, zero, code = SIZES.unpack_from(data)
     _need(magic == MAGIC, "it is not an entry")

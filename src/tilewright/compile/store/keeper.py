@@ -1,7 +1,7 @@
-"""What a compilation asks of whatever keeps compiled code: what is there, and to keep something.
+"""The interface of a store of compiled code to a compilation: look up, and store.
 
-A keeper never raises: what it cannot read is a miss, what it cannot write is not kept. It counts
-both, and says once as a warning that nothing is kept.
+A keeper never raises: an entry that it cannot read is a miss, one that it cannot write is not
+stored. It counts both, and warns once if nothing can be stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a store did for this process."""
+    """Statistics of a store in this process."""
 
     hits: int = 0
     misses: int = 0
@@ -38,7 +38,7 @@ class Stats:
 
 
 class Keeper(ABC):
-    """Keeps compiled code under records. Any number of threads may use it."""
+    """A store of compiled code by records. Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._stats = Stats()
@@ -53,23 +53,23 @@ class Keeper(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where it keeps code, in words."""
+        """The text of its location."""
 
     def get(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """What was kept under a record, made again by `restore`; counts a hit or a miss."""
+        """Return the entry of a record, rebuilt by `restore`; count a hit or a miss."""
         found = self.find(record, restore)
         self.count(misses=found is None)
         return found
 
     def find(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """As `get`, but nothing found is no miss yet."""
+        """Return an entry as `get` does, but do not count a miss."""
         found = self.read(record, restore)
         self.count(hits=found is not None)
         return found
 
     @abstractmethod
     def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """What was kept; counts and removes what is not what it should be, and nothing else."""
+        """Return a stored result; count and remove an invalid one."""
 
     @abstractmethod
     def put(self, record: Record, saved: Saved) -> bool:

@@ -1,1 +1,1 @@
-"""Capture of a kernel: its source, its annotations, and what it reads from outside."""
+"""Capture of a kernel: its source, its annotations, and the outside values that it reads."""

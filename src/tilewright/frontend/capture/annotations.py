@@ -1,4 +1,4 @@
-"""Reads annotations: which parameter is an output, a tensor, a scalar, a pointer, a constant."""
+"""Read annotations: which parameter is an output, a tensor, a scalar, a pointer, a constant."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ARRAYS = {"Tensor", "ndarray", "Array"}
 """Classes of arrays on the host: ours, and those of NumPy, PyTorch and JAX."""
 TYPE_VARS = (typing.TypeVar,)
 UNIONS = (typing.Union, types.UnionType)
-# Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
+# Before Python 3.12 and 3.14, typing_extensions has separate classes for these.
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
 ALIASES: tuple[Any, ...] = (
     typing_extensions.TypeAliasType,
@@ -114,7 +114,7 @@ class _Reader:
         return positional, keyword
 
     def variadic(self, arg: ast.arg, p: Parameter) -> Parameter:
-        """A parameter that stands for all further arguments: tensors of one kind."""
+        """Return a parameter that stands for all further arguments: tensors of one kind."""
         if self.dialect != "tile" or p.kind not in ("tensor", "output") or p.optional:
             self.fail(
                 arg,
@@ -179,7 +179,7 @@ class _Reader:
                 )
 
     def likely(self, name: str) -> str:
-        """What a parameter is most likely meant to be: an output, where the body stores to it."""
+        """Return the likely meaning of a parameter: an output if the body stores to it."""
         stored = any(
             isinstance(node, ast.Attribute | ast.Subscript)
             and isinstance(node.value, ast.Name)
@@ -217,7 +217,7 @@ class _Reader:
         )  # fmt: skip
 
     def without_none(self, arg: ast.arg, value: Any) -> tuple[Any, bool]:
-        """What else than None a parameter takes, and whether it takes None."""
+        """Return what else than None a parameter takes, and whether it takes None."""
         given: tuple[Any, ...] = typing.get_args(value)
         if typing.get_origin(value) not in UNIONS or NoneType not in given:
             return value, False
@@ -314,7 +314,7 @@ class _Reader:
         )
 
     def annotation(self, name: str, node: ast.expr) -> Any:
-        """What a parameter's annotation means."""
+        """Return what a parameter's annotation means."""
         try:
             return _unaliased(self.evaluate(node))
         except CompileError:
@@ -334,7 +334,7 @@ class _Reader:
             self.fail(node, f"the annotation `{ast.unparse(node)}` cannot be evaluated: {error}")
 
     def part(self, value: Any) -> Any:
-        """A part of an annotation; a string is a name in reach, or the name of an element type."""
+        """Return a part of an annotation; a string is a name in scope or an element type."""
         if isinstance(value, str):
             with suppress(NameError, SyntaxError):
                 value = self.look_up(value)
@@ -359,21 +359,21 @@ class _Reader:
 
 
 def _class_of_constant(annotation: Any) -> type | None:
-    """The class in `tl.Const[int]`; None for what stands for several, such as `int | None`."""
+    """Return the class in `tl.Const[int]`; None for several, such as `int | None`."""
     inner = next(iter(typing.get_args(annotation)), None)
     found = typing.get_origin(inner) or inner
     return found if isinstance(found, type) else None
 
 
 def _pack_name(value: Any) -> str | None:
-    """The name behind `*S`, in whichever form the typing module keeps it."""
+    """Return the name behind `*S`, in whichever form the typing module keeps it."""
     inner = typing.get_args(value)[:1] if typing.get_origin(value) in UNPACK else (value,)
     pack = inner[0] if inner else None
     return pack.__name__ if isinstance(pack, typing.TypeVarTuple) else None
 
 
 def _unaliased(value: Any) -> Any:
-    """What a `type` statement gave a name to, its own parameters filled in."""
+    """Return what a `type` statement gave a name to, its own parameters filled in."""
     if isinstance(value, ALIASES):
         return _unaliased(value.__value__)
     origin = typing.get_origin(value)

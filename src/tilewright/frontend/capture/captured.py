@@ -1,8 +1,8 @@
-"""What a kernel reads from outside of itself, remembered: launches ask whether it has changed.
+"""The outside values that a kernel reads, recorded so that launches can detect a change.
 
 A name is watched where it is read: a global, a cell, an attribute of a module, a class, an object.
-So is what Python code from outside says of such an object: its length, its truth, its items. Of a
-function that a kernel calls its code and the defaults that were used are watched.
+So are the answers of outside Python code about such an object: its length, its truth, its items. Of
+a function that a kernel calls, the code and the used defaults are watched.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Captured:
     name: str
 
     def changed(self) -> bool:
-        """Whether the name means something else by now, or nothing."""
+        """Return whether the name means something else by now, or nothing."""
         try:
             now = self.read()
         except GONE:
@@ -38,7 +38,7 @@ class Captured:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two constants mean the same: 1, 1.0 and True do not, nor do 0.0 and -0.0."""
+    """Return whether two constants mean the same: 1, 1.0 and True do not, nor do 0.0 and -0.0."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -54,11 +54,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 class Absent:
-    """What is found of a name that a namespace does not have."""
+    """The value of a name that a namespace does not have."""
 
 
 def there_or_absent(namespace: Mapping[str, Any], name: str) -> Any:
-    """What a name of a namespace stands for, or `Absent`."""
+    """Return the value of a name in a namespace, or `Absent`."""
     return namespace.get(name, Absent)
 
 
@@ -66,7 +66,7 @@ MUTABLE = (list, dict, set, deque, bytearray, MappingProxyType)
 
 
 def frozen(x: Any) -> Any:
-    """What a value from outside holds at this moment, as tuples: what is in a list may change."""
+    """Return the present contents of an outside value as tuples: a list may change later."""
     if isinstance(x, dict | MappingProxyType):
         return tuple((key, frozen(value)) for key, value in x.items())
     if isinstance(x, set):
@@ -76,7 +76,7 @@ def frozen(x: Any) -> Any:
 
 
 def may_change(x: Any) -> bool:
-    """Whether what a value holds may change while it stays the same object."""
+    """Return whether what a value holds may change while it stays the same object."""
     return isinstance(x, MUTABLE) or any(map(may_change, children(x) or ()))
 
 
@@ -88,7 +88,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def is_settled(x: Any) -> bool:
-    """Whether what operators and functions make of a value depends on nothing but the value.
+    """Return whether what operators and functions make of a value depends on nothing but the value.
 
     Classes written in Python have methods, and objects of theirs have attributes that may change.
     What is in lists and dicts is watched where they are captured.
@@ -99,11 +99,11 @@ def is_settled(x: Any) -> bool:
 
 
 def is_written(cls: type) -> bool:
-    """Whether a class is written in Python, by somebody else."""
+    """Return whether a class is written in Python and is not part of this package."""
     return bool(cls.__flags__ & HEAP_TYPE) and cls.__module__.partition(".")[0] != PACKAGE
 
 
 def part_of_method(owner: Any, name: str, part: str) -> Any:
-    """The function, or the object, of a method: each time it is read there is a new method."""
+    """Return the function or the object of a method: each read makes a new method object."""
     method = getattr(owner, name)
     return getattr(method, part) if isinstance(method, MethodType) else method

@@ -13,7 +13,7 @@ from ...ir.launch_expr import Expr, LaunchCheck, leaves, show
 from ...ir.signature import OutputSpec, Signature, TensorSpec
 
 # -------------------------------------------------------------------------------------------------
-# What a kernel's signature says about each parameter, read from its annotations.
+# Parameters, read from the annotations of a kernel.
 
 Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const", "absent"]
 """What a parameter takes; an optional one that is given None is absent."""
@@ -46,14 +46,14 @@ class Parameter:
 
 
 def item_name(name: str, index: int) -> str:
-    """The name of one of the arguments that a variadic parameter stands for."""
+    """Return the name of one of the arguments that a variadic parameter stands for."""
     return f"{name}_{index}"
 
 
 # -------------------------------------------------------------------------------------------------
-# Conditions on a kernel's arguments that its decorator declares: `dim("x", 1) == dim("y", 0)`.
+# Declared conditions on arguments: `dim("x", 1) == dim("y", 0)`.
 #
-# They are checked at each launch, and the compiler believes them.
+# Every launch checks them, so the compiler may rely on them.
 
 DECLARED = "a declared precondition does not hold"
 
@@ -138,7 +138,7 @@ def _expr(value: DimExpr | int) -> Expr:
 
 
 def dim(parameter: str, axis: int) -> DimExpr:
-    """The extent of a tensor parameter along an axis, for `@tw.entry(preconditions=...)`.
+    """Return the extent of a tensor parameter along an axis, for `@tw.entry(preconditions=...)`.
 
     >>> dim("x", 1) == dim("y", 0)
     <precondition x.shape[1] == y.shape[0]>
@@ -153,7 +153,7 @@ Preconditions: TypeAlias = Precondition | Sequence[Precondition]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an entry declares of its launches, and what it asks of its checks."""
+    """The conditions that an entry declares for launches, and its options for checks."""
 
     preconditions: tuple[LaunchCheck, ...] = ()
     deny_in_kernel_checks: bool = False
@@ -173,7 +173,7 @@ class DeclaredConditions:
     unchecked_accesses: bool = False
 
     def terms(self, kernel: str, parameters: Sequence[Parameter], *, unsafe: bool) -> Terms:
-        """The same for a kernel with these parameters."""
+        """Return the same for a kernel with these parameters."""
         if self.unchecked_accesses and not unsafe:
             raise CompileError(
                 f"`{kernel}` must be unsafe to leave its accesses unchecked",
@@ -190,7 +190,7 @@ NOTHING_ASKED = DeclaredConditions()
 def declared(
     kernel: str, given: Preconditions, parameters: Sequence[Parameter]
 ) -> tuple[LaunchCheck, ...]:
-    """The conditions as launch checks; they may speak of nothing but tensor parameters."""
+    """Return the conditions as launch checks; they may speak of nothing but tensor parameters."""
     listed = (given,) if isinstance(given, Precondition) else tuple(given)
     for condition in listed:
         if not isinstance(condition, Precondition):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -206,7 +206,7 @@ def declared(
 
 
 def require(kernel: str, check: LaunchCheck, signature: Signature) -> None:
-    """Refuse a condition on an axis that an argument has not."""
+    """Reject a condition on an axis that an argument has not."""
     ranks = {s.name: len(s.shape) for s in signature.params if isinstance(s, _TENSORS)}
     for _, name, axis in leaves(check.expr):
         if axis >= ranks[name]:

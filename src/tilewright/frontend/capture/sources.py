@@ -1,4 +1,4 @@
-"""Finds the source of a Python function, and tells whether its file has changed."""
+"""Find the source of a Python function, and detect changes of its file."""
 
 from __future__ import annotations
 import __future__
@@ -27,14 +27,14 @@ from ...base.source import SourceFile, Span
 from .parameters import PLAIN, Parameter, Terms
 
 # -------------------------------------------------------------------------------------------------
-# Tells whether a file may have changed since this process has read it, and code of it.
+# Staleness: whether a file may have changed since this process loaded code from it.
 
 SLACK = 1.0
 """Seconds: clocks of files and of processes are coarse."""
 
 
 def is_edited(filename: str) -> bool:
-    """Whether a file was written since this process began; what is no file was not."""
+    """Return whether a file was written since this process began; what is no file was not."""
     try:
         found = Path(filename).stat()
     except (OSError, ValueError):
@@ -44,7 +44,7 @@ def is_edited(filename: str) -> bool:
 
 @cache
 def _began() -> float:
-    """When this process began, in seconds since the epoch."""
+    """Return the time at which this process began, in seconds since the epoch."""
     try:
         stat = Path("/proc/self/stat").read_text()
         uptime = float(Path("/proc/uptime").read_text().split()[0])
@@ -56,12 +56,12 @@ def _began() -> float:
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """Whether pytest has put its own code in place of assertions, so that no text gives this."""
+    """Return whether pytest has rewritten assertions, so that no source text yields this code."""
     return any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames))
 
 
 def essence(code: CodeType) -> tuple[object, ...]:
-    """What code does, whatever lines it stands in, and whatever stands around it.
+    """Return a digest of code that does not depend on its lines or its surroundings.
 
     Functions of modules that the same text imports are called in another way than methods are.
     """
@@ -88,7 +88,7 @@ AROUND = frozenset(("PUSH_NULL", "PRECALL", "CACHE", "EXTENDED_ARG"))
 
 
 # -------------------------------------------------------------------------------------------------
-# Finds the source of a Python function: its syntax tree, its file, and how its names resolve.
+# Source lookup: the syntax tree of a function, its file, and how its names resolve.
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 Dialect: TypeAlias = Literal["tile", "simt"]
@@ -133,7 +133,7 @@ class FunctionSource:
         return self.node.body if isinstance(self.node, ast.FunctionDef) else []
 
     def span(self, node: ast.AST, caller: Span | None = None) -> Span:
-        """The place of a node of this function."""
+        """Return the place of a node of this function."""
         if self.library and caller is not None:
             return caller
         line = getattr(node, "lineno", 1)
@@ -160,7 +160,7 @@ class KernelSource:
 
 
 def function_source(function: Callable[..., Any], text: str | None = None) -> FunctionSource:
-    """The source of a Python function; `text` is used instead of its file where given."""
+    """Return the source of a Python function; `text` is used instead of its file where given."""
     code: types.CodeType | None = getattr(function, "__code__", None)
     if code is None:
         raise CompileError(
@@ -202,13 +202,13 @@ LIBRARY = f"{__name__.partition('.')[0]}.lang."
 
 
 def is_library(function: types.FunctionType) -> bool:
-    """Whether the standard library of the language defines a function."""
+    """Return whether the standard library of the language defines a function."""
     return (function.__module__ or "").startswith(LIBRARY)
 
 
 @functools.cache
 def library_source(function: types.FunctionType) -> FunctionSource:
-    """The source of a function of the standard library."""
+    """Return the source of a function of the standard library."""
     return replace(function_source(function), library=True)
 
 
@@ -226,7 +226,7 @@ FUTURE = (
 
 
 def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
-    """The text of the file that a function is from.
+    """Return the text of the file that a function is from.
 
     Files are edited while a program runs, and imported again or not: of several texts it is the
     one that the running code was made from. If none is, there is nothing to compile.
@@ -258,7 +258,7 @@ def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _codes(text: str, name: str, flags: int) -> frozenset[types.CodeType]:
-    """The code of all functions of a text, as Python makes it."""
+    """Return the code of all functions of a text, as Python makes it."""
     try:
         found = [compile(text, name, "exec", flags, dont_inherit=True)]
     except SyntaxError:
@@ -269,7 +269,7 @@ def _codes(text: str, name: str, flags: int) -> frozenset[types.CodeType]:
 
 
 def _has_alike(codes: frozenset[types.CodeType], code: types.CodeType) -> bool:
-    """Whether some code does what this one does, wherever it stands."""
+    """Return whether some code is equivalent to this one, wherever it is defined."""
     wanted = essence(code)
     return any(essence(c) == wanted for c in codes if c.co_name == code.co_name)
 
@@ -324,7 +324,7 @@ def _find(tree: ast.Module, code: types.CodeType) -> FunctionNode | None:
 
 
 def _by_column(nodes: list[FunctionNode], code: types.CodeType) -> FunctionNode | None:
-    """Several lambdas stand on one line: the code's own columns tell which it is."""
+    """Return the lambda among several on one line, by the columns of the code."""
     # Instructions that stand for no text of their own have an empty stretch.
     spans = [(p[2], p[3]) for p in code.co_positions()]
     columns = [a for a, b in spans if a is not None and b is not None and a < b]
@@ -351,7 +351,7 @@ _made = itertools.count(1)
 
 
 def execute(source: str, namespace: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run Python source that defines kernels and give its namespace.
+    """Run Python source that defines kernels and return its namespace.
 
     Kernels made by plain `exec` have no source to compile; here the text is kept for them.
     """

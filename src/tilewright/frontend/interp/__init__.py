@@ -1,1 +1,1 @@
-"""The interpreter of a kernel's syntax tree, which emits IR on its way."""
+"""The abstract interpreter of a kernel's syntax tree, which emits IR."""

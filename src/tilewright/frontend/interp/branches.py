@@ -17,14 +17,14 @@ from ..semantics.values import Memory, OwnedIndex, describe
 from .interpreter import Flow, Interpreter
 
 # -------------------------------------------------------------------------------------------------
-# Merges the values of one name from several paths, at the end of branches and loops (SSA phi).
+# Merging of values from several paths, at the end of branches and loops (SSA phi nodes).
 #
-# Values are trees, and only leaves are joined. A leaf that is the same static object on all paths
+# Values are trees, and only leaves are merged. A leaf that is the same static object on all paths
 # stays static; numbers become dynamic; tensors must agree.
 
 
 def same_structure(a: Any, b: Any) -> bool:
-    """Whether two values have the same tree."""
+    """Return whether two values have the same tree."""
     x, y = children(a), children(b)
     if x is None or y is None:
         return x is None and y is None
@@ -34,19 +34,19 @@ def same_structure(a: Any, b: Any) -> bool:
 
 
 def _kind(x: Any) -> type:
-    """The class of a structured value; an index that is carried on is no more than a tuple."""
+    """Return the class of a structured value; a carried index is a plain tuple."""
     return tuple if isinstance(x, OwnedIndex) else type(x)
 
 
 def is_number(x: Any) -> bool:
-    """Whether x is a static number, which may become dynamic."""
+    """Return whether x is a static number, which may become dynamic."""
     return isinstance(x, bool | int | float) or (
         isinstance(type(x), DTypeMeta) and not isinstance(x, type)
     )
 
 
 def same_static(a: Any, b: Any) -> bool:
-    """Whether two static leaves are the same."""
+    """Return whether two static leaves are the same."""
     if a is b:
         return True
     if isinstance(a, Value) or isinstance(b, Value) or type(a) is not type(b):
@@ -56,7 +56,7 @@ def same_static(a: Any, b: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two leaves that cannot be brought together, in the user's words."""
+    """Two leaves that cannot be merged, as text for the user."""
 
     code: Code
     first: str
@@ -64,7 +64,7 @@ class Conflict:
 
 
 def merge_type(a: Any, b: Any) -> TileType | Conflict | None:
-    """The type of a leaf that is `a` on one path and `b` on another; None: the same static."""
+    """Return the type of a leaf that is `a` on one path and `b` on another; None if static."""
     if same_static(a, b):
         return None
     if not _joinable(a) or not _joinable(b):
@@ -80,7 +80,7 @@ def merge_type(a: Any, b: Any) -> TileType | Conflict | None:
 
 
 def _of_numbers(a: Any, b: Any) -> TileType | Conflict:
-    """Two static numbers: of one type, or an int that becomes a float."""
+    """Return two static numbers: of one type, or an int that becomes a float."""
     x, y = promotion.natural_dtype(a), promotion.natural_dtype(b)
     if x is y:
         return TileType(x)
@@ -90,7 +90,7 @@ def _of_numbers(a: Any, b: Any) -> TileType | Conflict:
 
 
 def _with_number(tile: TileType, number: Any) -> TileType | None:
-    """A typed scalar absorbs a Python number of its kind."""
+    """Return a typed scalar absorbs a Python number of its kind."""
     if tile.rank or tile.is_pointer or not promotion.is_weak(number):
         return None
     dtype, own = tile.dtype, promotion.natural_dtype(number)
@@ -119,7 +119,7 @@ def _say(x: Any) -> str:
 
 
 def coerce(em: SemanticBuilder, leaf: Any, type_: TileType) -> Value:
-    """A leaf as a Value of the joined type, emitted at the end of its path."""
+    """Return a leaf as a Value of the joined type, emitted at the end of its path."""
     if isinstance(leaf, Value):
         return leaf
     return em.number(leaf, type_.dtype)
@@ -131,7 +131,7 @@ def coerce(em: SemanticBuilder, leaf: Any, type_: TileType) -> Value:
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """What one branch did: its block, its bindings, and whether its end is reached."""
+    """One branch that was run: its block, its bindings, whether its end is reachable."""
 
     block: Block
     names: dict[str, Any]
@@ -146,7 +146,7 @@ COMBINE = "combine masks with `&` and `|`, in brackets: (x > 0) & (x < n)"
 
 
 def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:
-    """A condition: a static bool, or a scalar that is true or false at run time."""
+    """Return a condition: a static bool, or a scalar that is true or false at run time."""
     if isinstance(x, Memory):
         it.em.fail(
             Code.TRUTH,
@@ -169,7 +169,7 @@ def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:
 
 
 def run_if(it: Interpreter, node: ast.If) -> Flow:
-    """`if`: chosen while compiling where the condition is static, else both branches."""
+    """Run `if`: one branch if the condition is static, else both."""
     cond = truth(it, it.eval(node.test))
     it.mark(node)
     if isinstance(cond, bool):
@@ -244,13 +244,13 @@ def _changed(before: dict[str, Any], live: list[Branch]) -> list[str]:
 
 
 def fill(tree: Any, results: list[Value]) -> Any:
-    """A template with its TileType leaves replaced by results, taken from the front."""
+    """Return a template with its TileType leaves replaced by results, taken from the front."""
     values = [results.pop(0) if isinstance(t, TileType) else t for t in leaves(tree)]
     return replace_leaves(tree, values)
 
 
 def _join(it: Interpreter, what: str, values: list[Any]) -> Any:
-    """A template: TileType where the value is dynamic, the static itself elsewhere."""
+    """Return a template: TileType where the value is dynamic, the static itself elsewhere."""
     if len(values) == 1:
         flat = [v.type if _is_tile(v) else v for v in leaves(values[0])]
         return replace_leaves(values[0], flat)
@@ -303,7 +303,7 @@ def _yielded(it: Interpreter, templates: dict[str, Any], names: dict[str, Any]) 
 def choose(
     it: Interpreter, node: ast.expr, cond: Value, first: ast.expr, second: ast.expr | bool
 ) -> Any:
-    """The value of one of two expressions; only the chosen one runs."""
+    """Return the value of one of two expressions; only the chosen one runs."""
     sides: list[tuple[Block, Any]] = []
     for side in (first, second):
         with it.inside(Block()) as block:
@@ -318,7 +318,7 @@ def choose(
 
 
 def eval_ifexp(it: Interpreter, node: ast.IfExp) -> Any:
-    """`a if cond else b`."""
+    """Evaluate `a if cond else b`."""
     cond = truth(it, it.eval(node.test))
     it.mark(node)
     if isinstance(cond, bool):
@@ -327,7 +327,7 @@ def eval_ifexp(it: Interpreter, node: ast.IfExp) -> Any:
 
 
 def eval_boolop(it: Interpreter, node: ast.BoolOp) -> Any:
-    """`and` and `or`, with short circuit; on tiles an error."""
+    """Evaluate `and` and `or` with short circuit; on tiles an error."""
     stops_at = isinstance(node.op, ast.Or)
     return _chain(it, node, node.values, stops_at)
 
@@ -351,6 +351,6 @@ def _chain(it: Interpreter, node: ast.BoolOp, values: list[ast.expr], stops_at: 
 
 
 def eval_not(it: Interpreter, x: Any) -> Any:
-    """`not x`."""
+    """Evaluate `not x`."""
     cond = truth(it, x)
     return not cond if isinstance(cond, bool) else it.em.emit("noti", cond)

@@ -1,4 +1,4 @@
-"""Builds the IR of a kernel for one signature: the entry point of the front end."""
+"""Build the IR of a kernel for one signature: the entry point of the front end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .statements import STATEMENTS
 # -------------------------------------------------------------------------------------------------
 # TypeVars of annotations as values of a body: `N` of `tl.Tensor[f32, N]`, `S` of `*S`.
 #
-# A name that a compilation fixes is a constant; another stands for extents of the launch.
+# A name that the signature fixes is a constant; another one is an extent that the launch knows.
 
 KINDS = (typing.TypeVar, typing.TypeVarTuple)
 
@@ -66,7 +66,7 @@ def bind_extents(
 
 
 def _names_read(source: FunctionSource) -> set[str]:
-    """The names that a body reads, but for those that stand for something else outside of it."""
+    """Return the names that a body reads, except those that are bound to something else outside."""
     nodes = [node for statement in source.body for node in ast.walk(statement)]
     names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return {n for n in names if _may_be_linked(source, n)}
@@ -80,7 +80,7 @@ def _may_be_linked(source: FunctionSource, name: str) -> bool:
 
 
 def _linked(parameter: Parameter, rank: int) -> list[tuple[str, int | range]]:
-    """The linked names among the dims of a parameter, with their axes."""
+    """Return the linked names among the dims of a parameter, with their axes."""
     dims = parameter.dims or ()
     found: list[tuple[str, int | range]] = []
     axis = 0
@@ -100,13 +100,13 @@ def _extent(em: SemanticBuilder, tensor: Value, axis: int) -> int | Value:
 
 
 # -------------------------------------------------------------------------------------------------
-# Warns about outputs that a kernel never writes: they keep their old contents.
+# Warnings about outputs that a kernel never writes: they keep their old contents.
 #
-# Where a branch was left out while compiling nothing is said, since it may be for other constants;
-# nor of kernels that print or assert and write nothing at all.
+# There is no warning if a branch was left out at compile time, since other constants may take it,
+# nor for kernels that print or assert and write nothing at all.
 
 POINTERS = ("slice_pointer",)
-"""Ops that tell where an output is; what is done there nobody knows."""
+"""Ops that expose the address of an output; its uses are unknown."""
 TELLING = ("print", "assert")
 
 
@@ -135,7 +135,7 @@ WRITE = {"tile": "write {}.store(tile)", "simt": "write {}[i] = x"}
 
 
 def _unwritten(body: Block, signature: Signature, params: tuple[Value, ...]) -> set[str]:
-    """The names of outputs that no op writes to."""
+    """Return the names of outputs that no op writes to."""
     tensor_of: dict[Value, Value] = {}
     written: set[Value] = set()
     telling = False
@@ -152,7 +152,7 @@ def _unwritten(body: Block, signature: Signature, params: tuple[Value, ...]) -> 
 
 
 # -------------------------------------------------------------------------------------------------
-# Builds the IR of a kernel for one signature: the front end's way in.
+# The entry point: IR of a kernel for one signature.
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +164,12 @@ class Built:
 
 
 def build(kernel: KernelSource, signature: Signature) -> Func:
-    """The IR of a kernel for one signature."""
+    """Return the IR of a kernel for one signature."""
     return build_captured(kernel, signature).func
 
 
 def build_captured(kernel: KernelSource, signature: Signature) -> Built:
-    """The IR together with what it captured."""
+    """Return the IR together with what it captured."""
     em = SemanticBuilder(
         signature, unsafe=kernel.unsafe, checked=not kernel.terms.unchecked_accesses
     )
@@ -221,7 +221,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
 
 
 def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a variadic parameter stands for."""
+    """Return what a variadic parameter stands for."""
     items = list[Any]()
     while item_name(name, len(items)) in found:
         items.append(found[item_name(name, len(items))])
@@ -249,7 +249,7 @@ TOO_LONG = "integer string conversion"
 
 
 def _used(em: SemanticBuilder, body: Block) -> list[tuple[GlobalSpec, Value]]:
-    """The globals that are in the IR: a loop that was compiled again may have dropped one."""
+    """Return the globals that are in the IR: recompiling a loop may have dropped one."""
     read = {v for op in body.walk() for v in op.operands}
     return [(spec, value) for spec, value in em.hidden.values() if value in read]
 
@@ -283,5 +283,5 @@ def _reference(spec: ParamSpec, value: Value, *, simt: bool) -> Any:
 
 
 def _distinct(checks: Sequence[LaunchCheck]) -> tuple[LaunchCheck, ...]:
-    """A loop body is compiled more than once until its types settle; its checks count once."""
+    """Return each check once: a loop body is compiled several times until its types converge."""
     return tuple({(c.expr, c.message): c for c in checks}.values())

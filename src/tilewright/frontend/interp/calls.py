@@ -1,4 +1,4 @@
-"""Calls: of language functions, of Python functions (inlined), of builtins, of types."""
+"""Calls of language functions, Python functions (inlined), builtins, and types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .interpreter import MAX_DEPTH, CallFrame, Closure, Flow, FlowExit, Interpre
 from .loops import RangeOf
 
 # -------------------------------------------------------------------------------------------------
-# Runs Python functions that a kernel calls in place of the call, early returns included.
+# Inlining: the body of a Python function runs in place of the call, early returns included.
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -177,7 +177,7 @@ def _leave_scope(
     it: Interpreter, node: ast.FunctionDef, block: Block, exits: list[FlowExit]
 ) -> Any:
     if len(exits) == 1 and exits[0].block is block:
-        # One way out, at the end: the body simply stands in place of the call.
+        # One exit, at the end: the body replaces the call.
         it.em.block.ops += block.ops
         return exits[0].values
     template = _join_all(it, node, exits)
@@ -222,7 +222,7 @@ def _differ(
 
 
 def run_return(it: Interpreter, node: ast.Return) -> Flow:
-    """`return`: ends this block of the grid, or gives an inlined function's result."""
+    """Run `return`: end this block of the grid, or pass on an inlined function's result."""
     value = it.eval(node.value) if node.value is not None else None
     it.mark(node)
     it.em.left = True
@@ -242,7 +242,7 @@ def run_return(it: Interpreter, node: ast.Return) -> Flow:
 
 
 # -------------------------------------------------------------------------------------------------
-# Calls: of language functions, of Python functions (inlined), of builtins, of types.
+# Dispatch of calls by the kind of callee.
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -254,7 +254,7 @@ class Method:
 
 
 def eval_call(it: Interpreter, node: ast.Call) -> Any:
-    """`f(...)`."""
+    """Evaluate a call `f(...)`."""
     callee = it.eval(node.func)
     args: list[Any] = []
     for arg in node.args:
@@ -327,7 +327,7 @@ def _isinstance(it: Interpreter, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
-    """A stop for a debugger, which is shown what the names of this function stand for."""
+    """Emit a stop for a debugger, which can inspect the names of this function."""
     if args or kwargs:
         it.em.fail(Code.CALL, "`breakpoint` takes no arguments in kernels")
     values = {name: _shown(it, x) for name, x in it.frame.names.items()}
@@ -336,7 +336,7 @@ def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
 
 
 def _shown(it: Interpreter, x: Any) -> Value | None:
-    """What a debugger is shown for a tile, a scalar or a number; None: nothing."""
+    """Return what a debugger is shown for a tile, a scalar or a number; None: nothing."""
     if isinstance(x, Value):
         return x if isinstance(x.type, TileType) and not x.type.is_pointer else None
     if isinstance(x, int) and not isinstance(x, bool):
@@ -391,7 +391,7 @@ def _python(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _sequence(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
-    """zip, enumerate, sum, ...: over static sequences, whose items may be dynamic."""
+    """Evaluate zip, enumerate, sum, ... over static sequences, whose items may be dynamic."""
     if callee is map and len(args) > 1:
         rows = [_items(it, callee, a) for a in args[1:]]
         return tuple(call(it, args[0], row, {}) for row in zip(*rows, strict=False))
@@ -411,7 +411,7 @@ def _sequence(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _items(it: Interpreter, callee: Any, x: Any) -> Sequence[Any]:
-    """What a function of Python goes over: items that are known while compiling."""
+    """Return what a function of Python goes over: items that are known while compiling."""
     if isinstance(x, RangeOf):
         if any(_dynamic(bound) for bound in (x.start, x.stop, x.step)):
             _refuse_items(it, callee, "a range whose end is known only at launch")
@@ -424,7 +424,7 @@ def _items(it: Interpreter, callee: Any, x: Any) -> Sequence[Any]:
 
 
 def _refuse_key(it: Interpreter, callee: Any, kwargs: Kwargs) -> None:
-    """Refuse a function that Python would call while compiling: nobody would see it change."""
+    """Reject a function that Python would call at compile time: its changes would go unnoticed."""
     if isinstance(key := kwargs.get("key"), types.FunctionType | Closure):
         it.em.fail(
             Code.CALL,
@@ -475,7 +475,7 @@ def _constructs(callee: Any) -> bool:
 
 
 def _construct(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
-    """A NamedTuple or a frozen dataclass; code of the user's may run to make it."""
+    """Return a NamedTuple or a frozen dataclass; code of the user's may run to make it."""
     made = _static_call(it, callee, args, kwargs)
     for name in ("__new__", "__init__"):
         if isinstance(maker := getattr(callee, name), types.FunctionType):
@@ -510,7 +510,7 @@ def _refuse(it: Interpreter, callee: Any, args: Args) -> NoReturn:
 
 
 def _instead(callee: Any, module: str | None) -> str:
-    """What to write for a call that kernels do not have."""
+    """Return what to write for a call that kernels do not have."""
     name = getattr(callee, "__name__", "")
     if isinstance(getattr(callee, "__self__", None), list):
         return "lists are immutable in kernels: write [*items, x], or a comprehension"
@@ -535,7 +535,7 @@ OTHERS: dict[Any, str] = {
 
 
 def _refuse_host(it: Interpreter, callee: types.FunctionType) -> None:
-    """Refuse functions of the host, whose insides would make the kernel's mistake hard to see."""
+    """Reject functions of the host, whose insides would make the kernel's mistake hard to see."""
     package, *inside = (callee.__module__ or "").split(".")
     makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
     if package != PACKAGE or not (makes_op or inside[:1] in HOST):
@@ -557,7 +557,7 @@ COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 def binary(it: Interpreter, name: str, a: Any, b: Any) -> Any:
-    """A Python operator by its name in the operator module; folded where both sides are static."""
+    """Evaluate a Python operator by its name in `operator`; fold it if both sides are static."""
     # Python would forget the type of u8(200) + u8(100); comparing them is the same either way.
     typed = name not in COMPARISONS and (isinstance(a, DType) or isinstance(b, DType))
     if typed or _dynamic(a) or _dynamic(b):
@@ -573,7 +573,7 @@ def binary(it: Interpreter, name: str, a: Any, b: Any) -> Any:
 
 
 def unary(it: Interpreter, name: str, x: Any) -> Any:
-    """A Python unary operator by its name."""
+    """Return a Python unary operator by its name."""
     if isinstance(x, DType) or _dynamic(x):
         return it.apply(f"operator.{name}", [x])
     try:
@@ -583,5 +583,5 @@ def unary(it: Interpreter, name: str, x: Any) -> Any:
 
 
 def is_structure(x: Any) -> bool:
-    """Whether attributes of x are its own parts: NamedTuples and frozen dataclasses."""
+    """Return whether attributes of x are its own parts: NamedTuples and frozen dataclasses."""
     return is_record(x) or (isinstance(x, tuple) and hasattr(x, "_fields"))

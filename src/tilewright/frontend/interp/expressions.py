@@ -1,4 +1,4 @@
-"""Expressions and comparisons: from syntax to values, one small function per kind of node."""
+"""Expressions and comparisons: from syntax to values, one function per kind of node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .interpreter import Closure, Evaluate, Interpreter, assign, closure, sugges
 from .loops import RangeOf
 
 # -------------------------------------------------------------------------------------------------
-# Comparisons: of numbers and tiles, of tuples, and of what lies in a tuple or a range.
+# Comparisons of numbers and tiles, of tuples, and membership in tuples and ranges.
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt",
@@ -40,7 +40,7 @@ COMPARE: dict[type[ast.cmpop], str] = {
 
 
 def eval_compare(it: Interpreter, node: ast.Compare) -> Any:
-    """One comparison or several, `a < b < c`."""
+    """Return one comparison or several, `a < b < c`."""
     left = it.eval(node.left)
     result: Any = None
     for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -53,7 +53,7 @@ def eval_compare(it: Interpreter, node: ast.Compare) -> Any:
 
 
 def _both(it: Interpreter, a: Any, b: Any) -> Any:
-    """`a < b < c`: both comparisons hold, element by element for tiles."""
+    """Evaluate `a < b < c`: both comparisons hold, element by element for tiles."""
     if isinstance(a, bool) and isinstance(b, bool):
         return a and b
     if isinstance(a, bool):
@@ -80,7 +80,7 @@ def _sequences(left: Any, right: Any) -> bool:
 
 
 def _equal(it: Interpreter, left: Any, right: Any) -> Any:
-    """`x.shape == y.shape`: all items are equal; what is known of them may decide."""
+    """Evaluate `x.shape == y.shape`: all items are equal; known items may decide."""
     if isinstance(left, tuple) != isinstance(right, tuple) or len(left) != len(right):
         return False
     result: Any = True
@@ -104,7 +104,7 @@ def _same(it: Interpreter, a: Any, b: Any) -> Any:
 
 
 def _contains(it: Interpreter, item: Any, among: Any) -> Any:
-    """`item in (a, b)`: a constant where all are, else whether a scalar equals one of them."""
+    """Evaluate `item in (a, b)`: a constant if all are, else a scalar comparison with each."""
     if isinstance(among, RangeOf):
         return _in_range(it, item, among)
     scalars = [x for x in (item, *among) if isinstance(x, Value)] if _items(among) else [item]
@@ -139,7 +139,7 @@ def _not_in(it: Interpreter, item: Any, among: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------
-# Expressions: from syntax to values, one small function per kind of node.
+# Expressions: from syntax to values, one function per kind of node.
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -206,7 +206,7 @@ def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:
 
 
 def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
-    """A comprehension over something static, unrolled."""
+    """Return a comprehension over something static, unrolled."""
     (generator, *more) = node.generators
     over = it.eval(generator.iter)
     it.mark(node)
@@ -257,7 +257,7 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
 
 
 def _of_structure(it: Interpreter, owner: Any, name: str) -> Any:
-    """A part of a structure, which it has for good; or what its class says, which may change."""
+    """Return a field of a structure, or an attribute of its class, which may change."""
     if name in part_names(owner):
         return getattr(owner, name)
     said = it.attribute(type(owner), name) if hasattr(type(owner), name) else None
@@ -283,13 +283,13 @@ def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
 
 
 def _synonym(name: str) -> str | None:
-    """What a word of another language is called here, or what it may be a slip of."""
+    """Return what a word of another language is called here, or what it may be a slip of."""
     ours = SYNONYMS.get(name)
     return f"here it is {ours}" if ours else suggestion(name, dir(lang))
 
 
 def _synonym_of_method(name: str) -> str | None:
-    """What is here what other languages have as a method of arrays."""
+    """Return what is here what other languages have as a method of arrays."""
     if composed_body(getattr(lang, name, None)) is not None:
         return f"here it is tl.{name}(x)"
     return f"here it is {SYNONYMS[name]}" if name in SYNONYMS else None
@@ -362,7 +362,7 @@ def _slice(it: Interpreter, node: ast.Slice) -> slice:
 
 
 def _joinedstr(it: Interpreter, node: ast.JoinedStr) -> Any:
-    """An f-string: text while compiling, a format for print where parts are dynamic."""
+    """Return an f-string: text while compiling, a format for print where parts are dynamic."""
     parts: list[Any] = []
     for part in node.values:
         if isinstance(part, ast.Constant):

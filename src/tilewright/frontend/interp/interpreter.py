@@ -1,4 +1,7 @@
-"""Interprets the syntax tree of a kernel over typed values, emitting IR."""
+"""Abstract interpretation of a kernel's syntax tree over typed values, emitting IR.
+
+Sections: call frames, the interpreter, and assignment targets.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,12 @@ from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
 
 # -------------------------------------------------------------------------------------------------
-# One running function of the kernel: what its names stand for, and where it was called from.
+# Call frames: the bindings of a running function's names, and the location of its call.
 
 
 @dataclass(eq=False, slots=True)
 class CallFrame:
-    """Names of one activation. `unsure` says why a name may be unbound."""
+    """The names of one activation. `unsure` has the reason why a name may be unbound."""
 
     source: FunctionSource
     caller: Span | None = None
@@ -52,11 +55,11 @@ class CallFrame:
     """The frame a nested function or lambda was written in."""
 
     def span(self, node: ast.AST) -> Span:
-        """The place of a node, with the chain of calls that led here."""
+        """Return the place of a node, with the chain of calls that led here."""
         return self.source.span(node, self.caller)
 
     def bind(self, name: str, value: Any) -> None:
-        """Bind a name; from here it is surely bound."""
+        """Bind a name; from here it is provably bound."""
         self.names[name] = value
         self.unsure.pop(name, None)
 
@@ -66,7 +69,7 @@ class CallFrame:
         self.unsure[name] = why
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """The bindings as they are now."""
+        """Return the bindings as they are now."""
         return dict(self.names), dict(self.unsure)
 
     def restore(self, state: tuple[Mapping[str, Any], Mapping[str, str]]) -> None:
@@ -88,7 +91,7 @@ class Closure:
 
 
 def closure(node: FunctionNode, frame: CallFrame, evaluate: Callable[[ast.expr], Any]) -> Closure:
-    """A function as it is being written: its defaults are evaluated now, as Python does."""
+    """Return a function as it is being written: its defaults are evaluated now, as Python does."""
     a, kinds = node.args, inspect.Parameter
     defaults = [kinds.empty] * (len(a.posonlyargs) + len(a.args) - len(a.defaults))
     defaults += [evaluate(d) for d in a.defaults]
@@ -105,7 +108,7 @@ def closure(node: FunctionNode, frame: CallFrame, evaluate: Callable[[ast.expr],
 
 
 def assigned_names(nodes: list[ast.stmt]) -> list[str]:
-    """The names that statements may bind, in order of appearance; nested functions excluded."""
+    """Return the names that statements may bind, in order; nested functions excluded."""
     found: dict[str, None] = {}
     pending: list[ast.AST] = list(reversed(nodes))
     while pending:
@@ -121,14 +124,14 @@ def assigned_names(nodes: list[ast.stmt]) -> list[str]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Walks the syntax tree of a kernel with values instead of numbers, emitting IR on its way.
+# The interpreter: static values are computed at compile time, dynamic ones become IR.
 #
-# The walk itself is two tables, from syntax node to function: `EXPRESSIONS` and `STATEMENTS`. This
-# file has what those functions share: the current frame, the captured names, calls into rules.
+# Two tables map syntax nodes to functions: `EXPRESSIONS` and `STATEMENTS`. This section has what
+# those functions share: the current frame, the captured names, calls into rules.
 
 
 class Flow(Enum):
-    """Whether the statements after this one can be reached."""
+    """Whether the statements after this one are reachable."""
 
     NEXT = "next"
     ENDED = "ended"
@@ -136,7 +139,7 @@ class Flow(Enum):
 
 @dataclass(eq=False, slots=True)
 class FlowExit:
-    """Where control leaves a loop or a scope; the terminator is added once types are known."""
+    """An exit from a loop or a scope; its terminator is added once types are known."""
 
     kind: str
     block: Block
@@ -146,13 +149,13 @@ class FlowExit:
 
 @dataclass(eq=False, slots=True)
 class Target:
-    """What break, continue and return can leave: a loop, a scope, or an unrolled loop."""
+    """A target of break, continue and return: a loop, a scope, or an unrolled loop."""
 
     kind: str
     exits: list[FlowExit] = field(default_factory=list[FlowExit])
     carried: tuple[str, ...] = ()
     signal: str | None = None
-    """How a round of an unrolled loop ended: break, continue, or by itself."""
+    """How an iteration of an unrolled loop ended: break, continue, or by itself."""
     depth: int = 0
 
 
@@ -191,7 +194,7 @@ class Interpreter:
         self.em.span = self.frame.span(node)
 
     def eval(self, node: ast.expr) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         handler = self.expressions.get(type(node))
         self.mark(node)
         if handler is None:
@@ -210,12 +213,12 @@ class Interpreter:
         return Flow.NEXT
 
     def unsupported(self, node: ast.AST) -> NoReturn:
-        """Refuse syntax that kernels do not have."""
+        """Reject syntax that kernels do not have."""
         what, hint = SYNTAX.get(type(node), (f"`{type(node).__name__}` syntax", None))
         self.em.fail(Code.SYNTAX, f"{what} is not supported in kernels", hint=hint)
 
     def unroll(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Items that a loop or a comprehension goes over while compiling, if it is not too long."""
+        """Return the items of an unrolled loop or comprehension, if there are not too many."""
         count = _length(items)
         self.rounds += count
         if self.rounds > MAX_ROUNDS:
@@ -246,7 +249,7 @@ class Interpreter:
     # --- names -------------------------------------------------------------------------------
 
     def lookup(self, name: str) -> Any:
-        """What a name stands for: local, of an enclosing function, captured, or a builtin."""
+        """Return the value of a name: local, of an enclosing function, captured, or a builtin."""
         frame: CallFrame | None = self.frame
         while frame is not None:
             if name in frame.names:
@@ -262,7 +265,7 @@ class Interpreter:
         return self.from_outside(name)
 
     def from_outside(self, name: str) -> Any:
-        """What a name that no frame binds stands for."""
+        """Return the value of a name that no frame binds."""
         source = self.frame.source
         if name in source.cells:
             cell = source.cells[name]
@@ -308,7 +311,7 @@ class Interpreter:
         return value
 
     def note(self, owner: Hashable, name: str, read: Callable[[], Any], value: Any) -> None:
-        """Remember that `read` gave this value; `owner` and `name` tell it from others."""
+        """Remember that `read` returned this value; `owner` and `name` identify the read."""
         if self.frame.source.library:
             return
         self.captured[owner, name] = Captured(read, value, name)
@@ -324,7 +327,7 @@ class Interpreter:
         return value
 
     def observe(self, name: str, ask: Callable[..., Any], *about: Any) -> Any:
-        """What Python says of static values; where code from outside says it, it is remembered."""
+        """Return a property of static values; remember it if outside code computed it."""
         value = ask(*about)
         if not all(map(is_settled, about)):
             self.note(tuple(map(id, about)), name, partial(ask, *about), value)
@@ -369,7 +372,7 @@ WEAK = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool))
 
 
 def _number(scalar: np.generic) -> Any:
-    """A scalar of NumPy as ours: its default int, float and bool are weak, others keep a type."""
+    """Return a NumPy scalar as ours: default int, float and bool are weak, others keep a type."""
     if scalar.dtype in WEAK:
         return scalar.item()
     typed = cast("Callable[[Any], Any]", as_dtype(scalar.dtype))
@@ -377,26 +380,26 @@ def _number(scalar: np.generic) -> Any:
 
 
 def _length(items: Sequence[Any]) -> int:
-    """How many items there are; Python's own `len` fails for ranges beyond 64 bits."""
+    """Return how many items there are; Python's own `len` fails for ranges beyond 64 bits."""
     if isinstance(items, range):
         return max(0, -((items.start - items.stop) // items.step))
     return len(items)
 
 
 def signature(rule: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a rule."""
+    """Return the signature of a rule."""
     return inspect.signature(rule)
 
 
 def _shown(rule: Callable[..., Any]) -> str:
-    """A rule's signature as the user sees it: without the emitter, without annotations."""
+    """Return a rule's signature as the user sees it: without the emitter, without annotations."""
     parameters = list(signature(rule).parameters.values())[1:]
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
     return str(inspect.Signature(plain))
 
 
 def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """A hint naming what the user may have meant."""
+    """Return a hint naming what the user may have meant."""
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
     return f"did you mean `{close[0]}`?" if close else None
 
@@ -425,7 +428,7 @@ SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Binds the targets of assignments: names, and tuples of names.
+# Assignment targets: names, and tuples of names.
 
 
 def assign(it: Interpreter, target: ast.expr, value: Any) -> None:

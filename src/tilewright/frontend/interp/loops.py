@@ -20,12 +20,11 @@ from .branches import Conflict, coerce, fill, is_number, merge_type, same_struct
 from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_names
 
 # -------------------------------------------------------------------------------------------------
-# Infers the types of loop-carried names by iteration to a fixpoint, and passes their values.
+# Type inference of loop-carried names by iteration to a fixpoint.
 #
-# A name that a loop assigns and that was bound before is carried. Its type at the head of the loop
-# is found by trying: the body is compiled with what is known so far; where it ends with something
-# else, the head is widened and the body compiled again. A static number that changes becomes i32
-# or f32.
+# A name that a loop assigns and that was bound before is carried. The body is compiled with the
+# types known so far; if it ends with another type, the type at the head is widened and the body
+# compiled again. A static number that changes becomes i32 or f32.
 
 MAX_TRIALS = 8
 
@@ -48,7 +47,7 @@ Attempt = Callable[[Head], Trial]
 def infer_types(
     it: Interpreter, node: ast.AST, carried: list[str], attempt: Attempt
 ) -> tuple[Head, Trial]:
-    """Compile a loop until the types at its head are right; give them and the result."""
+    """Compile a loop until the types at its head are right; return them and the result."""
     initial = {name: it.frame.names[name] for name in carried}
     key = (node, it.frame.caller, tuple(_fingerprint(v) for v in initial.values()))
     head: Head = it.loop_memory.get(key) or {n: _template(v) for n, v in initial.items()}
@@ -160,7 +159,7 @@ def _refuse(it: Interpreter, name: str, conflict: Conflict, exit_: FlowExit) -> 
 
 
 def bind_head(it: Interpreter, head: Head) -> list[Value]:
-    """Bind the carried names to block arguments (or their statics) and give the arguments."""
+    """Bind the carried names to block arguments (or their statics) and return the arguments."""
     args = []
     for name, tree in head.items():
         mine = [Value(t, name) for t in leaves(tree) if isinstance(t, TileType)]
@@ -176,7 +175,7 @@ def leave(it: Interpreter, kind: str, target: Target) -> None:
 
 
 def values(it: Interpreter, head: Head, names: dict[str, Any]) -> list[Value]:
-    """The dynamic leaves of the carried names, of the types of the head."""
+    """Return the dynamic leaves of the carried names, of the types of the head."""
     values = []
     for name, tree in head.items():
         for t, leaf in zip(leaves(tree), leaves(names[name]), strict=True):
@@ -211,7 +210,7 @@ def _assigned(node: ast.For | ast.While) -> list[str]:
 
 
 def carried_names(it: Interpreter, node: ast.For | ast.While) -> list[str]:
-    """The names a loop assigns that were bound before it."""
+    """Return the names a loop assigns that were bound before it."""
     return [n for n in _assigned(node) if n in it.frame.names]
 
 
@@ -221,14 +220,14 @@ def carried_names(it: Interpreter, node: ast.For | ast.While) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """`range(...)` with at least one bound known only at run time, or simply any range."""
+    """`range(...)`, whose bounds may be known only at run time."""
 
     start: Any
     stop: Any
     step: Any
 
     def static(self, it: Interpreter) -> range:
-        """The numbers themselves; refused where a bound is known only at run time."""
+        """Return the numbers themselves; rejected where a bound is known only at run time."""
         bounds = (self.start, self.stop, self.step)
         return range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
 
@@ -243,7 +242,7 @@ def _no_else(it: Interpreter, node: ast.For | ast.While) -> None:
 
 
 def run_while(it: Interpreter, node: ast.While) -> Flow:
-    """`while cond: ...`."""
+    """Run `while cond: ...`."""
     _no_else(it, node)
     carried = carried_names(it, node)
     head, trial = infer_types(it, node, carried, lambda h: _try_while(it, node, h))
@@ -286,7 +285,7 @@ def _exit_unless(it: Interpreter, cond: Value, target: Target) -> None:
 
 
 def run_for(it: Interpreter, node: ast.For) -> Flow:
-    """`for`: a loop of the kernel over a range, unrolled over anything static."""
+    """Run `for`: a loop of the kernel over a range, unrolled over a static sequence."""
     _no_else(it, node)
     over = it.eval(node.iter)
     it.mark(node)
@@ -313,14 +312,14 @@ def _run_range(it: Interpreter, node: ast.For, over: RangeOf) -> Flow:
 
 
 def _run_indices(it: Interpreter, node: ast.For, over: Indices) -> Flow:
-    """A loop over the tiles of a mapped output that belong to this block."""
+    """Return a loop over the tiles of a mapped output that belong to this block."""
     return _run_counted(it, node, bounds_of(it.em, over), lambda n: owned_index(it.em, over, n))
 
 
 def _run_counted(
     it: Interpreter, node: ast.For, bounds: tuple[Value, Value, Value], item: Callable[[Value], Any]
 ) -> Flow:
-    """A loop that counts; `item` makes what the loop variable stands for from the counter."""
+    """Run a counted loop; `item` computes the value of the loop variable from the counter."""
     carried = carried_names(it, node)
     attempt: Attempt = lambda h: _try_for(it, node, h, bounds[0], item)  # noqa: E731
     head, trial = infer_types(it, node, carried, attempt)
@@ -348,7 +347,7 @@ def _try_for(
 
 
 def _scaled(it: Interpreter, counter: Value, scale: tuple[Value, Value] | None) -> Value:
-    """The loop variable of a range that counts down: start + counter * step."""
+    """Return the loop variable of a range that counts down: start + counter * step."""
     if scale is None:
         return counter
     start, step = scale
@@ -407,7 +406,7 @@ def _run_round(it: Interpreter, node: ast.For, target: Target) -> Flow:
 
 
 def run_break(it: Interpreter, node: ast.Break | ast.Continue) -> Flow:
-    """`break` and `continue`."""
+    """Run `break` and `continue`."""
     kind = "break" if isinstance(node, ast.Break) else "continue"
     target = next(t for t in reversed(it.targets) if t.kind in ("loop", "unrolled"))
     if target.kind == "loop":

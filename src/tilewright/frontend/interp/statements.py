@@ -1,4 +1,4 @@
-"""Statements: from syntax to what they do, one small function per kind of node."""
+"""Statements: from syntax to effects, one function per kind of node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _assign(it: Interpreter, node: ast.Assign) -> Flow:
 
 
 def _annassign(it: Interpreter, node: ast.AnnAssign) -> Flow:
-    """`x: f32 = 0` gives the value that type; other annotations only help type checkers."""
+    """Run `x: f32 = 0`, which converts the value; other annotations only help type checkers."""
     if node.value is not None:
         assign(it, node.target, it.eval(node.value))
     return Flow.NEXT
@@ -51,7 +51,7 @@ def _augassign(it: Interpreter, node: ast.AugAssign) -> Flow:
 def _augment_element(
     it: Interpreter, node: ast.AugAssign, target: ast.Subscript, owner: Indexed, index: Any
 ) -> None:
-    """`out[i] += x`: the index is looked at once, as Python does."""
+    """Run `out[i] += x`: evaluate the index once, as Python does."""
     it.mark(target)
     current = it.apply(f"{receiver_class(owner)}.__getitem__", [owner, index])
     value = it.eval(node.value)
@@ -65,7 +65,7 @@ def _expr(it: Interpreter, node: ast.Expr) -> Flow:
 
 
 def _assert(it: Interpreter, node: ast.Assert) -> Flow:
-    """`assert a and b` is two of them: the launch may know one, and a block the other."""
+    """Run `assert a and b` as two assertions: the launch may know one, and a block the other."""
     message = it.eval(node.msg) if node.msg is not None else None
     if it.frame.source.library:
         return _require(it, node, message)
@@ -114,7 +114,7 @@ def _pass(it: Interpreter, node: ast.Pass) -> Flow:
 
 
 def _with(it: Interpreter, node: ast.With) -> Flow:
-    """`with tw.unsafe():` is the only context there is."""
+    """Run `with tw.unsafe():`, the only context manager of kernels."""
     for item in node.items:
         if not _is_unsafe(it, item):
             it.mark(item.context_expr)

@@ -1,1 +1,1 @@
-"""Rules: how each function of the language becomes IR, one file per op family."""
+"""Rules: the translation of each language function to IR, one file per op family."""

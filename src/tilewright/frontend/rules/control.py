@@ -21,7 +21,7 @@ from .reduction import reduce_all
 
 
 def static_range(em: SemanticBuilder, start: Any, stop: Any = None, step: Any = 1, /) -> range:
-    """A range known while compiling; a loop over it is unrolled."""
+    """Return a range known while compiling; a loop over it is unrolled."""
     first, last = (0, start) if stop is None else (start, stop)
     bounds = [
         em.static_int(x, f"the {name} of static_range")
@@ -37,7 +37,7 @@ PROPERTIES: frozenset[str] = frozenset()
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of the grid family: where this block stands.
+# Rules of the grid family: position of this block in the grid.
 
 
 def _block_id(em: SemanticBuilder, axis: Any) -> Value:
@@ -80,13 +80,13 @@ GRID_RULES: dict[str, Callable[..., Any]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of the debug family: print, and assertions that become launch checks where they can.
+# Rules of the debug family: print and assert; the launch checks an assertion if it can.
 
 # --- print -------------------------------------------------------------------------------------
 
 
 def print_values(em: SemanticBuilder, *args: Any, sep: Any = " ", end: Any = "\n") -> None:
-    """Python's print: values as `str` shows them, constants written into the text."""
+    """Print values as `str` shows them; constants become part of the text."""
     between, last = _text(em, sep, "sep", " "), _text(em, end, "end", "\n")
     parts: list[Any] = []
     for k, arg in enumerate(args):
@@ -117,7 +117,7 @@ def cuda_tile_print(em: SemanticBuilder, template: Any, *args: Any) -> None:
 
 
 def _parse(em: SemanticBuilder, template: str, args: Sequence[Any]) -> tuple[list[Any], int]:
-    """The parts of a template, and how many of the values it shows."""
+    """Return the parts of a template, and how many of the values it shows."""
     parts: list[Any] = []
     shown: set[int] = set()
     counted = 0
@@ -144,7 +144,7 @@ def _parse(em: SemanticBuilder, template: str, args: Sequence[Any]) -> tuple[lis
 
 
 def _parts(em: SemanticBuilder, arg: Any) -> Sequence[Any]:
-    """What print shows of one argument; a tuple with its items as `repr` shows them."""
+    """Return what print shows of one argument; a tuple with its items as `repr` shows them."""
     if isinstance(arg, FormatString):
         return [p if isinstance(p, str) else _part(em, *p) for p in arg.parts]
     if not isinstance(arg, tuple | list):
@@ -160,7 +160,7 @@ def _parts(em: SemanticBuilder, arg: Any) -> Sequence[Any]:
 
 
 def _part(em: SemanticBuilder, arg: Any, spec: str) -> Any:
-    """A text, or a value with its format specification."""
+    """Return a text, or a value with its format specification."""
     if isinstance(arg, Memory):
         em.fail(
             Code.TYPE,
@@ -183,7 +183,7 @@ def _part(em: SemanticBuilder, arg: Any, spec: str) -> Any:
 
 
 def _check_spec(em: SemanticBuilder, value: Value, spec: str) -> None:
-    """Refuse a format that Python would refuse; that of a tile holds for each element."""
+    """Reject a format that Python would reject; that of a tile holds for each element."""
     dtype = value.tile.dtype
     sample = 1.0 if dtype.is_float else True if dtype.is_bool else 1
     try:
@@ -198,7 +198,7 @@ def _check_spec(em: SemanticBuilder, value: Value, spec: str) -> None:
 
 
 def _record(em: SemanticBuilder, parts: Iterable[Any]) -> None:
-    """One print op: neighbouring texts joined, values numbered in order."""
+    """Emit one print op: adjacent texts joined, values numbered in order."""
     template: list[Any] = []
     operands: list[Value] = []
     for part in parts:
@@ -229,7 +229,7 @@ def _text(em: SemanticBuilder, x: Any, what: str, default: str) -> str:
 
 
 def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
-    """Refuse what is surely false, let the host check what it can, the kernel the rest."""
+    """Reject what is provably false, let the host check what it can, the kernel the rest."""
     if not isinstance(condition, Value):
         if isinstance(condition, Memory):
             em.fail(Code.TRUTH, f"{describe(condition)} has no truth value",
@@ -242,7 +242,7 @@ def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
 
 
 def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
-    """Let the host check a condition; gives what it checks, or None where it cannot."""
+    """Let the host check a condition; return what it checks, or None where it cannot."""
     known = expression(em, condition) if em.surely_runs else None
     if known is None:
         return None
@@ -258,7 +258,7 @@ def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[L
 
 
 def _conjuncts(expr: Expr) -> Iterator[Expr]:
-    """The parts of a condition, so that an error can name the one that fails."""
+    """Yield the parts of a condition, so that an error can name the one that fails."""
     if expr[0] != "and":
         yield expr
         return
@@ -287,7 +287,7 @@ def _condition(em: SemanticBuilder, condition: Value) -> Value:
 def cuda_tile_assert(
     em: SemanticBuilder, condition: Any, message: Any = "assertion failed"
 ) -> None:
-    """An assertion as a function."""
+    """Assert a condition, as a function."""
     assert_condition(em, condition, _text(em, message, "message", "assertion failed"))
 
 

@@ -55,7 +55,7 @@ def _scalar(em: SemanticBuilder, value: Value, name: str) -> Value:
 
 
 def _cast_to(name: str, dtype: AnyDType) -> Rule:
-    """`float(x)`, `int(x)` and `bool(x)` of a scalar."""
+    """Return the rule of `float(x)`, `int(x)` or `bool(x)` of a scalar."""
 
     def rule(em: SemanticBuilder, x: Any) -> Value:
         value = _scalar(em, em.numbers(x), name)
@@ -76,7 +76,7 @@ KINDS: dict[str, tuple[Callable[[AnyDType], bool], str]] = {
 def _checked(
     em: SemanticBuilder, name: str, x: Any, dtype: Any, source: str, target: str
 ) -> AnyDType:
-    """Refuse element types that this conversion does not go from, or to."""
+    """Reject element types that this conversion does not go from, or to."""
     value, to = em.numbers(x), em.static_dtype(dtype)
     for kind, which, label in ((source, value.tile.dtype, "from"), (target, to, "to")):
         accepts, plural = KINDS[kind]
@@ -93,14 +93,14 @@ def _refuse(em: SemanticBuilder, message: str, expected: str, dtype: AnyDType) -
 def ftof(
     em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN
 ) -> Value:
-    """Float to float."""
+    """Convert floats to floats."""
     to = _checked(em, "ftof", x, dtype, "float", "float")
     word(em, rounding, Rounding, "rounding of `ftof`", (Rounding.NEAREST_EVEN,))
     return em.cast(em.numbers(x), to)
 
 
 def ftoi(em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.ZERO) -> Value:
-    """Float to integer."""
+    """Convert floats to integers."""
     to = _checked(em, "ftoi", x, dtype, "float", "int")
     word(em, rounding, Rounding, "rounding of `ftoi`", (Rounding.ZERO,))
     return em.emit("ftoi", em.numbers(x), to=to)
@@ -109,14 +109,14 @@ def ftoi(em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.ZE
 def itof(
     em: SemanticBuilder, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN
 ) -> Value:
-    """Integer or bool to float."""
+    """Convert integers or booleans to floats."""
     to = _checked(em, "itof", x, dtype, "bits", "float")
     word(em, rounding, Rounding, "rounding of `itof`", (Rounding.NEAREST_EVEN,))
     return em.emit("itof", em.numbers(x), to=to)
 
 
 def exti(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
-    """To a wider integer."""
+    """Convert to a wider integer."""
     to = _checked(em, "exti", x, dtype, "bits", "int")
     value = em.numbers(x)
     if to.bits <= value.tile.dtype.bits:
@@ -125,7 +125,7 @@ def exti(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
 
 
 def trunci(em: SemanticBuilder, x: Any, dtype: Any, *, overflow: Any = Overflow.NONE) -> Value:
-    """To a narrower integer."""
+    """Convert to a narrower integer."""
     to = _checked(em, "trunci", x, dtype, "int", "int")
     value = em.numbers(x)
     if to.bits >= value.tile.dtype.bits:
@@ -134,7 +134,7 @@ def trunci(em: SemanticBuilder, x: Any, dtype: Any, *, overflow: Any = Overflow.
 
 
 def bitcast(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
-    """The same bits as another type of the same width."""
+    """Return the same bits as another type of the same width."""
     value, to = em.numbers(x), em.static_dtype(dtype)
     source = value.tile.dtype
     if to.bits != source.bits:
@@ -152,7 +152,7 @@ def bitcast(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
 
 
 def pack(em: SemanticBuilder, x: Any) -> Value:
-    """Two f4 into each byte."""
+    """Return two f4 into each byte."""
     value = em.numbers(x)
     if value.tile.dtype is not f4e2m1fn:
         em.fail(
@@ -173,7 +173,7 @@ def pack(em: SemanticBuilder, x: Any) -> Value:
 
 
 def unpack(em: SemanticBuilder, x: Any) -> Value:
-    """Each byte into two f4."""
+    """Return each byte into two f4."""
     value = em.numbers(x)
     if value.tile.dtype is not f4e2m1fnx2 or not value.tile.rank:
         em.fail(

@@ -33,7 +33,7 @@ from ..semantics.promotion import is_extent, is_weak
 from ..semantics.values import describe
 
 # -------------------------------------------------------------------------------------------------
-# Rules for arithmetic, its operators, and min, max, abs of Python.
+# Rules for arithmetic, its operators, and Python's min, max and abs.
 
 Rule = Callable[..., Any]
 
@@ -41,7 +41,7 @@ Rule = Callable[..., Any]
 
 
 def _either(name: str, verb: str) -> Rule:
-    """An operator that is one op on integers and its twin on floats."""
+    """Return the rule of an operator with one op on integers and another on floats."""
 
     def rule(em: SemanticBuilder, a: Any, b: Any) -> Value:
         left, right = arithmetic_pair(em, a, b, verb)
@@ -51,7 +51,7 @@ def _either(name: str, verb: str) -> Rule:
 
 
 def _moving(name: str, verb: str) -> Rule:
-    """`+` and `-`: also of pointers, which move by elements."""
+    """Return the rule of `+` or `-`, which also move pointers by elements."""
     numbers = _either(name, verb)
 
     def rule(em: SemanticBuilder, a: Any, b: Any) -> Value:
@@ -70,7 +70,7 @@ def _suffix(value: Value) -> str:
 
 
 def true_div(em: SemanticBuilder, a: Any, b: Any, *, precise: Any = False) -> Value:
-    """The quotient of floats."""
+    """Return the quotient of floats."""
     exact = em.static_bool(precise, "precise")
     x, y = as_floats((a, b))
     if all(is_extent(em, n) or type(n) is int for n in (x, y)):
@@ -95,7 +95,7 @@ def _converted(a: Any, b: Any) -> str:
 
 
 def _division(dtype: AnyDType, exact: bool) -> Rounding:
-    """Only f32 has a faster division that is not rounded correctly."""
+    """Return the rounding of a division: only f32 has a faster, less accurate one."""
     return Rounding.FULL if dtype is f32 and not exact else Rounding.NEAREST_EVEN
 
 
@@ -104,7 +104,7 @@ def _operator_truediv(em: SemanticBuilder, a: Any, b: Any) -> Value:
 
 
 def floor_div(em: SemanticBuilder, a: Any, b: Any) -> Any:
-    """The quotient rounded down."""
+    """Return the quotient rounded down."""
     if is_weak(a) and is_weak(b):
         return _static(em, lambda: a // b, a, b)
     return _floor_div(em, a, b)
@@ -119,7 +119,7 @@ def _floor_div(em: SemanticBuilder, a: Any, b: Any) -> Value:
 
 
 def _down(dtype: AnyDType) -> Rounding:
-    """How to floor: for unsigned numbers that is toward zero."""
+    """Return how to floor: for unsigned numbers that is toward zero."""
     return Rounding.NEG_INF if dtype.is_signed else Rounding.ZERO
 
 
@@ -131,7 +131,7 @@ def _mod(em: SemanticBuilder, a: Any, b: Any) -> Value:
 
 
 def _float_mod(em: SemanticBuilder, a: Value, b: Value) -> Value:
-    """Python's float remainder: the divisor's sign, also where the remainder is 0."""
+    """Compute Python's float remainder: it has the divisor's sign, also if it is 0."""
     dtype, shape = a.tile.dtype, a.tile.shape
     zero, minus_zero = em.constant(0.0, dtype, shape), em.constant(-0.0, dtype, shape)
     rest = em.emit("remf", a, b)
@@ -161,7 +161,7 @@ def _pos(em: SemanticBuilder, a: Any) -> Value:
 
 
 def absolute(em: SemanticBuilder, x: Any) -> Any:
-    """The absolute value; constants stay constants."""
+    """Return the absolute value; constants stay constants."""
     if is_weak(x):
         return abs(x)
     has_arithmetic(em, x, "take the absolute value of")
@@ -173,7 +173,7 @@ def absolute(em: SemanticBuilder, x: Any) -> Any:
 
 
 def _extreme(name: str, choose: Callable[..., Any]) -> Rule:
-    """The greater or the lesser, element by element; NaN wins."""
+    """Return the greater or the lesser, element by element; NaN wins."""
 
     def rule(em: SemanticBuilder, a: Any, b: Any) -> Any:
         if is_weak(a) and is_weak(b):
@@ -188,17 +188,17 @@ maximum, minimum = _extreme("max", max), _extreme("min", min)
 
 
 def clamp(em: SemanticBuilder, x: Any, low: Any, high: Any) -> Any:
-    """The nearest value from low to high."""
+    """Return the nearest value from low to high."""
     return minimum(em, maximum(em, x, low), high)
 
 
 def _of_scalars(name: str, elementwise: Rule) -> Rule:
-    """min and max of Python: of scalars only, since on a tile people mean two other things."""
+    """Return the rule of Python's min or max of scalars; on a tile the meaning is ambiguous."""
 
     def rule(em: SemanticBuilder, a: Any, *rest: Any) -> Any:
         values = (a, *rest) if rest else parts(a)
         if not values:
-            em.fail(Code.CALL, f"`{name}` of nothing", expected="at least one value", got="none")
+            em.fail(Code.CALL, f"`{name}` needs a value", expected="at least one value", got="none")
         for x in values:
             if isinstance(x, Value) and x.tile.rank:
                 em.fail(
@@ -220,7 +220,7 @@ scalar_max, scalar_min = _of_scalars("max", maximum), _of_scalars("min", minimum
 
 
 def ceil_div(em: SemanticBuilder, a: Any, b: Any) -> Any:
-    """The quotient of integers rounded up; constants stay constants."""
+    """Return the quotient of integers rounded up; constants stay constants."""
     if type(a) is int and type(b) is int:
         return _static(em, lambda: static_ceil_div(a, b), a, b)
     left, right = int_pair(em, a, b, "ceil_div")
@@ -253,7 +253,7 @@ def _ints(name: str, op: str | None = None) -> Rule:
 
 
 def divi(em: SemanticBuilder, a: Any, b: Any, *, rounding: Any = Rounding.ZERO) -> Value:
-    """The quotient of integers, rounded as asked."""
+    """Return the quotient of integers, rounded as asked."""
     left, right = int_pair(em, a, b, "divi")
     mode = word(em, rounding, Rounding, "rounding", DIRECTED)
     if mode is Rounding.NEG_INF:
@@ -262,13 +262,13 @@ def divi(em: SemanticBuilder, a: Any, b: Any, *, rounding: Any = Rounding.ZERO) 
 
 
 def negi(em: SemanticBuilder, x: Any, *, overflow: Any = Overflow.NONE) -> Value:
-    """The negative of integers, wrapping."""
+    """Return the negative of integers, wrapping."""
     value = one_int(em, x, "negi")
     return em.emit("negi", value, overflow=word(em, overflow, Overflow, "overflow"))
 
 
 def absi(em: SemanticBuilder, x: Any) -> Value:
-    """The absolute value of integers."""
+    """Return the absolute value of integers."""
     return em.emit("absi", one_int(em, x, "absi"))
 
 
@@ -301,7 +301,7 @@ def fma(
     rounding: Any = Rounding.NEAREST_EVEN,
     ftz: Any = False,
 ) -> Value:
-    """a * b + c, rounded once."""
+    """Compute a * b + c, rounded once."""
     x, y, z = three(em, a, b, c, "use `fma` on")
     dtype = one_float(em, x, "fma").tile.dtype
     mode = word(em, rounding, Rounding, "rounding of `fma`", (Rounding.NEAREST_EVEN,))
@@ -309,7 +309,7 @@ def fma(
 
 
 def remf(em: SemanticBuilder, a: Any, b: Any) -> Value:
-    """The remainder of floats with the sign of a."""
+    """Return the remainder of floats with the sign of a."""
     return em.emit("remf", *float_pair(em, a, b, "remf"))
 
 
@@ -393,7 +393,7 @@ def _apply(em: SemanticBuilder, name: str, operands: tuple[Value, ...], precise:
 
 
 def _exact(name: str) -> Rule:
-    """A function without rounding error."""
+    """Return a function without rounding error."""
 
     def rule(em: SemanticBuilder, x: Any) -> Value:
         return em.emit(name, one_float(em, x, name))
@@ -402,7 +402,7 @@ def _exact(name: str) -> Rule:
 
 
 def round_half_even(em: SemanticBuilder, x: Any) -> Value:
-    """The nearest whole number, the even one of two, with the sign of x."""
+    """Return the nearest whole number, the even one of two, with the sign of x."""
     value = one_float(em, x, "round")
     dtype, shape = value.tile.dtype, value.tile.shape
     half, one, zero = (em.constant(n, dtype, shape) for n in (0.5, 1.0, 0.0))
@@ -438,7 +438,7 @@ def _function(name: str) -> Rule:
 
 
 def _flushing(name: str) -> Rule:
-    """A function that may flush subnormals of f32."""
+    """Return a function that may flush subnormals of f32."""
 
     def rule(em: SemanticBuilder, x: Any, *, precise: Any = False, ftz: Any = False) -> Value:
         value = one_float(em, x, name)
@@ -453,7 +453,7 @@ def _flushing(name: str) -> Rule:
 def sqrt(
     em: SemanticBuilder, x: Any, *, precise: Any = False, rounding: Any = None, ftz: Any = False
 ) -> Value:
-    """The square root."""
+    """Return the square root."""
     value = one_float(em, x, "sqrt")
     dtype = value.tile.dtype
     exact, flushed = em.static_bool(precise, "precise"), flush(em, ftz, dtype, "sqrt")
@@ -467,7 +467,7 @@ def sqrt(
 
 
 def _one_of(em: SemanticBuilder, name: str, *, precise: Any, **other: Any) -> None:
-    """Refuse `precise` beside an argument that says something else about precision."""
+    """Reject `precise` beside an argument that says something else about precision."""
     if em.static_bool(precise, "precise"):
         (word,) = other
         em.fail(
@@ -492,7 +492,7 @@ PRODUCTS = range(-2, 5)
 
 
 def power(em: SemanticBuilder, a: Any, b: Any) -> Value:
-    """a ** b: products where the exponent is a small constant, else `pow`."""
+    """Compute a ** b: products if the exponent is a small constant, else `pow`."""
     for x in (a, b):
         has_arithmetic(em, x, "raise to a power")
     if type(b) is int and isinstance(a, Value):
@@ -534,7 +534,7 @@ def _float_power(em: SemanticBuilder, base: Value, exponent: int) -> Value:
 
 
 def _product(em: SemanticBuilder, multiply: str, base: Value, exponent: int) -> Value:
-    """Square and multiply."""
+    """Compute a power by repeated squaring."""
     if exponent == 0:
         dtype = base.tile.dtype
         return em.constant(1.0 if dtype.is_float else 1, dtype, base.tile.shape)
@@ -573,13 +573,13 @@ MATH_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules for comparisons and for choosing between two values.
+# Rules for comparisons and selection.
 
 SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def _compare(name: str) -> Rule:
-    """A comparison operator: with a NaN only `!=` is true."""
+    """Return a comparison operator: with a NaN only `!=` is true."""
     predicate = Predicate(name)
 
     def rule(em: SemanticBuilder, a: Any, b: Any) -> Value:
@@ -596,7 +596,7 @@ def _compare(name: str) -> Rule:
 
 
 def _comparable(em: SemanticBuilder, x: Any, predicate: Predicate) -> None:
-    """Refuse small floats, and asking which of two booleans is greater."""
+    """Reject small floats, and asking which of two booleans is greater."""
     if not (isinstance(x, Value) and isinstance(x.type, TileType)) or x.type.is_pointer:
         return
     dtype = x.type.dtype
@@ -636,7 +636,7 @@ def cmpf(em: SemanticBuilder, a: Any, b: Any, predicate: Any, *, unordered: Any 
 
 
 def where(em: SemanticBuilder, cond: Any, a: Any, b: Any) -> Value:
-    """a where cond, else b; all three broadcast."""
+    """Select a where cond holds, else b; all three broadcast."""
     mask = em.tile(cond, what="condition")
     if mask.tile.elem is not bool_:
         em.fail(
@@ -665,11 +665,11 @@ COMPARISON_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules for bits of integers and the logic of booleans.
+# Rules for bitwise and logical operations.
 
 
 def _bits(em: SemanticBuilder, value: Value, verb: str, *, logic: bool) -> Value:
-    """Refuse what is neither an integer nor, where logic is meant, a boolean."""
+    """Reject what is neither an integer nor, where logic is meant, a boolean."""
     dtype = value.tile.dtype
     if dtype.is_int or (logic and dtype.is_bool):
         return value
@@ -691,7 +691,7 @@ def _hint(dtype: AnyDType) -> str:
 
 
 def _logic(name: str, verb: str) -> Rule:
-    """`&`, `|` or `^`."""
+    """Return the rule of `&`, `|` or `^`."""
 
     def rule(em: SemanticBuilder, a: Any, b: Any) -> Value:
         for x in (a, b):
@@ -704,7 +704,7 @@ def _logic(name: str, verb: str) -> Rule:
 
 
 def noti(em: SemanticBuilder, x: Any) -> Value:
-    """All bits inverted; not, of booleans."""
+    """Return all bits inverted; not, of booleans."""
     return em.emit("noti", _bits(em, em.numbers(x), "invert", logic=True))
 
 

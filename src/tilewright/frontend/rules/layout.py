@@ -16,21 +16,21 @@ from ..semantics.simt import length_of, tiles_in
 from ..semantics.values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef, TilesRef, describe
 
 # -------------------------------------------------------------------------------------------------
-# Rules for tiles from nothing, and for the way between scalars and tiles.
+# Rules for the creation of tiles, and conversions between scalars and tiles.
 
 
 def zeros(em: SemanticBuilder, shape: Any, dtype: Any = f32) -> Value:
-    """0 everywhere; False for booleans."""
+    """Create a tile of 0; False for booleans."""
     return _filled(em, shape, 0, em.static_dtype(dtype))
 
 
 def ones(em: SemanticBuilder, shape: Any, dtype: Any = f32) -> Value:
-    """1 everywhere; True for booleans."""
+    """Create a tile of 1; True for booleans."""
     return _filled(em, shape, 1, em.static_dtype(dtype))
 
 
 def full(em: SemanticBuilder, shape: Any, value: Any, dtype: Any = None) -> Value:
-    """One value everywhere; a scalar that is no constant is converted."""
+    """Return one value everywhere; a scalar that is no constant is converted."""
     to = None if dtype is None else em.static_dtype(dtype)
     if not isinstance(value, Value):
         return _filled(em, shape, value, to)
@@ -39,7 +39,7 @@ def full(em: SemanticBuilder, shape: Any, value: Any, dtype: Any = None) -> Valu
 
 
 def constant(em: SemanticBuilder, value: Any, shape: Any, dtype: Any = None) -> Value:
-    """One constant everywhere."""
+    """Return one constant everywhere."""
     if isinstance(value, Value):
         em.fail(
             Code.NOT_STATIC,
@@ -62,7 +62,7 @@ def _filled(em: SemanticBuilder, shape: Any, value: Any, dtype: AnyDType | None)
 
 
 def arange(em: SemanticBuilder, start: Any, stop: Any = None, *, dtype: Any = i32) -> Value:
-    """Numbers in order; floats are made from integers."""
+    """Return numbers in order; floats are made from integers."""
     to = em.static_dtype(dtype)
     first, last = (0, start) if stop is None else (start, stop)
     low, high = _bound(em, first, "start"), _bound(em, last, "stop")
@@ -101,7 +101,7 @@ def _count(em: SemanticBuilder, low: int, size: int, to: AnyDType) -> Value:
 
 
 def iota(em: SemanticBuilder, shape: Any, dtype: Any = i32) -> Value:
-    """0, 1, ... in a tile of rank 1."""
+    """Create 0, 1, ... in a tile of rank 1."""
     dims, to = em.static_shape(shape), em.static_dtype(dtype)
     if len(dims) != 1:
         em.fail(
@@ -124,22 +124,22 @@ def iota(em: SemanticBuilder, shape: Any, dtype: Any = i32) -> Value:
 
 
 def broadcast_scalar(em: SemanticBuilder, value: Any, shape: Any) -> Value:
-    """A scalar everywhere."""
+    """Return a scalar everywhere."""
     return full(em, shape, value)
 
 
 def scalar_to_tile(em: SemanticBuilder, value: Any) -> Value:
-    """A scalar as a tile of rank 0, which it already is."""
+    """Return a scalar as a tile of rank 0, which it already is."""
     return _one_element(em, em.tile(value, what="value"), "value")
 
 
 def tile_to_scalar(em: SemanticBuilder, tile: Any) -> Value:
-    """The only element."""
+    """Return the only element."""
     return _one_element(em, em.tile(tile, what="tile"), "tile")
 
 
 def item(em: SemanticBuilder, self: Any) -> Value:
-    """The only element."""
+    """Return the only element."""
     return _one_element(em, self, "the tile")
 
 
@@ -172,7 +172,7 @@ CREATION_PROPERTIES: frozenset[str] = frozenset()
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules for the arrangement of tiles: shapes, axes, parts.
+# Rules for rearrangement: shapes, axes, parts.
 
 Rule = Callable[..., Any]
 
@@ -180,7 +180,7 @@ Rule = Callable[..., Any]
 
 
 def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
-    """The same elements in another shape."""
+    """Return the same elements in another shape."""
     value = em.tile(x, what="x")
     dims = em.static_shape(_completed(em, value, shape))
     if size(dims) != value.tile.size:
@@ -195,7 +195,7 @@ def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
 
 
 def _completed(em: SemanticBuilder, value: Value, shape: Any) -> Shape:
-    """The shape with a -1 replaced by what remains."""
+    """Return the shape with a -1 replaced by what remains."""
     dims = [em.static_int(n, f"shape[{k}]") for k, n in enumerate(parts(shape))]
     if -1 in dims:
         hole = dims.index(-1)
@@ -221,7 +221,7 @@ def broadcast(em: SemanticBuilder, x: Any, shape: Any) -> Value:
 
 
 def expand_dims(em: SemanticBuilder, x: Any, axis: Any) -> Value:
-    """A new axis of extent 1."""
+    """Return a new axis of extent 1."""
     value = em.tile(x, what="x")
     dims = value.tile.shape
     k = em.static_axis(axis, len(dims) + 1)
@@ -229,7 +229,7 @@ def expand_dims(em: SemanticBuilder, x: Any, axis: Any) -> Value:
 
 
 def getitem(em: SemanticBuilder, self: Any, index: Any) -> Value:
-    """New axes: None is one, `:` keeps one, `...` keeps those in between."""
+    """Insert axes: None is a new one, `:` keeps one, `...` keeps those in between."""
     value = em.tile(self)
     items = parts(index)
     for item in items:
@@ -262,7 +262,7 @@ def _refuse_index(em: SemanticBuilder, item: Any) -> None:
 
 
 def _indexed(shape: Shape, items: tuple[Any, ...], kept: int) -> Shape:
-    """The shape after new axes; axes that no item speaks of are where `...` stands, or last."""
+    """Return the shape after new axes; axes without an item are at `...`, or last."""
     if Ellipsis not in items:
         items = (*items, Ellipsis)
     axes, dims = iter(shape), list[int]()
@@ -279,7 +279,7 @@ def _indexed(shape: Shape, items: tuple[Any, ...], kept: int) -> Shape:
 
 
 def permute(em: SemanticBuilder, x: Any, order: Any) -> Value:
-    """Axes in another order."""
+    """Return axes in another order."""
     value = em.tile(x, what="x")
     return _permuted(em, value, _order(em, order, value.tile.rank))
 
@@ -303,7 +303,7 @@ def _permuted(em: SemanticBuilder, value: Value, order: Shape) -> Value:
 
 
 def transpose(em: SemanticBuilder, x: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
-    """Two axes swapped."""
+    """Return two axes swapped."""
     value = em.tile(x, what="x")
     rank = value.tile.rank
     if rank < 2:
@@ -337,7 +337,7 @@ def _property_t(em: SemanticBuilder, self: Any) -> Value:
 
 
 def cat(em: SemanticBuilder, a: Any, b: Any = None, axis: Any = 0) -> Value:
-    """Tiles, one after the other: two, or a sequence of any number."""
+    """Concatenate tiles: two, or a sequence of any number."""
     if isinstance(a, tuple | list):
         return _cat_all(em, a, axis if b is None else b)
     return _cat_all(em, (a, b), axis)
@@ -383,7 +383,7 @@ def _cat_all(em: SemanticBuilder, tiles: Sequence[Any], axis: Any) -> Value:
 
 
 def _of_one_type(em: SemanticBuilder, tiles: Sequence[Any]) -> list[Value]:
-    """Tiles of the type that all of them promote to."""
+    """Return tiles of the type that all of them promote to."""
     widest = tiles[0]
     for tile in tiles[1:]:
         widest, _ = promotion.unify(em, widest, tile, "join")
@@ -410,7 +410,7 @@ def _halves_joined(em: SemanticBuilder, tiles: list[Value], axis: int) -> Value:
 
 
 def _parts_of(em: SemanticBuilder, tile: Value, axis: int, begin: int, end: int) -> list[Value]:
-    """The elements of a tile from `begin` to `end` along an axis, in parts that may be taken."""
+    """Return the elements from `begin` to `end` along an axis, in parts that `extract` takes."""
     found, shape = list[Value](), tile.tile.shape
     while begin < end:
         # The largest power of two that divides `begin`, or else fits.
@@ -425,7 +425,7 @@ def _parts_of(em: SemanticBuilder, tile: Value, axis: int, begin: int, end: int)
 
 
 def extract(em: SemanticBuilder, x: Any, index: Any, shape: Any) -> Value:
-    """The part of a shape at an index that counts parts."""
+    """Return the part of a shape at an index that counts parts."""
     value = em.tile(x, what="x")
     whole, part = value.tile.shape, em.static_shape(shape)
     if len(part) != len(whole) or any(n % m for n, m in zip(whole, part, strict=True)):
@@ -461,13 +461,13 @@ def _part_index(em: SemanticBuilder, index: Any, count: int, axis: int) -> Value
 
 
 def get_shape_dim(em: SemanticBuilder, x: Any, axis: Any) -> Any:
-    """One extent."""
+    """Return one extent."""
     shape = x.tile.shape if isinstance(x, Value) else parts(x)
     return shape[em.static_axis(axis, len(shape))]
 
 
 def permute_array(em: SemanticBuilder, array: Any, order: Any) -> tuple[Any, ...]:
-    """A tuple in another order."""
+    """Return a tuple in another order."""
     items = parts(array)
     return tuple(items[k] for k in _order(em, order, len(items)))
 
@@ -476,7 +476,7 @@ def permute_array(em: SemanticBuilder, array: Any, order: Any) -> tuple[Any, ...
 
 
 def _joined(arguments: tuple[Any, ...]) -> Any:
-    """`x.reshape(4, 8)` and `x.reshape((4, 8))` mean the same."""
+    """Return a shape from `x.reshape(4, 8)` or from `x.reshape((4, 8))`."""
     return arguments[0] if len(arguments) == 1 else arguments
 
 

@@ -25,13 +25,13 @@ _RUNS: dict[AnyDType, dict[AnyDType, Shape]] = {
 
 
 def mma(em: SemanticBuilder, a: Any, b: Any, acc: Any) -> Value:
-    """acc + a @ b, by the kind of the elements."""
+    """Compute acc + a @ b, by the kind of the elements."""
     left = _operand(em, a, "a")
     return mmai(em, a, b, acc) if left.tile.dtype in _BYTES else mmaf(em, a, b, acc)
 
 
 def mmaf(em: SemanticBuilder, a: Any, b: Any, acc: Any, *, fast_acc: Any = False) -> Value:
-    """Float product."""
+    """Compute a float product."""
     left, right, sums = _operands(em, a, b, acc)
     x, y = left.tile.dtype, right.tile.dtype
     if x not in FLOAT_ACCUMULATORS:
@@ -50,7 +50,7 @@ def mmaf(em: SemanticBuilder, a: Any, b: Any, acc: Any, *, fast_acc: Any = False
 
 
 def mmai(em: SemanticBuilder, a: Any, b: Any, acc: Any) -> Value:
-    """Product of 8-bit integers."""
+    """Compute a product of 8-bit integers."""
     left, right, sums = _operands(em, a, b, acc)
     for side in (left, right):
         if side.tile.dtype not in _BYTES:
@@ -60,7 +60,7 @@ def mmai(em: SemanticBuilder, a: Any, b: Any, acc: Any) -> Value:
 
 
 def mmaf_scaled(em: SemanticBuilder, a: Any, b: Any, acc: Any, a_scale: Any, b_scale: Any) -> Value:
-    """Product of block-scaled small floats."""
+    """Compute a product of block-scaled small floats."""
     left, right, sums = _operands(em, a, b, acc)
     x, y = left.tile.dtype, right.tile.dtype
     scales = _operand(em, a_scale, "a_scale"), _operand(em, b_scale, "b_scale")
@@ -100,7 +100,7 @@ def _scale_shapes(
 
 
 def matmul(em: SemanticBuilder, a: Any, b: Any) -> Value:
-    """`a @ b`: the product added to zeros of the accumulator's type."""
+    """Compute `a @ b`: the product added to zeros of the accumulator's type."""
     left, right = _operand(em, a, "the left operand"), _operand(em, b, "the right operand")
     _check_shapes(em, left.tile.shape, right.tile.shape)
     x = left.tile.dtype

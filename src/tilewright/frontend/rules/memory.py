@@ -45,7 +45,7 @@ from ..semantics.values import (
 
 
 def tensor(em: SemanticBuilder, x: Any, what: str) -> TensorRef | OutputRef:
-    """A tensor or an output, refused otherwise."""
+    """Return a tensor or an output, rejected otherwise."""
     if not isinstance(x, TensorRef | OutputRef):
         hint = "it may be None: test it first, `if x is not None`" if x is None else None
         em.fail(
@@ -55,7 +55,7 @@ def tensor(em: SemanticBuilder, x: Any, what: str) -> TensorRef | OutputRef:
 
 
 def output(em: SemanticBuilder, x: Any, what: str) -> OutputRef:
-    """An output, refused otherwise."""
+    """Return an output, rejected otherwise."""
     if isinstance(x, TensorRef):
         read_only(em, x.name)
     if not isinstance(x, OutputRef):
@@ -71,7 +71,7 @@ def output(em: SemanticBuilder, x: Any, what: str) -> OutputRef:
 
 
 def partition(em: SemanticBuilder, x: Any, what: str = "view") -> PartitionRef:
-    """A partition, refused otherwise."""
+    """Return a partition, rejected otherwise."""
     if not isinstance(x, PartitionRef):
         em.fail(
             Code.TYPE,
@@ -83,7 +83,7 @@ def partition(em: SemanticBuilder, x: Any, what: str = "view") -> PartitionRef:
 
 
 def read_only(em: SemanticBuilder, name: str) -> NoReturn:
-    """Refuse to write to a read-only tensor."""
+    """Reject to write to a read-only tensor."""
     em.fail(
         Code.READ_ONLY,
         f"`{name}` is read-only",
@@ -145,7 +145,7 @@ def _load_tile_like(em: SemanticBuilder, src: Any, dst: Any, *, padding: Any = .
 
 
 def _refuse_fewer(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef) -> None:
-    """Refuse a source that surely has no tile where dst has one."""
+    """Reject a source that provably has no tile where dst has one."""
     if dst.partial:
         return
     for axis, size in enumerate(dst.tile):
@@ -199,7 +199,7 @@ def _store_at(em: SemanticBuilder, self: Any, tile: Any, offsets: Any) -> None:
 def shape_of(
     em: SemanticBuilder, ref: TensorRef | OutputRef | AccumulatorRef
 ) -> tuple[int | Value, ...]:
-    """The extents of a whole tensor: ints where known, else values."""
+    """Return the extents of a whole tensor: ints where known, else values."""
     return tuple(
         em.emit("extent", ref.value, axis=k) if n is None else n
         for k, n in enumerate(ref.type.shape)
@@ -234,7 +234,7 @@ def _output_extent(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
 
 
 def _valid_extent(em: SemanticBuilder, out: OutputRef, axis: int, size: int) -> int | Value:
-    """The tile's size, less what the last block's tile has beyond the tensor."""
+    """Return the tile's size, less what the last block's tile has beyond the tensor."""
     known = out.type.shape[axis]
     if size == 1 or (known is not None and known % size == 0):
         return size
@@ -273,7 +273,7 @@ def _partition_output(
 def _place(
     em: SemanticBuilder, ref: PartitionRef, index: Any
 ) -> tuple[tuple[Value, ...], Value | None]:
-    """An index as values, checked; and a guard that is false where that failed."""
+    """Return an index as values, checked; and a guard that is false where that failed."""
     if ref.view.view.sparse is not None:
         return checked_rows(em, ref, index)
     return checked_index(em, ref.view, ref.name, index)
@@ -336,7 +336,7 @@ def _store_unchecked(
 
 
 def writable(em: SemanticBuilder, x: Any) -> PartitionRef:
-    """A partition that may be stored to, refused otherwise."""
+    """Return a partition that may be stored to, rejected otherwise."""
     ref = partition(em, x)
     if not ref.mutable:
         read_only(em, ref.name)
@@ -362,7 +362,7 @@ def _partition_grid(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
 
 
 def _tiles(em: SemanticBuilder, x: Any) -> Value:
-    """The view of what is cut into tiles: a partition, or a mapped output."""
+    """Return the view of what is cut into tiles: a partition, or a mapped output."""
     if isinstance(x, MappedRef):
         return make_view(em, x, x.tile)
     return partition(em, x, "partition").view
@@ -376,7 +376,7 @@ def _partition_shape(em: SemanticBuilder, self: Any) -> Shape:
     return partition(em, self, "partition").view.view.tile
 
 
-# --- what read-only tensors refuse -------------------------------------------------------------
+# --- what read-only tensors reject -------------------------------------------------------------
 
 
 def _refuse_store(em: SemanticBuilder, self: Any, *args: Any, **keywords: Any) -> NoReturn:
@@ -451,9 +451,9 @@ MEMORY_PROPERTIES: frozenset[str] = frozenset(
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of mapped outputs: loops over the tiles of a block, and accesses at the indices they make.
+# Rules of mapped outputs: loops over the tiles of a block, and accesses at owned indices.
 #
-# They belong to the grid family: which block has which tile is the order of the grid.
+# They belong to the grid family: the order of the grid decides which block has which tile.
 
 # --- which tiles -------------------------------------------------------------------------------
 
@@ -475,7 +475,7 @@ def _iter_indices_within_with(em: SemanticBuilder, self: Any, spans: Any, *other
 
 
 def _partners(em: SemanticBuilder, output: MappedRef, others: Sequence[Any]) -> list[MappedRef]:
-    """Outputs whose tiles can be visited together: as many of them, in the same order."""
+    """Return the outputs that are visited together: equal tile counts, the same order."""
     for other in others:
         if not isinstance(other, MappedRef):
             em.fail(
@@ -536,7 +536,7 @@ def _load(em: SemanticBuilder, self: Any, index: Any, *, padding: Any = 0) -> Va
 def _mapped_place(
     em: SemanticBuilder, output: MappedRef, view: Value, index: Any
 ) -> tuple[tuple[Value, ...], Value | None]:
-    """The numbers of an index that belongs to this block, and a guard for those it owns."""
+    """Return the numbers of an index that belongs to this block, and a guard for those it owns."""
     found = _own_index(em, output, index)
     if not found.whole:
         owned = [k for k in range(len(output.groups)) if k not in output.walked]
@@ -646,9 +646,9 @@ MAPPED_PROPERTIES: frozenset[str] = frozenset(
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of promises: hints for backends that use them; none changes a result.
+# Rules of promises: assumptions for the code generator. A true promise changes no result.
 #
-# They belong to the pointer family: a promise that is broken is as bad as a wrong address.
+# They belong to the pointer family: a false promise is as bad as a wrong address.
 
 
 def _promised(em: SemanticBuilder, value: Any, what: str) -> Any:
@@ -674,7 +674,7 @@ def _broken(em: SemanticBuilder, value: int, promise: str) -> None:
 
 
 def assume_div_by(em: SemanticBuilder, value: Any, divisor: Any) -> Any:
-    """The value; it is promised to be a multiple."""
+    """Return the value; it is promised to be a multiple."""
     promised, by = _promised(em, value, "assume_div_by"), _positive(em, divisor, "divisor")
     if isinstance(promised, int) and promised % by:
         _broken(em, promised, f"a multiple of {by}")
@@ -684,7 +684,7 @@ def assume_div_by(em: SemanticBuilder, value: Any, divisor: Any) -> Any:
 def assume_div_by_every_along(
     em: SemanticBuilder, value: Any, divisor: Any, every: Any, axis: Any
 ) -> Any:
-    """The value; some of its elements are promised to be multiples."""
+    """Return the value; some of its elements are promised to be multiples."""
     promised = _promised(em, value, "assume_div_by_every_along")
     _positive(em, divisor, "divisor")
     _positive(em, every, "every")
@@ -693,12 +693,12 @@ def assume_div_by_every_along(
 
 
 def assume_bounds(em: SemanticBuilder, value: Any, lower: Any, upper: Any) -> Any:
-    """The value; it is promised to lie between bounds."""
+    """Return the value; it is promised to lie between bounds."""
     return assume_bounds_upper(em, assume_bounds_lower(em, value, lower), upper)
 
 
 def assume_bounds_lower(em: SemanticBuilder, value: Any, lower: Any) -> Any:
-    """The value; it is promised not to lie below."""
+    """Return the value; it is promised not to lie below."""
     promised, bound = _promised(em, value, "assume_bounds"), em.static_int(lower, "lower")
     if isinstance(promised, int) and promised < bound:
         _broken(em, promised, f"at least {bound}")
@@ -706,7 +706,7 @@ def assume_bounds_lower(em: SemanticBuilder, value: Any, lower: Any) -> Any:
 
 
 def assume_bounds_upper(em: SemanticBuilder, value: Any, upper: Any) -> Any:
-    """The value; it is promised not to lie above."""
+    """Return the value; it is promised not to lie above."""
     promised, bound = _promised(em, value, "assume_bounds"), em.static_int(upper, "upper")
     if isinstance(promised, int) and promised > bound:
         _broken(em, promised, f"at most {bound}")
@@ -714,7 +714,7 @@ def assume_bounds_upper(em: SemanticBuilder, value: Any, upper: Any) -> Any:
 
 
 def assume_same_elements(em: SemanticBuilder, value: Any, groups: Any) -> Any:
-    """The value; it is promised to be constant in groups."""
+    """Return the value; it is promised to be constant in groups."""
     promised = _promised(em, value, "assume_same_elements")
     shape = em.static_shape(groups, "groups")
     rank = promised.tile.rank if isinstance(promised, Value) else 0

@@ -59,15 +59,14 @@ from .memory import tensor as tensor_of
 # -------------------------------------------------------------------------------------------------
 # Rules of views of raw memory: tensors at addresses, and tensors in tiles of any kind.
 #
-# They belong to the pointer family: nothing but the kernel says what lies behind an address. Tiles
-# of inputs, though, are safe however they lie: they are only read, and indices are checked or
-# padded.
+# They belong to the pointer family: only the kernel knows what is at an address. Views of inputs
+# are safe in any arrangement: they are only read, and indices are checked or padded.
 
 # --- tensors at addresses ----------------------------------------------------------------------
 
 
 def make_tensor_view(em: SemanticBuilder, base: Any, shape: Any, strides: Any = None) -> TensorRef:
-    """A tensor at a pointer."""
+    """Return a tensor at a pointer."""
     em.require_unsafe("`make_tensor_view`")
     pointer = only_pointer(em, base)
     extents = _dims(em, shape, "shape")
@@ -77,7 +76,7 @@ def make_tensor_view(em: SemanticBuilder, base: Any, shape: Any, strides: Any = 
 def load_tensor(
     em: SemanticBuilder, pointers: Any, index: Any, shape: Any, strides: Any, dtype: Any
 ) -> TensorRef:
-    """A tensor at an address that is read from a tensor of addresses."""
+    """Return a tensor at an address that is read from a tensor of addresses."""
     em.require_unsafe("`load_tensor`")
     source = tensor_of(em, pointers, "pointers")
     if source.type.dtype is not i64:
@@ -143,7 +142,7 @@ def _row_major(em: SemanticBuilder, extents: Sequence[int | Value]) -> list[int 
 def make_partition_view(
     em: SemanticBuilder, tensor: Any, shape: Any, *, padding: Any = 0, dim_map: Any = None
 ) -> PartitionRef:
-    """A tensor in tiles."""
+    """Return a tensor in tiles."""
     source = tensor_of(em, tensor, "tensor")
     view = make_view(em, source, shape, dim_map=dim_map, padding=padding)
     return PartitionRef(view, source.name)
@@ -152,7 +151,7 @@ def make_partition_view(
 def make_partition_view_mut(
     em: SemanticBuilder, tensor: Any, shape: Any, *, padding: Any = 0, dim_map: Any = None
 ) -> PartitionRef:
-    """A whole output, or raw memory, in tiles that may be written."""
+    """Return a whole output, or raw memory, in tiles that may be written."""
     em.require_unsafe("`make_partition_view_mut`")
     source = tensor_of(em, tensor, "tensor")
     if not source.type.mutable:
@@ -170,7 +169,7 @@ def make_strided_view(
     padding: Any = 0,
     dim_map: Any = None,
 ) -> PartitionRef:
-    """Tiles that start `steps` apart."""
+    """Make a view of tiles that start `steps` apart."""
     source = _read_only_or_unsafe(em, tensor, "make_strided_view")
     apart = tuple(em.static_int(n, f"steps[{k}]") for k, n in enumerate(parts(steps)))
     if len(apart) != source.type.rank or min(apart, default=1) < 1:
@@ -187,7 +186,7 @@ def make_strided_view(
 def make_gather_scatter_view(
     em: SemanticBuilder, tensor: Any, shape: Any, axis: Any = 0, *, padding: Any = ...
 ) -> PartitionRef:
-    """Rows in any order along an axis."""
+    """Return rows in any order along an axis."""
     source = _read_only_or_unsafe(em, tensor, "make_gather_scatter_view")
     sparse = em.static_axis(axis, source.type.rank)
     padded = padding is not ...
@@ -196,7 +195,7 @@ def make_gather_scatter_view(
 
 
 def _read_only_or_unsafe(em: SemanticBuilder, tensor: Any, word: str) -> TensorRef | OutputRef:
-    """A tensor of which tiles of this kind may be made: those of an output are of many blocks."""
+    """Return a tensor of which tiles of this kind may be made; outputs need unsafe code."""
     source = tensor_of(em, tensor, "tensor")
     if source.type.mutable:
         em.require_unsafe(f"`{word}` of {describe(source)}")
@@ -209,7 +208,7 @@ def _read_only_or_unsafe(em: SemanticBuilder, tensor: Any, word: str) -> TensorR
 def load_view_tko(
     em: SemanticBuilder, view: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> Value:
-    """A load without a check."""
+    """Return a load without a check."""
     em.require_unsafe("`load_view_tko`")
     ref = partition(em, view)
     return unchecked_load(em, ref, index, **access_hints(em, latency, allow_tma))
@@ -224,7 +223,7 @@ def store_view_tko(
     latency: Any = None,
     allow_tma: Any = None,
 ) -> None:
-    """A store without a check."""
+    """Store a tile without a bounds check."""
     em.require_unsafe("`store_view_tko`")
     ref = writable(em, view)
     values = unchecked_index(em, ref.view, ref.name, index)
@@ -245,14 +244,12 @@ RAW_VIEWS_RULES: dict[str, Callable[..., Any]] = {
 
 # -------------------------------------------------------------------------------------------------
 # Rules of the pointer family: pointers, accesses through them, globals; all need unsafe code.
-#
-# Views of raw memory and promises belong to the family too, and have files of their own.
 
 # --- pointer arithmetic ------------------------------------------------------------------------
 
 
 def offset(em: SemanticBuilder, self: Any, by: Any) -> Value:
-    """Pointers moved by a number of elements."""
+    """Return pointers moved by a number of elements."""
     return moved(em, as_pointers(em, self), by)
 
 
@@ -261,22 +258,22 @@ def _addptr(em: SemanticBuilder, pointers: Any, by: Any) -> Value:
 
 
 def pointer_to_tile(em: SemanticBuilder, pointer: Any) -> Value:
-    """A pointer is a tile of rank 0 already."""
+    """Return the pointer, which is a tile of rank 0 already."""
     return only_pointer(em, pointer)
 
 
 def tile_to_pointer(em: SemanticBuilder, pointers: Any) -> Value:
-    """The only pointer of a tile."""
+    """Return the only pointer of a tile."""
     return only_pointer(em, pointers)
 
 
 def broadcast_ptr(em: SemanticBuilder, pointers: Any, shape: Any) -> Value:
-    """Pointers repeated."""
+    """Return pointers repeated."""
     return _broadcast(em, pointers, shape)
 
 
 def reshape_ptr(em: SemanticBuilder, pointers: Any, shape: Any) -> Value:
-    """Pointers in another shape."""
+    """Return pointers in another shape."""
     return _reshape(em, pointers, shape)
 
 
@@ -301,13 +298,13 @@ def _shape(em: SemanticBuilder, shape: Sequence[Any]) -> Shape:
 
 
 def ptr_to_int(em: SemanticBuilder, pointers: Any) -> Value:
-    """Addresses as i64."""
+    """Return addresses as i64."""
     em.require_unsafe("`ptr_to_int`")
     return em.emit("ptr_to_int", as_pointers(em, pointers))
 
 
 def int_to_ptr(em: SemanticBuilder, addresses: Any, dtype: Any) -> Value:
-    """i64 or u64 addresses as pointers."""
+    """Convert i64 or u64 addresses to pointers."""
     em.require_unsafe("`int_to_ptr`")
     value = em.numbers(addresses, "addresses")
     if value.tile.dtype not in (i64, u64):
@@ -322,7 +319,7 @@ def int_to_ptr(em: SemanticBuilder, addresses: Any, dtype: Any) -> Value:
 
 
 def ptr_to_ptr(em: SemanticBuilder, pointers: Any, dtype: Any) -> Value:
-    """Pointers to another element type."""
+    """Return pointers to another element type."""
     em.require_unsafe("`ptr_to_ptr`")
     return em.emit("ptr_to_ptr", as_pointers(em, pointers), to=em.static_dtype(dtype))
 
@@ -404,7 +401,7 @@ def scatter(em: SemanticBuilder, pointer: Any, offsets: Any, value: Any, mask: A
 
 
 def get_global(em: SemanticBuilder, source: Any) -> Value:
-    """A pointer to the first element."""
+    """Return a pointer to the first element."""
     return address_of(em, source)
 
 
@@ -534,7 +531,7 @@ def _update(
     scope: Any,
     **attrs: Any,
 ) -> Value:
-    """Change what pointers, or an element of memory, stand for; the old values."""
+    """Update memory through pointers, or an element of a slice; return the old values."""
     em.require_unsafe("an atomic operation")
     attrs |= memory_order(em, ordering, scope, ATOMIC_ORDERS)
     if isinstance(x, ElementRef):
@@ -596,7 +593,7 @@ def atomic_cas(
 def _of_slice(
     em: SemanticBuilder, ref: SliceRef, element: ElementRef, mask: Any
 ) -> tuple[Value, Value]:
-    """An element of a slice as a pointer, and a mask that is off where there is none."""
+    """Return an element of a slice as a pointer, and a mask that is off where there is none."""
     pointer, there = pointer_of(em, ref, element.index[0])
     given = mask_for(em, mask, ())
     return pointer, there if given is None else em.emit("andi", there, given)
@@ -635,7 +632,7 @@ def atomic_red_view(
     )  # fmt: skip
 
 
-# --- accumulators: safe, for nobody reads them -------------------------------------------------
+# --- accumulators: safe, since no block reads them ------------------------------------------------
 
 
 def _into(mode: AtomicMode) -> Callable[..., None]:
@@ -671,7 +668,7 @@ def _accumulate(
 
 
 def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any]) -> int | None:
-    """The axis along which a tile numbers the elements, if there is one."""
+    """Return the axis along which a tile numbers the elements, if there is one."""
     rank = ref.type.rank
     if len(given) != rank:
         em.fail(
@@ -695,7 +692,7 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
 def _accumulated_shape(
     em: SemanticBuilder, ref: AccumulatorRef, value: Value, given: Sequence[Any], sparse: int | None
 ) -> Shape:
-    """The shape of what is accumulated: that of the tile, as long as the numbers are many."""
+    """Return the shape of what is accumulated: that of the tile, with the extent of the indices."""
     rank, shape = ref.type.rank, value.tile.shape
     if len(shape) > rank:
         em.fail(

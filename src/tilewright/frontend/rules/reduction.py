@@ -1,4 +1,4 @@
-"""Rules of the reduction family: reductions and scans, with built-in or the user's combiners."""
+"""Rules of reductions and scans, with built-in or custom combiners."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _ops(floats: str, ints: str, bools: str = "") -> dict[str, str]:
 
 
 def _nothing(dtype: AnyDType) -> Number:
-    """What a sum starts with: -0.0 leaves even the sign of a zero alone, 0.0 does not."""
+    """Return what a sum starts with: -0.0 leaves even the sign of a zero alone, 0.0 does not."""
     return -0.0 if dtype.is_float else 0
 
 
@@ -84,7 +84,7 @@ def _reduce_kind(
 
 
 def _widen(em: SemanticBuilder, kind: ReductionKind, value: Value) -> tuple[Value, AnyDType]:
-    """The tile in the type it accumulates in, and the type the result has."""
+    """Return the tile in the type it accumulates in, and the type the result has."""
     dtype = value.tile.dtype
     if kind in (ANY, ALL):
         value = em.cast(value, bool_)
@@ -150,7 +150,7 @@ def _arg_kind(
 
 
 def _places(em: SemanticBuilder, value: Value, axis: int) -> Value:
-    """The position along `axis` of each element."""
+    """Return the position along `axis` of each element."""
     shape = value.tile.shape
     line = em.emit("iota", size=shape[axis], dtype=i32)
     ones = tuple(n if k == axis else 1 for k, n in enumerate(shape))
@@ -158,7 +158,7 @@ def _places(em: SemanticBuilder, value: Value, axis: int) -> Value:
 
 
 def _arg_body(em: SemanticBuilder, dtype: AnyDType, better: Predicate) -> Block:
-    """Keeps the better of two (value, place) pairs; of equals the one that stands first."""
+    """Return the body that keeps the better of two (value, index) pairs; of equals the first."""
     body = CombinerBody((dtype, i32))
     with em.at(body.block):
         (x, i), (y, j) = body.elements, body.accumulators
@@ -172,7 +172,7 @@ def _arg_body(em: SemanticBuilder, dtype: AnyDType, better: Predicate) -> Block:
 
 
 def _beats(em: SemanticBuilder, x: Value, y: Value, better: Predicate) -> Value:
-    """Whether x is strictly better than y; a NaN is better than any number."""
+    """Return whether x is strictly better than y; a NaN is better than any number."""
     if not x.tile.dtype.is_float:
         return em.emit("cmpi", x, y, predicate=better)
     x_nan = em.emit("cmpf", x, x, predicate=Predicate.NE, unordered=True)
@@ -222,7 +222,7 @@ def _same_number(a: Number, b: Number) -> bool:
 def _warn_scan(
     em: SemanticBuilder, value: Value, axis: int, what: str, neutral: Number, reverse: bool
 ) -> None:
-    """Padding stands at the end: a scan from the start is past it before it matters."""
+    """Warn about padding in a scan; a scan from the start reaches it only at the end."""
     if reverse:
         same = partial(_same_number, neutral)
         warn_if_not_neutral(em, value, axis, what, same, shown(neutral))
@@ -268,7 +268,7 @@ def _identity(em: SemanticBuilder, x: Any, dtype: AnyDType) -> Number:
 
 
 def scan_sum(em: SemanticBuilder, tile: Any, axis: Any = 0, reverse: Any = False) -> Value:
-    """Partial sums; short floats accumulate in f32 and round once."""
+    """Compute partial sums; short floats accumulate in f32 and round once."""
     value = em.numbers(tile, "tile")
     back = em.static_bool(reverse, "reverse")
     k = em.static_axis(axis, value.tile.rank)
@@ -281,7 +281,7 @@ def scan_sum(em: SemanticBuilder, tile: Any, axis: Any = 0, reverse: Any = False
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The method form: the receiver, then the axis, then keepdims by keyword."""
+    """Return the method form: the receiver, then the axis, then keepdims by keyword."""
 
     def rule(em: SemanticBuilder, self: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         return function(em, self, axis, keepdims)
@@ -304,7 +304,7 @@ def _arg_function(kind: ReductionKind, better: Predicate) -> Callable[..., Any]:
 
 
 def reduce_all(em: SemanticBuilder, condition: Value) -> Value:
-    """Whether a bool tile is true everywhere."""
+    """Return whether a bool tile is true everywhere."""
     return _reduce_kind(em, ALL, condition)
 
 

@@ -39,7 +39,7 @@ from ..semantics.values import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# Rules of the threads family: witnesses, and where a thread stands.
+# Rules of the threads family: witnesses, and coordinates of a thread.
 
 
 def _index_1d(em: SemanticBuilder) -> Value:
@@ -67,7 +67,7 @@ def _index_2d(em: SemanticBuilder, width: Any) -> Value:
 
 
 def _require_domain(em: SemanticBuilder, word: str, axes: int) -> None:
-    """Refuse an index that every launch of this kernel would make invalid."""
+    """Reject an index that every launch of this kernel would make invalid."""
     em.require_threads(f"simt.{word}()")
     domain = len(em.signature.block or ())
     if domain != axes:
@@ -134,14 +134,14 @@ THREADS_PROPERTIES: frozenset[str] = frozenset(("Index.row", "Index.col"))
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of the slices family: elements read by any index, written by a witness alone.
+# Rules of the slices family: any index may read an element, only a witness may write one.
 
 SINGLE = Cut()
-"""What a witness stands for at first: an element."""
+"""The initial meaning of a witness: an element."""
 
 
 def _read_slice(em: SemanticBuilder, self: SliceRef, index: Any) -> Value:
-    """Any element, checked."""
+    """Return any element, checked."""
     at = em.index(index, f"an index of `{self.name}`")
     return em.emit("load_slice", self.value, at, inside(em, self, at))
 
@@ -247,7 +247,7 @@ def _tile(em: SemanticBuilder, self: TilesRef, index: Any) -> TileRef:
 
 
 def _of_tiles(em: SemanticBuilder, ref: TilesRef, index: Value) -> Value:
-    """A number of a tile; a witness of rows and columns has as many columns as there are tiles."""
+    """Return the number of a tile; the width of a 2D witness must be the tiles per row."""
     width = em.witnesses.get(index)
     if width is not None and width != (own := width_expression(em, ref)):
         em.fail(
@@ -276,7 +276,7 @@ def _write_to_tile(em: SemanticBuilder, self: TileRef, index: Any, value: Any) -
 
 
 def _to_store(em: SemanticBuilder, ref: SliceRef, value: Any) -> Value:
-    """A value for an element of a slice, which must be one that may be written."""
+    """Return a value for an element of a slice, which must be one that may be written."""
     if not ref.mutable:
         _read_only(em, ref)
     return stored_element(em, ref.name, ref.type.dtype, value)
@@ -317,7 +317,7 @@ def _witness(em: SemanticBuilder, ref: SliceRef, index: Any, verb: str, cut: Cut
 
 
 def _same_width(em: SemanticBuilder, ref: SliceRef, width: Any) -> None:
-    """Two threads may have one index if their rows have different widths."""
+    """Require one width of all witnesses: with two, two threads could have one index."""
     known = em.widths.setdefault(ref.name, width)
     if known != width:
         em.fail(
@@ -368,7 +368,7 @@ SLICES_PROPERTIES: frozenset[str] = frozenset((
 
 
 def shared(em: SemanticBuilder, dtype: Any, shape: Any) -> SharedRef:
-    """An array of the block's own memory."""
+    """Return an array of the block's own memory."""
     _require(em, "shared")
     elem = em.static_dtype(dtype)
     _refuse_varying(em, parts(shape))
@@ -399,7 +399,7 @@ def _refuse_varying(em: SemanticBuilder, extents: Sequence[Any]) -> None:
 
 
 def dynamic_shared(em: SemanticBuilder, dtype: Any, *, offset: Any = 0) -> SharedRef:
-    """The memory that the launch asked for."""
+    """Return the memory that the launch asked for."""
     _require(em, "dynamic_shared")
     elem = em.static_dtype(dtype)
     if isinstance(offset, int) and (offset < 0 or offset % elem.itemsize):
@@ -415,7 +415,7 @@ def dynamic_shared(em: SemanticBuilder, dtype: Any, *, offset: Any = 0) -> Share
 
 
 def _require_room(em: SemanticBuilder, elem: AnyDType, offset: Any) -> None:
-    """Let launches that leave no room for a single element be refused."""
+    """Let launches that leave no room for a single element be rejected."""
     asked = em.signature.shared_bytes
     needed = (offset if isinstance(offset, int) else 0) + elem.itemsize
     if asked < needed:
@@ -425,7 +425,7 @@ def _require_room(em: SemanticBuilder, elem: AnyDType, offset: Any) -> None:
 
 
 def sync_threads(em: SemanticBuilder) -> None:
-    """The barrier of a block."""
+    """Emit the barrier of a block."""
     _require(em, "sync_threads")
     em.op("sync_threads")
 
@@ -480,13 +480,13 @@ SHARED_PROPERTIES: frozenset[str] = frozenset(("Shared.shape", "Shared.dtype"))
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of the warps family: what the lanes of a warp do together.
+# Rules of the warps family: shuffles, votes, matches, barriers of lanes.
 
 ALL_LANES = (1 << WARP_SIZE) - 1
 
 
 def whole_warps(em: SemanticBuilder, width: Any = WARP_SIZE) -> None:
-    """Only blocks of so many threads, or of multiples of it."""
+    """Require blocks of this many threads, or of a multiple of it."""
     em.require_threads("simt.whole_warps()")
     lanes, threads = _lanes(em, width), size(em.signature.block_dims)
     if threads % lanes == 0:
@@ -500,7 +500,7 @@ def whole_warps(em: SemanticBuilder, width: Any = WARP_SIZE) -> None:
 
 
 def _lanes(em: SemanticBuilder, width: Any) -> int:
-    """How many neighbours work together."""
+    """Return how many neighbours work together."""
     lanes = em.static_int(width, "width")
     if not (is_power_of_two(lanes) and lanes <= WARP_SIZE):
         em.fail(
@@ -513,7 +513,7 @@ def _lanes(em: SemanticBuilder, width: Any) -> int:
 
 
 def sync_warp(em: SemanticBuilder, *, mask: Any = None) -> None:
-    """The barrier of a warp."""
+    """Emit the barrier of a warp."""
     _require(em, "sync_warp")
     em.op("sync_warp", _mask(em, mask))
 
@@ -537,51 +537,51 @@ _XOR = _shuffle("shuffle_xor", ShuffleMode.XOR, "bits")
 def shuffle(
     em: SemanticBuilder, value: Any, lane: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
-    """The value of a lane by its number."""
+    """Return the value of a lane by its number."""
     return _FROM(em, value, lane, width, mask)
 
 
 def shuffle_up(
     em: SemanticBuilder, value: Any, delta: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
-    """The value of a lane below."""
+    """Return the value of a lane below."""
     return _UP(em, value, delta, width, mask)
 
 
 def shuffle_down(
     em: SemanticBuilder, value: Any, delta: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
-    """The value of a lane above."""
+    """Return the value of a lane above."""
     return _DOWN(em, value, delta, width, mask)
 
 
 def shuffle_xor(
     em: SemanticBuilder, value: Any, bits: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
-    """The value of the lane with flipped bits."""
+    """Return the value of the lane with flipped bits."""
     return _XOR(em, value, bits, width, mask)
 
 
 def vote_all(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
-    """Whether all lanes say yes."""
+    """Return whether all lanes say yes."""
     _require(em, "vote_all")
     return em.emit("vote", em.condition(condition), _mask(em, mask), mode=VoteMode.ALL)
 
 
 def vote_any(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
-    """Whether any lane says yes."""
+    """Return whether any lane says yes."""
     _require(em, "vote_any")
     return em.emit("vote", em.condition(condition), _mask(em, mask), mode=VoteMode.ANY)
 
 
 def ballot(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
-    """Which lanes say yes."""
+    """Return which lanes say yes."""
     _require(em, "ballot")
     return em.emit("ballot", em.condition(condition), _mask(em, mask))
 
 
 def match_any(em: SemanticBuilder, value: Any, *, mask: Any = None) -> Value:
-    """Which lanes have the same."""
+    """Return which lanes have the same."""
     _require(em, "match_any")
     return em.emit("match", _scalar(em, value, "value"), _mask(em, mask))
 
@@ -602,7 +602,7 @@ def _scalar(em: SemanticBuilder, x: Any, what: str) -> Value:
 
 
 def _mask(em: SemanticBuilder, mask: Any) -> Value | None:
-    """The lanes that take part; None means all."""
+    """Return the lanes that take part; None means all."""
     if mask is None or mask == ALL_LANES:
         return None
     given = em.number(mask, u32) if promotion.is_weak(mask) else mask
@@ -627,14 +627,14 @@ WARPS_PROPERTIES: frozenset[str] = frozenset()
 
 
 # -------------------------------------------------------------------------------------------------
-# Rules of the assembly family: PTX as it is written.
+# Rules of the assembly family: inline PTX.
 
 PLACE = re.compile(r"\$(\d+|\$)?")
 BITS = (16, 32, 64)
 
 
 def inline_ptx(em: SemanticBuilder, text: Any, *values: Any, result: Any = None) -> Any:
-    """PTX in place; what it gives."""
+    """Emit inline PTX; return its results."""
     em.require_threads("simt.inline_ptx()")
     em.require_unsafe("`simt.inline_ptx`")
     if not isinstance(text, str):
@@ -666,7 +666,7 @@ def _accept(em: SemanticBuilder, dtype: AnyDType) -> None:
 
 
 def _check_places(em: SemanticBuilder, text: str, count: int) -> None:
-    """Refuse what the assembler would not find."""
+    """Reject what the assembler would not find."""
     for found in PLACE.finditer(text):
         number = found.group(1)
         if number is None or (number != "$" and int(number) >= count):

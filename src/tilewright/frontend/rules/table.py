@@ -1,4 +1,4 @@
-"""All rules by name: how each word of the language becomes IR; one file per family."""
+"""All rules by the name of the language function; one file per family."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Meaning of values while a kernel is compiled: types, promotion, accesses, padding, bounds."""
+"""Semantics of values at compile time: types, promotion, accesses, padding, bounds."""

@@ -17,13 +17,13 @@ from .operands import op_body, parts
 from .values import AccumulatorRef, MappedRef, OutputRef, PartitionRef, TensorRef, describe
 
 # -------------------------------------------------------------------------------------------------
-# What all tile accesses share: views, tile counts, index checks, padding values, stored values.
+# Common parts of tile accesses: views, tile counts, index checks, padding, stored values.
 
 Number: TypeAlias = float | int | bool
 
 
 def counted(n: int, what: str) -> str:
-    """A number of things in words: `1 axis`, `2 axes`."""
+    """Return a count with its noun: `1 axis`, `2 axes`."""
     several = "axes" if what == "axis" else f"{what}s"
     return f"{n} {what if n == 1 else several}"
 
@@ -32,7 +32,7 @@ def counted(n: int, what: str) -> str:
 
 
 def padding_value(em: SemanticBuilder, padding: Any, dtype: AnyDType) -> Number | None:
-    """A padding as a value of the tensor's dtype; None means that any value will do."""
+    """Return a padding as a value of the tensor's dtype; None means that any value will do."""
     if padding is None:
         return None
     if isinstance(padding, Value) or not isinstance(padding, int | float):
@@ -65,7 +65,7 @@ def padding_value(em: SemanticBuilder, padding: Any, dtype: AnyDType) -> Number 
 
 
 def _zero_bits(dtype: AnyDType) -> Number:
-    """What all bits zero mean: 0, but 2 ** -127 as a scale, which has no zero."""
+    """Return what all bits zero mean: 0, but 2 ** -127 as a scale, which has no zero."""
     return 2.0**-127 if dtype is f8e8m0fnu else 0
 
 
@@ -96,7 +96,7 @@ def make_view(
     sparse: int | None = None,
     what: str = "shape",
 ) -> Value:
-    """A view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
+    """Return a view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
     tile = em.static_shape(shape, what)
     rank = ref.type.rank
     if len(tile) != rank:
@@ -120,7 +120,7 @@ def make_view(
 
 
 def axis_order(em: SemanticBuilder, order: Any, rank: int, what: str) -> Shape:
-    """A permutation of the axes; None is the identity."""
+    """Return a permutation of the axes; None is the identity."""
     if order is None:
         return tuple(range(rank))
     axes = tuple(em.static_int(k, f"{what}[{i}]") for i, k in enumerate(parts(order)))
@@ -135,20 +135,20 @@ def axis_order(em: SemanticBuilder, order: Any, rank: int, what: str) -> Shape:
 
 
 def tile_count(em: SemanticBuilder, view: Value, axis: int) -> int | Value:
-    """How many tiles a view has along a tile axis: an int where it is known."""
+    """Return how many tiles a view has along a tile axis: an int where it is known."""
     known = static_tile_count(view.view, axis)
     return em.emit("num_tiles", view, axis=axis) if known is None else known
 
 
 def static_tile_count(view: ViewType, axis: int) -> int | None:
-    """The number of tiles along a tile axis, where the types alone tell it."""
+    """Return the number of tiles along a tile axis, where the types alone tell it."""
     dim = view.dim_map[axis]
     extent = view.frame[dim] if view.frame is not None else view.tensor.shape[dim]
     return None if extent is None else ceil_div(extent, (view.step or view.tile)[axis])
 
 
 def block_index(em: SemanticBuilder, rank: int) -> tuple[Value, ...]:
-    """This block's index along the first `rank` grid axes."""
+    """Return this block's index along the first `rank` grid axes."""
     return tuple(em.emit("block_id", axis=k) for k in range(rank))
 
 
@@ -156,7 +156,7 @@ def block_index(em: SemanticBuilder, rank: int) -> tuple[Value, ...]:
 
 
 def index_parts(em: SemanticBuilder, index: Any, rank: int, name: str) -> Sequence[Any]:
-    """An index as one part per axis; a bare number will do for one axis."""
+    """Return an index as one part per axis; a bare number will do for one axis."""
     given = parts(index)
     if len(given) != rank:
         em.fail(
@@ -169,7 +169,7 @@ def index_parts(em: SemanticBuilder, index: Any, rank: int, name: str) -> Sequen
 
 
 def unchecked_index(em: SemanticBuilder, view: Value, name: str, index: Any) -> tuple[Value, ...]:
-    """The index as values, with no check; the sparse axis takes a tile of row numbers."""
+    """Return the index as values, with no check; the sparse axis takes a tile of row numbers."""
     kind = view.view
     given = index_parts(em, index, kind.rank, name)
     return tuple(
@@ -200,9 +200,9 @@ def _rows(em: SemanticBuilder, rows: Any, count: int) -> Value:
 def checked_index(
     em: SemanticBuilder, view: Value, name: str, index: Any
 ) -> tuple[tuple[Value, ...], Value | None]:
-    """The index as values, and a guard that is false where a check failed.
+    """Return the index as values, and a guard that is false where a check failed.
 
-    A constant that surely lies outside is refused.
+    A constant that provably lies outside is rejected.
     """
     given = index_parts(em, index, view.view.rank, name)
     values = unchecked_index(em, view, name, index)
@@ -215,7 +215,7 @@ def checked_index(
 def checked_part(
     em: SemanticBuilder, view: Value, name: str, axis: int, part: Any, guard: Value | None
 ) -> Value | None:
-    """One number of an index, checked; gives a guard that is also false where this check failed."""
+    """Return one checked coordinate, and a guard that is also false if its check failed."""
     if not em.checked:
         return guard
     _refuse_outside(em, view.view, name, axis, part)
@@ -251,7 +251,7 @@ def _and(em: SemanticBuilder, a: Value | None, b: Value) -> Value:
 
 
 def access_hints(em: SemanticBuilder, latency: Any, allow_tma: Any) -> dict[str, Any]:
-    """The hints of an access, which must be constants; they change speed only."""
+    """Return the hints of an access, which must be constants; they change speed only."""
     steps = None if latency is None else em.static_int(latency, "latency")
     if steps is not None and not 1 <= steps <= 10:
         em.fail(Code.CALL, "latency is out of range", expected="1 to 10", got=str(steps))
@@ -268,7 +268,7 @@ def load(
     latency: int | None = None,
     allow_tma: bool | None = None,
 ) -> Value:
-    """The tile at an index."""
+    """Return the tile at an index."""
     return em.emit("load_view", view, index, guard, latency=latency, allow_tma=allow_tma)
 
 
@@ -289,7 +289,7 @@ def store(
 
 
 def stored_value(em: SemanticBuilder, tile: Any, expected: TileType, name: str) -> Value:
-    """A value to be stored: its element type must be exact, its shape broadcasts; numbers fit."""
+    """Return a value to be stored: its element type is exact, its shape broadcasts."""
     weak = promotion.is_weak(tile)
     value = em.number(tile, expected.dtype) if weak else em.numbers(tile, "stored value")
     if broadcast(value.tile.shape, expected.shape) != expected.shape:
@@ -321,7 +321,7 @@ def _shape_hint(value: Value, expected: TileType, name: str) -> str:
 
 
 def _one_axis_missing(given: Shape, wanted: Shape) -> bool:
-    """Whether a shape would broadcast with one more axis of extent 1."""
+    """Return whether a shape would broadcast with one more axis of extent 1."""
     return any(
         broadcast((*given[:k], 1, *given[k:]), wanted) == wanted for k in range(len(given) + 1)
     )
@@ -334,15 +334,15 @@ def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# Indices of views of rows: row numbers, and the elements that tiles start at.
+# Indices of gather and scatter views: row numbers, and the elements at which tiles start.
 #
-# What lies outside of the tensor is padding where the view was made with one; else it fails.
+# An element outside of the tensor is padding if the view has one; otherwise the access fails.
 
 
 def checked_rows(
     em: SemanticBuilder, ref: PartitionRef, index: Any
 ) -> tuple[tuple[Value, ...], Value | None]:
-    """The index as values, and a guard that is false where a row or an element lies outside."""
+    """Return the index as values, and a guard that is false if a row or element is outside."""
     values = unchecked_index(em, ref.view, ref.name, index)
     if ref.padded or not em.checked:
         return values, None
@@ -374,7 +374,7 @@ def _refuse_rows_outside(
 
 
 def _outermost(em: SemanticBuilder, rows: Value) -> Value:
-    """The row number that lies outside, if any does: read without a sign, those below 0 are large.
+    """Return a row number that is outside, if any is: as unsigned, negative ones are large.
 
     So one reduction finds both kinds, and the check names the number.
     """

@@ -1,4 +1,4 @@
-"""The builder that rules write IR with: it knows the source place, coerces, promotes, complains."""
+"""The builder of rules: it knows the source location, converts operands and reports errors."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
 
 
 class SemanticBuilder(Builder):
-    """Emits ops at the current source place; rules get one as their first argument.
+    """The builder that rules use: it emits ops at the current source location.
 
     `inline` runs a Python function of the kernel on given values; the interpreter sets it.
     `depth` counts the conditions and loops around the current place; `left` says that control may
-    have left the function before it. Only where code surely runs in every block may an assertion
+    have left the function before it. Only where code provably runs in every block may an assertion
     become a launch check.
     Accesses are `checked` unless the kernel has said that they shall not be; `obligations` has the
     checks that were placed already: of spans.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
-    `unchecked` has the tiles that were loaded from an index nobody checked; `owned` says of the
+    `unchecked` has the tiles that were loaded from an unchecked index; `owned` says of the
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two
@@ -88,7 +88,7 @@ class SemanticBuilder(Builder):
         return self.signature.block is not None
 
     def require_threads(self, what: str) -> None:
-        """Refuse a word of SIMT kernels elsewhere."""
+        """Reject a word of SIMT kernels elsewhere."""
         if not self.is_simt:
             self.fail(
                 Code.CALL,
@@ -138,7 +138,7 @@ class SemanticBuilder(Builder):
             warnings.warn_explicit(text, category, name, line)
 
     def require_unsafe(self, what: str) -> None:
-        """Refuse what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
+        """Reject what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
         if not self.unsafe and self.unsafe_depth == 0:
             entry = "@simt.kernel" if self.is_simt else "@tw.entry"
             self.fail(
@@ -150,7 +150,7 @@ class SemanticBuilder(Builder):
     # --- static arguments --------------------------------------------------------------------
 
     def static_int(self, x: Any, what: str) -> int:
-        """An int known while compiling."""
+        """Return an int known while compiling."""
         if isinstance(x, bool) or not isinstance(x, int):
             hint = "use a literal, a shape, or a keyword-only `tl.Const[int]` parameter"
             self.fail(
@@ -163,7 +163,7 @@ class SemanticBuilder(Builder):
         return int(x)
 
     def static_bool(self, x: Any, what: str) -> bool:
-        """A bool known while compiling."""
+        """Return a bool known while compiling."""
         if not isinstance(x, bool):
             self.fail(
                 Code.NOT_STATIC,
@@ -174,7 +174,7 @@ class SemanticBuilder(Builder):
         return x
 
     def static_axis(self, x: Any, rank: int, what: str = "axis") -> int:
-        """An axis of a tile of this rank; negative ones count from the end."""
+        """Return an axis of a tile of this rank; negative ones count from the end."""
         axis = self.static_int(x, what)
         if not -rank <= axis < rank:
             self.fail(
@@ -186,7 +186,7 @@ class SemanticBuilder(Builder):
         return axis % rank
 
     def static_dtype(self, x: Any) -> AnyDType:
-        """An element type known while compiling."""
+        """Return an element type known while compiling."""
         if is_dtype(x):
             return as_dtype(x)
         try:
@@ -202,7 +202,7 @@ class SemanticBuilder(Builder):
             )
 
     def static_shape(self, x: Any, what: str = "shape") -> Shape:
-        """A shape of a tile: constant powers of two."""
+        """Return a shape of a tile: constant powers of two."""
         dims = x if isinstance(x, tuple | list) else (x,)
         shape = tuple(self.static_int(n, f"{what}[{k}]") for k, n in enumerate(dims))
         for k, n in enumerate(shape):
@@ -226,7 +226,7 @@ class SemanticBuilder(Builder):
     # --- tiles -------------------------------------------------------------------------------
 
     def tile(self, x: Any, dtype: AnyDType | None = None, what: str = "operand") -> Value:
-        """A number tile: a Value as it is, a Python number as a scalar (of `dtype` if given)."""
+        """Return a tile of numbers: a Value as it is, a Python number as a scalar of `dtype`."""
         if isinstance(x, Value) and isinstance(x.type, TileType):
             return x
         if isinstance(x, bool | int | float) or isinstance(type(x), DTypeMeta):
@@ -244,14 +244,14 @@ class SemanticBuilder(Builder):
         )
 
     def numbers(self, x: Any, what: str = "operand") -> Value:
-        """A tile whose elements are numbers, not pointers."""
+        """Return a tile whose elements are numbers, not pointers."""
         value = self.tile(x, what=what)
         if value.tile.is_pointer:
             self.fail(Code.TYPE, f"{what} is a pointer", expected="numbers", got=describe(value))
         return value
 
     def floats(self, x: Any, what: str = "operand") -> Value:
-        """A tile of floats that have arithmetic; Python numbers become f32."""
+        """Return a tile of floats that have arithmetic; Python numbers become f32."""
         value = self.numbers(float(x) if type(x) is int else x, what)
         dtype = value.tile.dtype
         if not (dtype.is_float and dtype.has_arithmetic):
@@ -265,13 +265,13 @@ class SemanticBuilder(Builder):
         return value
 
     def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
-        """A Python number as a constant, of `dtype` where given; it must be representable."""
+        """Return a Python number as a constant, of `dtype` if given; it must be representable."""
         if dtype is None:
             dtype = promotion.natural_dtype(x)
         return self.constant(promotion.fit(self, x, dtype), dtype)
 
     def scalar(self, x: Any, dtype: AnyDType, what: str) -> Value:
-        """A scalar of exactly this dtype."""
+        """Return a scalar of exactly this dtype."""
         value = self.numbers(x, what) if isinstance(x, Value) else self.tile(x, dtype, what)
         if value.tile.rank or value.tile.dtype is not dtype:
             self.fail(
@@ -283,7 +283,7 @@ class SemanticBuilder(Builder):
         return value
 
     def index(self, x: Any, what: str = "index") -> Value:
-        """A scalar i32; other integers are converted where they fit."""
+        """Return a scalar i32; other integers are converted where they fit."""
         if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
             if x.type.rank == 0 and x.type.dtype is i32:
                 return x
@@ -305,7 +305,7 @@ class SemanticBuilder(Builder):
         return self.number(int(x), i32)
 
     def condition(self, x: Any, what: str = "condition") -> Value:
-        """A scalar bool."""
+        """Return a scalar bool."""
         return self.scalar(x, bool_, what)
 
     def broadcast_to(self, value: Value, shape: Shape) -> Value:
@@ -327,7 +327,7 @@ class SemanticBuilder(Builder):
         return value if ones == shape else self.emit("broadcast", value, shape=shape)
 
     def pair(self, a: Any, b: Any, verb: str = "combine") -> tuple[Value, Value]:
-        """Two operands brought to one dtype by the promotion table and to one shape."""
+        """Return two operands brought to one dtype by the promotion table and to one shape."""
         left, right = promotion.unify(self, a, b, verb)
         a_shape, b_shape = left.tile.shape, right.tile.shape
         shape = self.common_shape(
@@ -336,7 +336,7 @@ class SemanticBuilder(Builder):
         return self.broadcast_to(left, shape), self.broadcast_to(right, shape)
 
     def common_shape(self, a: Shape, b: Shape, problem: str) -> Shape:
-        """The shape that two shapes broadcast to; what to say where they do not."""
+        """Return the shape that two shapes broadcast to; what to say where they do not."""
         shape = broadcast(a, b)
         if shape is None:
             self.fail(

@@ -1,4 +1,4 @@
-"""Tensors that must have the same extents: known while compiling, at launch, or to blocks alone."""
+"""Equality of extents, checked at compile time, at launch, or in the kernel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _condition(there: Expr, dst: OutputRef, axis: int) -> Expr:
 
 
 def _same(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef, axis: int) -> Value:
-    """As above, for a tensor whose extents are known to the kernel alone."""
+    """Require equal extents of a tensor whose extents only the kernel knows."""
     there, whole = (em.emit("extent", ref.value, axis=axis) for ref in (src, dst))
     same = em.emit("cmpi", there, whole, predicate="eq")
     if not dst.partial:

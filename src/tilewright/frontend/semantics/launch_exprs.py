@@ -1,4 +1,4 @@
-"""Builds launch expressions: a value of the kernel over what the host knows before a launch."""
+"""Translate a scalar of the kernel to a launch expression, if the host can compute it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_STEPS = 200
 
 
 def expression(em: SemanticBuilder, value: Value) -> Expr | None:
-    """The launch expression for an integer or bool scalar, or None where a block decides it."""
+    """Return the launch expression of an integer or bool scalar; None if a block decides it."""
     found = _LaunchExprWalk(em)(value)
     return found if found is None or leaves(found) else ("const", evaluate(found, NOTHING))
 
 
 class _LaunchExprWalk:
-    """Follows values back to what the launch knows."""
+    """A backward walk from a value to launch values."""
 
     def __init__(self, em: SemanticBuilder) -> None:
         self.em = em
@@ -94,7 +94,7 @@ def _binary(name: str) -> Translate:
 
 
 def _logic(name: str) -> Translate:
-    """`&`, `|`, `^` are logic on booleans; on integers they are bit patterns, not for the host."""
+    """Return the translation of `&`, `|`, `^` on booleans; integers have no launch form."""
     binary = _binary(name)
 
     def translate(walk: _LaunchExprWalk, op: Op) -> Expr | None:

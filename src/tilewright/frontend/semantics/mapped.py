@@ -1,8 +1,8 @@
-"""Owned indices: which tiles of mapped outputs a loop visits, and what an index permits.
+"""Owned indices: the tiles of mapped outputs that a loop visits, and what an index permits.
 
-A block visits tile number `block`, `block + blocks`, and so on, of the tiles that a loop walks; so
-no two blocks visit the same tile, and every tile is visited. That holds for one set of tiles. A
-kernel may have several loops if they walk the same tiles, or tiles that cannot meet.
+A block visits the tiles `block`, `block + blocks`, and so on, of those that a loop walks. So no two
+blocks visit the same tile, and every tile is visited. That holds for one set of tiles. A kernel may
+have several loops if they walk the same tiles, or sets of tiles that are disjoint.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .launch_exprs import expression
 from .values import Extent, MappedRef, Origin, OwnedIndex, Space, describe
 
 REST = -1
-"""The count that stands for all tiles that are left."""
+"""The count that means all remaining tiles."""
 WHOLE = Extent(0, None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Indices:
-    """What `z.iter_indices()` and its kin give, for a `for` to go over."""
+    """The result of `z.iter_indices()` and its variants, which a `for` iterates over."""
 
     origin: Origin
     counts: tuple[Value, ...]
@@ -39,7 +39,7 @@ class Indices:
 
 
 def whole(em: SemanticBuilder, outputs: Sequence[MappedRef]) -> Indices:
-    """All tiles of some mapped outputs."""
+    """Return all tiles of some mapped outputs."""
     first = outputs[0]
     counts = tuple(em.index(n) for n in tiles_of(em, first))
     groups = tuple(first.groups[k] for k in first.walked)
@@ -48,7 +48,7 @@ def whole(em: SemanticBuilder, outputs: Sequence[MappedRef]) -> Indices:
 
 
 def tiles_of(em: SemanticBuilder, output: MappedRef) -> list[int | Value]:
-    """How many tiles a mapped output has along each axis that is walked."""
+    """Return how many tiles a mapped output has along each axis that is walked."""
     view = make_view(em, output, output.tile)
     return [tile_count(em, view, k) for k in output.walked]
 
@@ -64,7 +64,7 @@ def _product(em: SemanticBuilder, counts: Sequence[Value]) -> Value:
 
 
 def within(em: SemanticBuilder, outputs: Sequence[MappedRef], spans: Any) -> Indices:
-    """The tiles inside a span along each axis."""
+    """Return the tiles inside a span along each axis."""
     all_tiles = whole(em, outputs)
     output = outputs[0]
     if len(output.walked) != len(output.groups):
@@ -107,7 +107,7 @@ class _Placed:
 def _span(
     em: SemanticBuilder, name: str, axis: int, pair: tuple[Any, Any], tiles: Value
 ) -> _Placed:
-    """Where a span begins and how many tiles it has; nothing where it leaves the grid."""
+    """Return where a span begins and how many tiles it has; nothing where it leaves the grid."""
     first, count = pair
     for number, least in ((first, 0), (count, REST)):
         if isinstance(number, int) and number < least:
@@ -141,7 +141,7 @@ def _is_rest(count: Any) -> bool:
 def _counted(
     em: SemanticBuilder, axis: int, start: Value, count: Any, tiles: Value
 ) -> tuple[Value, Value]:
-    """How many tiles a span has, and whether it ends inside; a number of -1 stands for the rest."""
+    """Return the number of tiles of a span, and whether it ends in bounds; -1 means the rest."""
     given = em.index(count, f"the count along axis {axis}")
     least, least_count, counted = em.index(0), given, given
     if _may_be_rest(em, count):
@@ -154,7 +154,7 @@ def _counted(
 
 
 def _may_be_rest(em: SemanticBuilder, count: Any) -> bool:
-    """Whether a count may be below 0: a scalar, data, a difference; no constant, and no extent."""
+    """Return whether a count may be negative: scalars and data may; constants and extents not."""
     if not isinstance(count, Value):
         return False
     found = expression(em, count)
@@ -162,7 +162,7 @@ def _may_be_rest(em: SemanticBuilder, count: Any) -> bool:
 
 
 def _is_sum(expr: Expr) -> bool:
-    """Whether an expression is made from extents by what never gives a number below 0."""
+    """Return whether an expression is made from extents by what never gives a number below 0."""
     if expr[0] == "const":
         return bool(expr[1] >= 0)
     return expr[0] not in ("scalar", "sub") and all(map(_is_sum, parts(expr)))
@@ -191,7 +191,7 @@ def _require_inside(em: SemanticBuilder, name: str, axis: int, inside: Value) ->
 
 
 def _known(em: SemanticBuilder, number: Any) -> Hashable:
-    """What tells a number from others: itself, or how the host would compute it."""
+    """Return the identity of a number: itself, or its launch expression."""
     if not isinstance(number, Value):
         return int(number)
     found = expression(em, number)
@@ -205,7 +205,7 @@ DIFFERING = frozenset(("block_id", "tile_index"))
 
 
 def _require_uniform(em: SemanticBuilder, axis: int, number: Any) -> None:
-    """Refuse a number that may differ between blocks, or between the rounds of a loop."""
+    """Reject a number that may differ between blocks, or between the iterations of a loop."""
     pending, seen = [number], set[Value]()
     while pending:
         value = pending.pop()
@@ -240,14 +240,14 @@ def _is_uniform(op: Op) -> bool:
 
 
 def bounds_of(em: SemanticBuilder, indices: Indices) -> tuple[Value, Value, Value]:
-    """Where a block begins to count tiles, where it ends, and its step."""
+    """Return where a block begins to count tiles, where it ends, and its step."""
     grid = em.signature.grid
     blocks = em.emit("num_blocks", axis=0) if grid is None else em.index(grid[0])
     return em.emit("block_id", axis=0), indices.total, blocks
 
 
 def owned_index(em: SemanticBuilder, indices: Indices, number: Value) -> OwnedIndex:
-    """The index of a tile by its number."""
+    """Return the index of a tile by its number."""
     space = indices.origin.space
     assert space is not None, "a loop walks tiles"
     made = em.op("tile_index", number, indices.counts, indices.starts, groups=space.groups)
@@ -261,7 +261,7 @@ def owned_index(em: SemanticBuilder, indices: Indices, number: Value) -> OwnedIn
 
 
 def reject_overlapping_loops(em: SemanticBuilder, body: Block) -> None:
-    """Refuse a kernel in which two blocks could be at one tile, by way of different loops."""
+    """Reject a kernel in which two blocks could be at one tile, by way of different loops."""
     used: dict[str, dict[Space, Op]] = {}
     for op, space in _accesses(em, body):
         name = op.one("view").view.tensor.param
@@ -289,7 +289,7 @@ def _accesses(em: SemanticBuilder, body: Block) -> Iterator[tuple[Op, Space]]:
 
 
 def _are_apart(one: Space, other: Space) -> bool:
-    """Whether two sets of tiles surely have none in common."""
+    """Return whether two sets of tiles provably have none in common."""
     pairs = zip(one.extents, other.extents, strict=True)
     return any(_ends_before(a, b) or _ends_before(b, a) for a, b in pairs)
 

@@ -19,14 +19,14 @@ from .values import OutputRef, TensorRef, describe
 
 
 def view_at(em: SemanticBuilder, ref: TensorRef | OutputRef, shape: Any, padding: Any = 0) -> Value:
-    """A view of tiles that start at any element, of an output in the region of this block."""
+    """Return a view of tiles that start at any element; of an output, in this block's region."""
     frame = ref.tile if isinstance(ref, OutputRef) else None
     rank = ref.type.rank
     return make_view(em, ref, shape, padding=padding, step=(1,) * rank, frame=frame)
 
 
 def offset_parts(em: SemanticBuilder, offsets: Any, view: Value, name: str) -> Sequence[Any]:
-    """Offsets as one part per axis; a bare number will do for one axis."""
+    """Return offsets as one part per axis; a bare number will do for one axis."""
     given, rank = parts(offsets), view.view.rank
     if len(given) != rank:
         em.fail(
@@ -39,7 +39,7 @@ def offset_parts(em: SemanticBuilder, offsets: Any, view: Value, name: str) -> S
 
 
 def free_offsets(em: SemanticBuilder, view: Value, name: str, offsets: Any) -> tuple[Value, ...]:
-    """Offsets as values, which may lie anywhere."""
+    """Return offsets as values, which may lie anywhere."""
     given = offset_parts(em, offsets, view, name)
     return tuple(em.index(part, f"offsets[{k}]") for k, part in enumerate(given))
 
@@ -47,9 +47,9 @@ def free_offsets(em: SemanticBuilder, view: Value, name: str, offsets: Any) -> t
 def checked_offsets(
     em: SemanticBuilder, view: Value, name: str, offsets: Any, *, region: Shape | None = None
 ) -> tuple[tuple[Value, ...], Value | None]:
-    """Offsets as values, and a guard that is false where one lies outside.
+    """Return offsets as values, and a guard that is false where one lies outside.
 
-    A constant that surely lies outside is refused. `region` is the shape of this block's region,
+    A constant that always lies outside is rejected. `region` is the shape of this block's region,
     in which offsets of an output count.
     """
     values = free_offsets(em, view, name, offsets)

@@ -1,4 +1,4 @@
-"""Operands of rules: which have arithmetic, single elements, bodies of reductions."""
+"""Operands of rules: arithmetic types, single elements, bodies of reductions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .promotion import is_weak
 from .values import RunRef, RunsRef, SliceRef, describe
 
 # -------------------------------------------------------------------------------------------------
-# What rules of elementwise ops share: which operands have arithmetic, and attribute arguments.
+# Operands of elementwise rules: which types have arithmetic, and attribute arguments.
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -26,7 +26,7 @@ NEAREST = (Rounding.NEAREST_EVEN,)
 
 
 def has_arithmetic(em: SemanticBuilder, x: Any, verb: str, beside: Any = None) -> None:
-    """Refuse a tile whose elements have no arithmetic, and say how to get some.
+    """Reject a tile whose elements have no arithmetic, and say how to get some.
 
     `beside` is the other operand, if there is one: its elements are the ones to convert to.
     """
@@ -52,14 +52,14 @@ def has_arithmetic(em: SemanticBuilder, x: Any, verb: str, beside: Any = None) -
 
 
 def _elements_of(x: Any) -> AnyDType:
-    """The elements of an operand that have arithmetic, or the plainest ones."""
+    """Return the elements of an operand that have arithmetic, or the plainest ones."""
     if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
         return x.type.dtype if x.type.dtype.has_arithmetic else i32
     return f32 if isinstance(x, float) else i32
 
 
 def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
-    """How to turn elements without arithmetic into some that have it."""
+    """Return how to turn elements without arithmetic into some that have it."""
     if dtype.is_bool:
         return f"convert it: x.astype(tilewright.{wanted.__name__}); for logic use &, |, ^ and ~"
     if dtype.is_float:
@@ -68,8 +68,8 @@ def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
 
 
 def arithmetic_pair(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
-    """Two operands of one shape and one dtype that has arithmetic."""
-    # Before they are paired: a bool and a 1 should not be told that 1 is no bool.
+    """Return two operands of one shape and one dtype that has arithmetic."""
+    # Before they are paired: the error for a bool and a 1 must not be that 1 is no bool.
     has_arithmetic(em, a, verb, beside=b)
     has_arithmetic(em, b, verb, beside=a)
     left, right = em.pair(a, b, verb)
@@ -78,14 +78,14 @@ def arithmetic_pair(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Val
 
 
 def int_pair(em: SemanticBuilder, a: Any, b: Any, name: str) -> tuple[Value, Value]:
-    """Two integer operands of one type."""
+    """Return two integer operands of one type."""
     left, right = arithmetic_pair(em, a, b, f"use `{name}` on")
     _need_kind(em, left, name, ints=True)
     return left, right
 
 
 def float_pair(em: SemanticBuilder, a: Any, b: Any, name: str) -> tuple[Value, Value]:
-    """Two float operands of one type; Python ints count as floats."""
+    """Return two float operands of one type; Python ints count as floats."""
     x, y = as_floats((a, b))
     left, right = arithmetic_pair(em, x, y, f"use `{name}` on")
     _need_kind(em, left, name, ints=False)
@@ -93,7 +93,7 @@ def float_pair(em: SemanticBuilder, a: Any, b: Any, name: str) -> tuple[Value, V
 
 
 def one_int(em: SemanticBuilder, x: Any, name: str) -> Value:
-    """One integer operand."""
+    """Return one integer operand."""
     has_arithmetic(em, x, f"use `{name}` on")
     value = em.numbers(x)
     _need_kind(em, value, name, ints=True)
@@ -101,7 +101,7 @@ def one_int(em: SemanticBuilder, x: Any, name: str) -> Value:
 
 
 def one_float(em: SemanticBuilder, x: Any, name: str) -> Value:
-    """One float operand; a Python int counts as a float."""
+    """Return one float operand; a Python int counts as a float."""
     has_arithmetic(em, x, f"use `{name}` on")
     value = em.numbers(*as_floats((x,)))
     _need_kind(em, value, name, ints=False)
@@ -109,14 +109,14 @@ def one_float(em: SemanticBuilder, x: Any, name: str) -> Value:
 
 
 def as_floats(operands: Sequence[Any]) -> Sequence[Any]:
-    """Python ints as floats where there is nothing but weak numbers to decide the type."""
+    """Convert Python ints to floats if only weak numbers decide the type."""
     if all(is_weak(x) for x in operands):
         return [float(x) if type(x) is int else x for x in operands]
     return operands
 
 
 def parts(x: Any) -> tuple[Any, ...]:
-    """The items of a tuple or list; anything else is the only item."""
+    """Return the items of a tuple or list; anything else is the only item."""
     return tuple(cast("Sequence[Any]", x)) if isinstance(x, tuple | list) else (x,)
 
 
@@ -133,7 +133,7 @@ def _need_kind(em: SemanticBuilder, value: Value, name: str, *, ints: bool) -> N
 
 
 def three(em: SemanticBuilder, a: Any, b: Any, c: Any, verb: str) -> tuple[Value, Value, Value]:
-    """Three operands brought to one dtype and one shape."""
+    """Return three operands brought to one dtype and one shape."""
     for x in (a, b, c):
         has_arithmetic(em, x, verb)
     operands = as_floats((a, b, c))
@@ -150,7 +150,7 @@ def three(em: SemanticBuilder, a: Any, b: Any, c: Any, verb: str) -> tuple[Value
 def word(
     em: SemanticBuilder, x: Any, kind: type[Word], what: str, allowed: Sequence[Word] = ()
 ) -> Word:
-    """One of a closed set of words, or its text."""
+    """Return one of a closed set of words, or its text."""
     choices = allowed or tuple(kind)
     for choice in choices:
         if x == choice:
@@ -166,7 +166,7 @@ def word(
 def rounding_for(
     em: SemanticBuilder, x: Any, dtype: AnyDType, name: str, extra: Sequence[Rounding] = ()
 ) -> Rounding:
-    """A rounding mode; the directed ones and `extra` exist for f32, the directed ones for f64."""
+    """Return a rounding mode; f32 has the directed ones and `extra`, f64 the directed ones."""
     mode = word(em, x, Rounding, "rounding", (*NEAREST, *DIRECTED, *extra))
     fits = mode in NEAREST or dtype is f32 or (dtype is f64 and mode in DIRECTED)
     if not fits:
@@ -181,7 +181,7 @@ def rounding_for(
 
 
 def flush(em: SemanticBuilder, x: Any, dtype: AnyDType, name: str) -> bool:
-    """Whether subnormals may be flushed to zero; only f32 has the choice."""
+    """Return whether subnormals may be flushed to zero; only f32 has the choice."""
     ftz = em.static_bool(x, "ftz")
     if ftz and dtype is not f32:
         em.fail(
@@ -195,11 +195,11 @@ def flush(em: SemanticBuilder, x: Any, dtype: AnyDType, name: str) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------
-# Single elements of memory: whether they are inside, what is stored to them, their updates.
+# Single elements of memory: bounds, stored values, atomic updates.
 
 
 def stored_element(em: SemanticBuilder, name: str, dtype: AnyDType, value: Any) -> Value:
-    """A number that may be stored as it is."""
+    """Return a number that may be stored as it is."""
     number = em.number(value, dtype) if promotion.is_weak(value) else em.numbers(value, "value")
     if number.tile.rank:
         em.fail(
@@ -221,30 +221,30 @@ def stored_element(em: SemanticBuilder, name: str, dtype: AnyDType, value: Any) 
 
 
 def inside(em: SemanticBuilder, ref: SliceRef, index: Value) -> Value:
-    """Whether an index lies in a slice; a launch in which it does not fails."""
+    """Return whether an index lies in a slice; a launch in which it does not fails."""
     length = em.emit("length", ref.value)
     return em.emit("check_index", index, length, slice=ref.name)
 
 
 def pointer_of(em: SemanticBuilder, ref: SliceRef, index: Value) -> tuple[Value, Value]:
-    """The address of an element, and whether there is one."""
+    """Return the address of an element, and whether there is one."""
     return em.emit("slice_pointer", ref.value, index), inside(em, ref, index)
 
 
 def runs_in(em: SemanticBuilder, ref: RunsRef) -> Value:
-    """How many whole runs a slice has."""
+    """Return how many whole runs a slice has."""
     length = em.emit("length", ref.slice.value)
     return em.emit("divi", length, em.number(ref.size, i32))
 
 
 def run_at(em: SemanticBuilder, ref: RunsRef, index: Value) -> RunRef:
-    """A run by its number, which is looked at once for all of its elements."""
+    """Return a run by its number, which is looked at once for all of its elements."""
     there = em.emit("check_index", index, runs_in(em, ref), slice=ref.name)
     return RunRef(ref, em.emit("muli", index, em.number(ref.size, i32)), there)
 
 
 def place_in_run(em: SemanticBuilder, ref: RunRef, index: Any) -> tuple[Value, Value]:
-    """An element of a run: its index in the slice, and whether it is there."""
+    """Return an element of a run: its index in the slice, and whether it is there."""
     size = ref.runs.size
     if isinstance(index, int) and not 0 <= index < size:
         em.fail(
@@ -262,7 +262,7 @@ def place_in_run(em: SemanticBuilder, ref: RunRef, index: Any) -> tuple[Value, V
 
 
 # -------------------------------------------------------------------------------------------------
-# The regions of reduce and scan: made from one op, or from a function of the user's.
+# Regions of reduce and scan, built from one op or from the user's function.
 
 
 class CombinerBody:
@@ -277,7 +277,7 @@ class CombinerBody:
 
 
 def op_body(em: SemanticBuilder, name: str, dtype: AnyDType) -> Block:
-    """A region that combines with one binary op."""
+    """Return a region that combines with one binary op."""
     body = CombinerBody((dtype,))
     with em.at(body.block):
         em.op("yield", [em.emit(name, body.accumulators[0], body.elements[0])])
@@ -285,7 +285,7 @@ def op_body(em: SemanticBuilder, name: str, dtype: AnyDType) -> Block:
 
 
 def user_body(em: SemanticBuilder, combiner: Any, dtypes: Sequence[AnyDType], what: str) -> Block:
-    """A region that runs a function of the user's: accumulated parts first, then the next ones."""
+    """Return a region that runs the user's function: accumulated parts, then the next ones."""
     body = CombinerBody(dtypes)
     span = em.span
     with em.at(body.block):

@@ -1,4 +1,4 @@
-"""Padding: what padded elements hold, and the masks of valid ones."""
+"""Padding: the values of padded elements, and masks of valid ones."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .builder import SemanticBuilder
 from .values import describe
 
 # -------------------------------------------------------------------------------------------------
-# What the padded elements of a tile hold, followed back through the ops that made it.
+# Values of padded elements, by a backward walk through the ops that made a tile.
 #
-# Goal: a reduction over padding that is not neutral is worth a warning. Non-goal: to be complete;
-# where the padded value cannot be computed nothing is said.
+# A reduction over padding that is not neutral gets a warning. The analysis is incomplete on
+# purpose: if it cannot compute the padded value, there is no warning.
 
 MAX_STEPS = 64
 """How many ops are followed back before giving up."""
@@ -40,13 +40,13 @@ class PaddingFact:
 
 
 def padding_of(em: SemanticBuilder, value: Value) -> PaddingFact | None:
-    """What is known of the padded elements of a tile, or None where nothing is."""
+    """Return what is known of the padded elements of a tile, or None where nothing is."""
     found = _PaddingWalk(em)(value)
     return found if found is not None and found.axes else None
 
 
 class _PaddingWalk:
-    """Follows a tile back to the loads and constants it was made of."""
+    """A backward walk from a tile to the loads and constants it was made from."""
 
     def __init__(self, em: SemanticBuilder) -> None:
         self.em = em
@@ -90,7 +90,7 @@ def _load(walk: _PaddingWalk, op: Op) -> PaddingFact:
 
 
 def padded_axes(em: SemanticBuilder, view: ViewType) -> frozenset[int]:
-    """The tile axes along which a tile of this view may reach beyond the tensor or the frame."""
+    """Return the tile axes along which a tile of this view may exceed the tensor or frame."""
     return frozenset(k for k in range(view.rank) if not _surely_full(em, view, k))
 
 
@@ -110,7 +110,7 @@ def _surely_full(em: SemanticBuilder, view: ViewType, axis: int) -> bool:
 
 
 def _says_divisible(expr: Expr, extent: Expr, tile: int) -> bool:
-    """Whether a launch check makes an extent a multiple of the tile: `==` or `% n == 0`."""
+    """Return whether a launch check makes an extent a multiple of the tile: `==` or `% n == 0`."""
     match expr:
         case ("eq", left, ("const", n)) | ("eq", ("const", n), left):
             if left == extent:
@@ -143,7 +143,7 @@ def _permute(walk: _PaddingWalk, op: Op) -> PaddingFact | None:
 
 
 def _reshape(walk: _PaddingWalk, op: Op) -> PaddingFact | None:
-    """Follows axes through a reshape that only adds or drops axes of length 1."""
+    """Follow axes through a reshape that only adds or drops axes of length 1."""
     before, after = op.operands[0].tile.shape, op.result.tile.shape
     old = [k for k, n in enumerate(before) if n != 1]
     new = [k for k, n in enumerate(after) if n != 1]
@@ -158,7 +158,7 @@ def _broadcast(walk: _PaddingWalk, op: Op) -> PaddingFact | None:
 
 
 def _reduce(walk: _PaddingWalk, op: Op) -> PaddingFact | None:
-    """Whole padded lines reduce to a value of their own; a partly padded line to nothing known."""
+    """Return the padding of a reduction: lines of padding alone reduce to a known value."""
     inner = walk(op.operands[0])
     body = op.regions[0].ops
     axis: int = op.attrs["axis"]
@@ -285,7 +285,7 @@ def warn_if_not_neutral(
 
 
 def shown(value: Number) -> str:
-    """A padding value as a kernel writes it."""
+    """Return a padding value as a kernel writes it."""
     if isinstance(value, float) and math.isnan(value):
         return "tl.nan"
     if isinstance(value, float) and value == 0.0:
@@ -295,11 +295,11 @@ def shown(value: Number) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# `tile.mask()`: which elements of a loaded tile are elements of the tensor.
+# `tile.mask()`: the elements of a loaded tile that are in bounds.
 
 
 def mask_of(em: SemanticBuilder, tile: Value) -> Value:
-    """A bool tile that is true where the load that made `tile` found an element."""
+    """Return a bool tile that is true where the load that made `tile` found an element."""
     op = em.defining.get(tile)
     if op is None or op.name != "load_view":
         em.fail(
@@ -326,7 +326,7 @@ def _whole(em: SemanticBuilder, op: Op, tile: Value) -> Value | None:
 
 
 def _partial_axes(em: SemanticBuilder, op: Op, view: ViewType) -> frozenset[int]:
-    """Axes to look at: all of them where the index was not checked, for it may lie outside."""
+    """Return the axes with padding: all axes if the index was not checked."""
     return frozenset(range(view.rank)) if _is_free(em, op) else padded_axes(em, view)
 
 
@@ -335,7 +335,7 @@ def _is_free(em: SemanticBuilder, op: Op) -> bool:
 
 
 def _line_mask(em: SemanticBuilder, op: Op, view: ViewType, axis: int) -> Value:
-    """The mask along one axis: those positions whose coordinate lies in the tensor."""
+    """Return the mask along one axis: those positions whose coordinate lies in the tensor."""
     tensor = em.defining[op.one("view")].one("tensor")
     dim, index = view.dim_map[axis], op.all("index")[axis]
     extent = em.emit("extent", tensor, axis=dim)
@@ -358,7 +358,7 @@ def _line_mask(em: SemanticBuilder, op: Op, view: ViewType, axis: int) -> Value:
 
 
 def _clamped(em: SemanticBuilder, value: Value, size: int) -> Value:
-    """A 64-bit position as one from 0 to size: computed wide, so that no index can wrap."""
+    """Return a 64-bit position as one from 0 to size: computed wide, so that no index can wrap."""
     low = em.emit("maxi", value, em.constant(0, i64))
     return em.emit("trunci", em.emit("mini", low, em.constant(size, i64)), to=i32)
 

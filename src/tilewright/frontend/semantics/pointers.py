@@ -17,7 +17,7 @@ from .operands import word
 from .values import describe
 
 # -------------------------------------------------------------------------------------------------
-# What pointer accesses and atomics share: pointers, masks, values, memory order.
+# Common parts of pointer accesses and atomics: pointers, masks, values, memory order.
 
 LOAD_ORDERS = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)
 STORE_ORDERS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
@@ -25,7 +25,7 @@ ATOMIC_ORDERS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.
 
 
 def as_pointers(em: SemanticBuilder, x: Any, what: str = "pointers") -> Value:
-    """A tile of pointers, refused otherwise."""
+    """Return a tile of pointers, rejected otherwise."""
     if is_pointer(x):
         return cast("Value", x)
     em.fail(
@@ -37,7 +37,7 @@ def as_pointers(em: SemanticBuilder, x: Any, what: str = "pointers") -> Value:
 
 
 def only_pointer(em: SemanticBuilder, x: Any) -> Value:
-    """The pointer of a tile that has one."""
+    """Return the pointer of a tile that has one."""
     value = as_pointers(em, x, "the argument")
     if value.tile.size != 1:
         em.fail(Code.SHAPE, "more than one pointer", expected="one", got=describe(value))
@@ -45,12 +45,12 @@ def only_pointer(em: SemanticBuilder, x: Any) -> Value:
 
 
 def is_pointer(x: Any) -> bool:
-    """Whether x is a pointer or a tile of them."""
+    """Return whether x is a pointer or a tile of them."""
     return isinstance(x, Value) and isinstance(x.type, TileType) and x.type.is_pointer
 
 
 def moved(em: SemanticBuilder, pointer: Value, by: Any, *, back: bool = False) -> Value:
-    """`pointer + by` or `pointer - by`, in unsafe code."""
+    """Return `pointer + by` or `pointer - by`, in unsafe code."""
     em.require_unsafe("pointer arithmetic")
     if back and is_pointer(by):
         em.fail(
@@ -65,19 +65,19 @@ def moved(em: SemanticBuilder, pointer: Value, by: Any, *, back: bool = False) -
 
 
 def _signed(em: SemanticBuilder, amount: Value) -> Value:
-    """As a signed integer that holds every value, so that it can be negated."""
+    """Convert to a signed integer that holds every value, so that it can be negated."""
     return em.cast(amount, i64)
 
 
 def pointee(value: Value) -> AnyDType:
-    """The element type that pointers point to."""
+    """Return the element type that pointers point to."""
     elem = value.tile.elem
     assert isinstance(elem, PtrType)
     return elem.to
 
 
 def add_pointer(em: SemanticBuilder, pointer: Value, by: Any) -> Value:
-    """Pointers moved by `by` elements; both sides broadcast."""
+    """Return pointers moved by `by` elements; both sides broadcast."""
     amount = _amount(em, by)
     a, b = pointer.tile.shape, amount.tile.shape
     problem = f"pointers of shape {a} and offsets of shape {b} do not broadcast"
@@ -103,7 +103,7 @@ def _amount(em: SemanticBuilder, by: Any) -> Value:
 
 
 def mask_for(em: SemanticBuilder, mask: Any, shape: Shape) -> Value | None:
-    """A mask in the pointers' shape; None means everywhere."""
+    """Return a mask in the pointers' shape; None means everywhere."""
     if mask is None or mask is True:
         return None
     value = em.numbers(mask, "mask")
@@ -119,7 +119,7 @@ def mask_for(em: SemanticBuilder, mask: Any, shape: Shape) -> Value | None:
 
 
 def value_for(em: SemanticBuilder, x: Any, pointer: Value, what: str) -> Value:
-    """A value as what the pointers point to: Python numbers are weak, tiles must fit exactly."""
+    """Return a value of the pointee type: Python numbers are weak, tiles must fit exactly."""
     dtype = pointee(pointer)
     value = em.tile(x, dtype, what) if not isinstance(x, Value) else em.numbers(x, what)
     if value.tile.dtype is not dtype:
@@ -136,7 +136,7 @@ def value_for(em: SemanticBuilder, x: Any, pointer: Value, what: str) -> Value:
 def memory_order(
     em: SemanticBuilder, ordering: Any, scope: Any, accepted: tuple[Ordering, ...]
 ) -> dict[str, Any]:
-    """The attributes for the order and the scope of an access."""
+    """Return the attributes for the order and the scope of an access."""
     return {
         "ordering": word(em, ordering, Ordering, "ordering", accepted),
         "scope": word(em, scope, Scope, "scope"),
@@ -148,7 +148,7 @@ def memory_order(
 
 
 def address_of(em: SemanticBuilder, x: Any) -> Value:
-    """A pointer to a global's first element, in unsafe code."""
+    """Return a pointer to a global's first element, in unsafe code."""
     em.require_unsafe("a device global")
     if not isinstance(x, Global):
         em.fail(
@@ -166,7 +166,7 @@ def address_of(em: SemanticBuilder, x: Any) -> Value:
 
 
 def _name(em: SemanticBuilder, x: Global[Any]) -> str:
-    """The name it was found by, made different from those of other parameters."""
+    """Return the name it was found by, made different from those of other parameters."""
     taken = {p.name for p in em.signature.params} | {spec.name for spec, _ in em.hidden.values()}
     name = wanted = em.global_names.get(x, "unnamed")
     count = 1
@@ -177,7 +177,7 @@ def _name(em: SemanticBuilder, x: Global[Any]) -> str:
 
 
 def elements_of(em: SemanticBuilder, x: Any) -> Value:
-    """Pointers to all elements of a global, in its shape."""
+    """Return pointers to all elements of a global, in its shape."""
     first = address_of(em, x)
     shape: Shape = x.shape
     if not shape:
@@ -194,6 +194,6 @@ def elements_of(em: SemanticBuilder, x: Any) -> Value:
 
 
 def _numbered(em: SemanticBuilder, shape: Shape) -> Value:
-    """The row-major number of each element."""
+    """Return the row-major number of each element."""
     flat = em.emit("iota", size=size(shape), dtype=i32)
     return flat if len(shape) == 1 else em.emit("reshape", flat, shape=shape)

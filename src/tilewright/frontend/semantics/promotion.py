@@ -1,7 +1,7 @@
-"""The promotion table: how two operands come to one dtype, and every element conversion.
+"""Type promotion: the common dtype of two operands, and every element conversion.
 
 Two typed operands of different dtype: integers of one signedness widen, floats widen (f16 and bf16
-do not mix), everything else is refused with the cast to write. Python numbers are weak: they take
+do not mix), everything else is rejected with the cast to write. Python numbers are weak: they take
 the other operand's dtype and must be representable in it.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def natural_dtype(x: Any) -> AnyDType:
-    """The dtype a Python number gets where nothing else decides: bool, i32, f32, or its own."""
+    """Return the dtype of a Python number without context: bool, i32, f32, or its own."""
     if isinstance(type(x), DTypeMeta):
         return type(x)
     if isinstance(x, bool):
@@ -30,12 +30,12 @@ def natural_dtype(x: Any) -> AnyDType:
 
 
 def is_weak(x: Any) -> bool:
-    """Whether x is a plain Python number (typed scalars such as u32(3) are not)."""
+    """Return whether x is a plain Python number (typed scalars such as u32(3) are not)."""
     return type(x) in (bool, int, float)
 
 
 def common_dtype(a: AnyDType, b: AnyDType) -> AnyDType | None:
-    """The dtype both widen to, or None where the table refuses."""
+    """Return the dtype both widen to, or None where the table rejects."""
     if a is b:
         return a
     if a.kind != b.kind or a.kind not in "iuf" or _mixes_halves(a, b):
@@ -50,7 +50,7 @@ def _mixes_halves(a: AnyDType, b: AnyDType) -> bool:
 
 
 def fit(em: SemanticBuilder, x: Any, dtype: AnyDType) -> float | bool:
-    """A Python number as a value of `dtype`, refused where it is not representable."""
+    """Return a Python number as a value of `dtype`, rejected where it is not representable."""
     if dtype.is_bool:
         if isinstance(x, bool) or type(x) is bool_:
             return bool(x)
@@ -113,7 +113,7 @@ COUNTS = ("extent", "num_tiles", "num_blocks")
 
 
 def is_extent(em: SemanticBuilder, x: Any) -> bool:
-    """Whether x is an integer computed of extents, and of constants, alone.
+    """Return whether x is an integer computed of extents, and of constants, alone.
 
     Beside floats it counts as a Python int does, which it would be were the shape static.
     """
@@ -135,7 +135,7 @@ def is_extent(em: SemanticBuilder, x: Any) -> bool:
 
 
 def _extents_as_floats(em: SemanticBuilder, a: Any, b: Any) -> tuple[Any, Any]:
-    """An extent beside a float as a float of that type; beside a Python float as f32."""
+    """Return an extent beside a float as a float of that type; beside a Python float as f32."""
     if (dtype := _float_type(b)) is not None and is_extent(em, a):
         return cast(em, a, dtype), b
     if (dtype := _float_type(a)) is not None and is_extent(em, b):
@@ -144,7 +144,7 @@ def _extents_as_floats(em: SemanticBuilder, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _float_type(x: Any) -> AnyDType | None:
-    """The type in which an extent is computed beside x; None: x has no arithmetic of floats."""
+    """Return the type in which an extent is computed beside x; None if x is no float."""
     if type(x) is float:
         return f32
     if not isinstance(x, Value) or not isinstance(x.type, TileType) or x.type.is_pointer:

@@ -1,4 +1,4 @@
-"""SIMT kernels while they are compiled: rows of slices, shared memory, what threads may not use."""
+"""SIMT kernels at compile time: rows of slices, shared memory, and forbidden ops."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .operands import parts, stored_element
 from .values import ElementRef, SharedRef, TileRef, TilesRef, describe
 
 # -------------------------------------------------------------------------------------------------
-# Slices as rows of a matrix, cut into tiles: how many there are, and where one begins.
+# Slices as rows of a matrix, divided into tiles: their number, and where one begins.
 
 
 def along(em: SemanticBuilder, axis: int) -> Value:
-    """A thread's number along an axis of the launch."""
+    """Return a thread's number along an axis of the launch."""
     block, size, thread = (
         em.emit("place", what=what, axis=axis)
         for what in (ThreadCoordinate.BLOCK, ThreadCoordinate.BLOCK_SIZE, ThreadCoordinate.THREAD)
@@ -29,18 +29,18 @@ def along(em: SemanticBuilder, axis: int) -> Value:
 
 
 def tiles_across(em: SemanticBuilder, ref: TilesRef) -> Value:
-    """How many whole tiles stand beside each other."""
+    """Return the number of full tiles in a row of tiles."""
     return _divided(em, ref.columns, em.number(ref.shape[1], i32))
 
 
 def tiles_down(em: SemanticBuilder, ref: TilesRef) -> Value:
-    """How many whole tiles stand below each other."""
+    """Return the number of full tiles in a column of tiles."""
     rows = _divided(em, em.emit("length", ref.slice.value), ref.columns)
     return _divided(em, rows, em.number(ref.shape[0], i32))
 
 
 def tiles_in(em: SemanticBuilder, ref: TilesRef) -> Value:
-    """How many whole tiles there are."""
+    """Return the number of full tiles."""
     return em.emit("muli", tiles_down(em, ref), tiles_across(em, ref))
 
 
@@ -49,7 +49,7 @@ def _divided(em: SemanticBuilder, a: Value, b: Value) -> Value:
 
 
 def tile_by_number(em: SemanticBuilder, ref: TilesRef, index: Value) -> TileRef:
-    """A tile by its number, counted along the rows, which is looked at once for all of it."""
+    """Return a tile by its number, counted along the rows, with one check for all elements."""
     there = em.emit("check_index", index, tiles_in(em, ref), slice=ref.name)
     across = tiles_across(em, ref)
     if em.witnesses.get(index) is not None:  # its rows are as long as those of tiles
@@ -60,7 +60,7 @@ def tile_by_number(em: SemanticBuilder, ref: TilesRef, index: Value) -> TileRef:
 
 
 def tile_at(em: SemanticBuilder, ref: TilesRef, row: Value, column: Value) -> TileRef:
-    """A tile by its row and its column."""
+    """Return a tile by its row and its column."""
     there = [
         em.emit("check_index", index, count, slice=ref.name)
         for index, count in ((row, tiles_down(em, ref)), (column, tiles_across(em, ref)))
@@ -75,7 +75,7 @@ def _tile(em: SemanticBuilder, ref: TilesRef, row: Value, column: Value, there: 
 
 
 def place_in_tile(em: SemanticBuilder, ref: TileRef, index: Any) -> tuple[Value, Value]:
-    """An element of a tile: its index in the slice, and whether it is there."""
+    """Return an element of a tile: its index in the slice, and whether it is there."""
     numbers = parts(index)
     if len(numbers) != 2:
         em.fail(
@@ -103,19 +103,19 @@ def place_in_tile(em: SemanticBuilder, ref: TileRef, index: Any) -> tuple[Value,
 
 
 def width_expression(em: SemanticBuilder, ref: TilesRef) -> Any:
-    """How many tiles stand beside each other, as the launch knows it."""
+    """Return the number of tiles in a row of tiles, as a launch expression."""
     return expression(em, tiles_across(em, ref))
 
 
 # -------------------------------------------------------------------------------------------------
-# Shared memory of SIMT kernels while they are compiled: places, updates, how much there is.
+# Shared memory: element addresses, updates, total size.
 
 MOST_STATIC = 48 << 10
 """Bytes of arrays in a block's memory; what a launch asks for may be more."""
 
 
 def place_in(em: SemanticBuilder, ref: SharedRef, index: Any) -> tuple[Value, ...]:
-    """The index of an element, one number for each axis; constant ones are inside."""
+    """Return the index of an element, one number for each axis; constant ones are inside."""
     given, shape = parts(index), ref.type.shape
     if len(given) != len(shape):
         em.fail(
@@ -136,7 +136,7 @@ def place_in(em: SemanticBuilder, ref: SharedRef, index: Any) -> tuple[Value, ..
 
 
 def length_of(em: SemanticBuilder, ref: SharedRef) -> int | Value:
-    """The extent along the first axis."""
+    """Return the extent along the first axis."""
     first = ref.type.shape[0]
     return em.emit("shared_length", ref.value) if first is None else first
 
@@ -149,7 +149,7 @@ def update_element(
     op: str,
     **attrs: Any,
 ) -> Value:
-    """An atomic update of an element; the old value."""
+    """Return an atomic update of an element; the old value."""
     if mask is not None:
         em.fail(
             Code.TYPE,
@@ -165,7 +165,7 @@ def update_element(
 
 
 def refuse_large_shared(em: SemanticBuilder, body: Block) -> None:
-    """Refuse arrays that together have no room in a block's memory."""
+    """Reject arrays that together have no room in a block's memory."""
     arrays: dict[int, SharedType] = {}
     total = 0
     for op in body.walk():
@@ -188,7 +188,7 @@ def refuse_large_shared(em: SemanticBuilder, body: Block) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# What a SIMT kernel may not contain: tiles, and the words of tile kernels.
+# Ops that a SIMT kernel must not contain: those of tile kernels.
 
 OF_THREADS = (
     *control.CONTROL_OPS, *control.DEBUG_OPS, *elementwise.OPS, *memory.POINTER_OPS,
@@ -199,7 +199,7 @@ ALLOWED = frozenset(op.name for op in OF_THREADS) | {"constant"}
 
 
 def refuse_tiles(em: SemanticBuilder, body: Block) -> None:
-    """Refuse the first op that is not about one thread."""
+    """Reject the first op that is not about one thread."""
     for op in body.walk():
         if op.name not in ALLOWED:
             em.fail(

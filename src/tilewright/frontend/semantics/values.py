@@ -1,4 +1,4 @@
-"""What a name in a kernel can stand for while it is compiled, and how errors describe it."""
+"""Values that a name in a kernel can have at compile time, and their descriptions in errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ...ir.types import PtrType, SharedType, TensorType, TileType
 from ...lang.device_global import Global
 
 # -------------------------------------------------------------------------------------------------
-# What a name in a kernel can stand for while it is compiled.
+# Compile-time values.
 #
-# A dynamic tile or scalar is an `ir.Value`; a Python object that is not one of the classes below
-# is static: an int, a float, a tuple, an element type, a function, known while compiling.
+# A dynamic tile or scalar is an `ir.Value`. A Python object that is not one of the classes below is
+# static: an int, a float, a tuple, an element type, a function, known at compile time.
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -104,7 +104,7 @@ class AccumulatorRef(Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Tiles along an axis: the first, and how many. Numbers that look alike are the same."""
+    """Tiles along an axis: the first, and how many. Equal expressions are equal numbers."""
 
     start: Hashable
     count: Hashable
@@ -123,7 +123,7 @@ class Space:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """Where an index comes from: the outputs that it is an index of, and the tiles visited."""
+    """The origin of an index: the outputs that it belongs to, and the tiles visited."""
 
     outputs: tuple[MappedRef, ...]
     space: Space | None
@@ -141,7 +141,7 @@ class OwnedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
 
     @classmethod
     def made(cls, numbers: Sequence[Any], origin: Origin, *, whole: bool) -> OwnedIndex:
-        """An index of these numbers."""
+        """Return an index of these numbers."""
         index = cls(numbers)
         index.origin = origin
         index.whole = whole
@@ -164,7 +164,7 @@ class SliceRef(Leaf):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SharedRef(Leaf):
-    """Memory that the threads of a block share (`simt.Shared`)."""
+    """Shared memory of a block (`simt.Shared`)."""
 
     value: Value
 
@@ -194,7 +194,7 @@ class ElementsRef(Leaf):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ElementRef(Leaf):
-    """An element of shared memory or of a slice, for atomics: what `at` gives."""
+    """An element of shared memory or of a slice, for atomics; `at` returns it."""
 
     memory: SharedRef | SliceRef
     index: tuple[Value, ...]
@@ -202,7 +202,7 @@ class ElementRef(Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a witness stands for in a slice: an element, a run, a tile of rows that wide."""
+    """The meaning of a witness in a slice: an element, a run, or a tile of rows."""
 
     shape: Shape = (1,)
     columns: Expr | None = None
@@ -298,7 +298,7 @@ class FormatString:
 
 
 def receiver_class(x: Any) -> str | None:
-    """The class of the language that a kernel value belongs to."""
+    """Return the class of the language that a kernel value belongs to."""
     if isinstance(x, Value) and isinstance(x.type, TileType):
         return "PointerTile" if x.type.is_pointer else "Tile"
     if isinstance(x, PartitionRef):
@@ -318,22 +318,22 @@ CLASSES: dict[type[Any], str] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Says in a user's words what a value of the kernel is; errors speak of values so.
+# Descriptions of values in error messages.
 
 
 def describe(x: Any) -> str:
-    """Say in a user's words what a value of the kernel is."""
+    """Describe a value of the kernel in the user's terms."""
     return next((words for kinds, words in WORDS if isinstance(x, kinds)), _named)(x)
 
 
 def article(noun: str) -> str:
-    """A noun with its article, as it is said: an f32, an i32, a bf16."""
+    """Return a noun with its article, as it is said: an f32, an i32, a bf16."""
     said_with_vowel = noun[:1] in "aeio" or (noun[:1] == "f" and noun[1:2].isdigit())
     return f"{'an' if said_with_vowel else 'a'} {noun}"
 
 
 def _named(x: Any) -> str:
-    """By its own name, or by what it is: functions, classes, objects of the host."""
+    """Return the name of a value, or its kind: functions, classes, objects of the host."""
     label = getattr(x, "__name__", None)
     return f"`{label}`" if label else article(type(x).__name__)
 

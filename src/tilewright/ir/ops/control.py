@@ -70,7 +70,7 @@ CONTROL_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Where in the grid this block stands. Axes are logical: hardware order is the launch's affair.
+# Position of this block in the grid. Axes are logical; the launch maps them to the hardware.
 
 
 def _index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -102,7 +102,7 @@ GRID_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Device print and assert: records in launch buffers, never a trap.
+# Print and assert: records in a buffer of the launch. They never trap.
 
 
 def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:

@@ -11,7 +11,7 @@ from ..types import Type
 from .rules import Attrs, compare, convert, is_bits, is_float, is_int, need, number, same, tile
 
 # -------------------------------------------------------------------------------------------------
-# Arithmetic, elementwise. Integer ops are total: they wrap, x / 0 = 0, MIN / -1 = MIN.
+# Arithmetic. Integer ops are total: they wrap, x / 0 = 0, MIN / -1 = MIN.
 
 ROUNDED = {"rounding": Rounding.NEAREST_EVEN, "ftz": False}
 WRAPPING = {"overflow": Overflow.NONE}
@@ -106,7 +106,7 @@ COMPARISON_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Bitwise ops on integers and booleans. Shifts by the width or more give 0 (or the sign).
+# Bitwise ops on integers and booleans. Shifts by the width or more are 0, or the sign.
 
 BITWISE_OPS = (
     declare("andi", "core", "lhs rhs", same(is_bits), "lhs & rhs."),

@@ -10,7 +10,7 @@ from ..types import I32, TileType, Type
 from .rules import Attrs, need, tile
 
 # -------------------------------------------------------------------------------------------------
-# Tiles from nothing.
+# Creation: constants, ranges, broadcasts.
 
 
 def _constant(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -32,7 +32,7 @@ CREATION_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Shapes of tiles: the elements stay, their arrangement changes.
+# Rearrangement: the elements stay the same, their arrangement changes.
 
 
 def _reshape(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:

@@ -48,7 +48,7 @@ def _check(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _indices(v: ViewType, types: Sequence[Type]) -> None:
-    """Indices, then perhaps a guard."""
+    """Check that the operands are indices and at most one guard."""
     need(len(types) in (v.rank, v.rank + 1), f"{v} takes {v.rank} indices")
     for k, t in enumerate(types[: v.rank]):
         rows = TileType(i32, (v.tile[k],)) if k == v.sparse else I32
@@ -115,14 +115,14 @@ MEMORY = {"ordering": Ordering.WEAK, "scope": Scope.DEVICE, "latency": None}
 
 
 def fits(pointers: Type, value: Type) -> TileType:
-    """Refuse a value that is not what the pointers point to; give its type."""
+    """Reject a value that is not what the pointers point to; return its type."""
     expected = tile(pointers).with_elem(pointer(pointers).to)
     need(value == expected, f"expected {expected}, got {value}")
     return expected
 
 
 def mask(pointers: Type, t: Type) -> None:
-    """Refuse a mask that does not fit."""
+    """Reject a mask that does not fit."""
     need(t == tile(pointers).with_elem(bool_), f"mask {t} does not fit {pointers}")
 
 
@@ -211,7 +211,9 @@ ATOMICS_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory order made explicit: ops that take and give tokens, made by insert_tokens only.
+# Memory tokens, as in Tile IR and LLVM's token type: explicit order between memory ops.
+#
+# Only `insert_tokens` makes these ops.
 
 
 def _tokens(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -220,7 +222,7 @@ def _tokens(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def ordered(defn: OpDef) -> OpDef:
-    """The twin of a memory op with a token operand at the end and a token result at the end."""
+    """Return the variant of a memory op that takes a token last and returns one last."""
 
     def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         plain = tuple(t for t in types if t != TOKEN)

@@ -14,56 +14,56 @@ Attrs = Mapping[str, Any]
 
 
 def need(ok: bool, message: str) -> None:
-    """Refuse with a message unless ok."""
+    """Reject with a message unless ok."""
     if not ok:
         raise TypeRuleError(message)
 
 
 def tile(t: Type) -> TileType:
-    """Refuse anything that is not a tile."""
+    """Reject anything that is not a tile."""
     need(isinstance(t, TileType), f"expected a tile, got {t}")
     assert isinstance(t, TileType)
     return t
 
 
 def view(t: Type) -> ViewType:
-    """Refuse anything that is not a view."""
+    """Reject anything that is not a view."""
     need(isinstance(t, ViewType), f"expected a view, got {t}")
     assert isinstance(t, ViewType)
     return t
 
 
 def tensor(t: Type) -> TensorType:
-    """Refuse anything that is not a tensor."""
+    """Reject anything that is not a tensor."""
     need(isinstance(t, TensorType), f"expected a tensor, got {t}")
     assert isinstance(t, TensorType)
     return t
 
 
 def number(t: Type) -> TileType:
-    """Refuse anything that is not a tile of numbers."""
+    """Reject anything that is not a tile of numbers."""
     result = tile(t)
     need(not result.is_pointer, f"expected numbers, got {t}")
     return result
 
 
 def is_float(d: AnyDType) -> bool:
-    """Floats with arithmetic."""
+    """Return whether elements are floats with arithmetic."""
     return d.is_float and d.has_arithmetic
 
 
 def is_int(d: AnyDType) -> bool:
-    """Integers."""
+    """Return whether elements are integers."""
     return d.is_int
 
 
 def is_bits(d: AnyDType) -> bool:
-    """Integers and bool."""
+    """Return whether elements are integers or booleans."""
     return d.is_int or d.is_bool
 
 
 def same(accepts: Callable[[AnyDType], bool]) -> Rule:
-    """All operands have one type, whose elements are accepted; so has the result."""
+    """Require operands of one accepted type; return it as the type of the result."""
 
     def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         first = number(types[0])
@@ -75,7 +75,7 @@ def same(accepts: Callable[[AnyDType], bool]) -> Rule:
 
 
 def compare(accepts: Callable[[AnyDType], bool]) -> Rule:
-    """Two operands of one type; booleans of the same shape."""
+    """Require two operands of one type; return booleans of the same shape."""
     base = same(accepts)
 
     def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -85,7 +85,7 @@ def compare(accepts: Callable[[AnyDType], bool]) -> Rule:
 
 
 def convert(source: Callable[[AnyDType], bool], target: Callable[[AnyDType], bool]) -> Rule:
-    """One operand; the same shape with element `to`."""
+    """Require one operand; return its shape with element type `to`."""
 
     def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         arg, to = number(types[0]), attrs["to"]
@@ -97,7 +97,7 @@ def convert(source: Callable[[AnyDType], bool], target: Callable[[AnyDType], boo
 
 
 def combines(mode: AtomicMode, d: AnyDType) -> None:
-    """Refuse elements that an atomic of this mode has no meaning for."""
+    """Reject elements that an atomic of this mode has no meaning for."""
     if mode in (AtomicMode.AND, AtomicMode.OR, AtomicMode.XOR):
         need(is_bits(d), f"atomic {mode} takes integers and booleans, got {d.name}")
     elif mode != AtomicMode.XCHG:
@@ -105,17 +105,17 @@ def combines(mode: AtomicMode, d: AnyDType) -> None:
 
 
 def none(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    """No results."""
+    """Return no results."""
     return ()
 
 
 def scalar(t: Type, dtype: AnyDType) -> None:
-    """Refuse anything that is not a scalar of this dtype."""
+    """Reject anything that is not a scalar of this dtype."""
     need(t == TileType(dtype), f"expected a scalar {dtype.name}, got {t}")
 
 
 def pointer(t: Type) -> PtrType:
-    """The pointer type of a tile of pointers."""
+    """Return the pointer type of a tile of pointers."""
     elem = tile(t).elem
     need(isinstance(elem, PtrType), f"expected pointers, got {t}")
     assert isinstance(elem, PtrType)

@@ -12,7 +12,7 @@ from .memory import ATOMIC, BOTH
 from .rules import Attrs, combines, need, none, number, scalar, tensor
 
 # -------------------------------------------------------------------------------------------------
-# Where a thread of a SIMT kernel stands. Axes are x, y and z, as in launch configurations.
+# Position of a thread of a SIMT kernel. Axes are x, y and z, as in launch configurations.
 
 
 def _index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -66,7 +66,7 @@ def _check(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _element_place(types: Sequence[Type]) -> None:
-    """An index, then perhaps a guard."""
+    """Check that the operands are an index and at most one guard."""
     scalar(types[0], i32)
     for t in types[1:]:
         scalar(t, bool_)
@@ -108,10 +108,10 @@ SLICES_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory that the threads of a block share, and the barrier at which they all meet.
+# Shared memory of a block, and its barrier.
 #
-# Indices are row major, one for each axis. That they lie inside, and that no two threads meet at
-# an element without a barrier between them, is the kernel's own promise.
+# Indices are row-major, one for each axis. The kernel promises that they are in bounds, and that
+# two threads access one element only with a barrier between them.
 
 
 def _memory(t: Type) -> SharedType:
@@ -138,7 +138,7 @@ def _shared_length(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _element(memory: Type, values: Sequence[Type], indices: Sequence[Type]) -> TileType:
-    """The type of an element; refuses values of another, and indices that do not fit."""
+    """Return the type of an element; rejects values of another, and indices that do not fit."""
     kind = _memory(memory)
     element = TileType(kind.dtype)
     need(len(indices) == kind.rank, f"{len(indices)} indices of {kind}")
@@ -193,10 +193,10 @@ SHARED_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# What the 32 lanes of a warp do together: neighbouring threads of a block, x fastest.
+# Warp ops: shuffles, votes and matches of 32 adjacent threads of a block, x fastest.
 #
-# Those take part that get here together; all lanes of the warp that have not returned must, or
-# those of `mask`, if it is given. What a lane that takes no part would have said is unspecified.
+# The lanes that reach the op together participate: all lanes of the warp that have not returned, or
+# those of `mask`. The value of a lane that does not participate is unspecified.
 
 LANES = TileType(u32)
 
@@ -260,7 +260,7 @@ WARPS_OPS = (
 
 
 # -------------------------------------------------------------------------------------------------
-# Instructions of a GPU, written out by the author of a SIMT kernel.
+# Inline PTX.
 
 
 def _inline(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:

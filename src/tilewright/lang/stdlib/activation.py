@@ -1,6 +1,6 @@
-"""Activation functions and tests of floats, element by element.
+"""Activation functions and classification of floats, element by element.
 
-f16 and bf16 are computed in f32 and rounded once, as by the functions of `lang.math`.
+f16 and bf16 are computed in f32 and rounded once, as by the functions of `lang.elementwise`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrangements of tiles that several steps make: joined, taken apart, and reversed."""
+"""Rearrangements composed of several ops: stack, split, interleave, flip."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Sorting along an axis, by the bitonic network of Batcher.
+"""Sorting along an axis by Batcher's bitonic network.
 
-Floats are sorted as integers of the same order, which have one instruction each for the smaller and
-the larger of two: the bits of a float are its magnitude, and of negative ones that is inverted.
+The network has no data-dependent control flow, so a tile of any backend can run it. Floats are
+sorted as integers of the same order, which have single minimum and maximum instructions: the bits
+of a float are its magnitude, inverted if it is negative.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Helpers of the standard library: in which type floats are computed, and what tiles hold."""
+"""Helpers of the standard library: the type in which floats are computed."""
 
 from __future__ import annotations
 

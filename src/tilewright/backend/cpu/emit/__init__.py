@@ -1,4 +1,4 @@
-"""Plan to LLVM text: one file per op family, each with the table of how its ops are written."""
+"""Code generation: plan to LLVM text. One file per op family, each with a table of emitters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes of memory in lanes: dense, strided, masked, through addresses."""
+"""Vector accesses of memory: dense, strided, masked, gathered."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ SUFFIX = {"float": "f32", "double": "f64", "ptr": "p0"}
 
 
 def mangled(elem: str, lanes: int) -> str:
-    """How intrinsics spell a vector type."""
+    """Return how intrinsics spell a vector type."""
     return f"v{lanes}{SUFFIX.get(elem, elem)}"
 
 
 def from_memory(value: Vec, elem: Elem) -> Vec:
-    """A loaded element as it is held in registers."""
+    """Return a loaded element as it is held in registers."""
     return value.ne(0) if memory_type(elem) != _register(elem) else value
 
 
 def to_memory(value: Vec, elem: Elem) -> Vec:
-    """An element as it is stored."""
+    """Return an element as it is stored."""
     return value.cast("zext", "i8") if memory_type(elem) != _register(elem) else value
 
 
@@ -31,28 +31,29 @@ def _register(elem: Elem) -> str:
 
 
 def alignment(elem: Elem) -> int:
-    """Every element is aligned to its size, tensors of users included."""
+    """Return the alignment of an element: its size, also in tensors of users."""
     return {"i8": 1, "i16": 2, "i32": 4, "float": 4}.get(memory_type(elem), 8)
 
 
 def load_dense(emitter: LlvmEmitter, address: Vec, elem: Elem, lanes: int) -> Vec:
-    """Neighbouring elements."""
+    """Load adjacent elements."""
     return from_memory(emitter.load(address, memory_type(elem), lanes, alignment(elem)), elem)
 
 
 def store_dense(emitter: LlvmEmitter, value: Vec, address: Vec, elem: Elem) -> None:
-    """Neighbouring elements."""
+    """Store adjacent elements."""
     emitter.store(to_memory(value, elem), address, alignment(elem))
 
 
 def addresses(emitter: LlvmEmitter, base: Vec, offsets: Vec, elem: Elem) -> Vec:
-    """One address per lane, from offsets in elements."""
+    """Return one address per lane, from offsets in elements."""
+    # A vector of pointers: one instruction computes the addresses of all lanes.
     text = f"getelementptr {memory_type(elem)}, {base}, {offsets}"
     return emitter.body.emit(text, "ptr", offsets.lanes)
 
 
 def gather(emitter: LlvmEmitter, where_: Vec, mask: Vec, padding: Vec, elem: Elem) -> Vec:
-    """One element per lane from anywhere; padding (in memory form) where the mask is false."""
+    """Return one element per lane from any address; padding (memory form) where masked off."""
     kind, lanes = memory_type(elem), where_.lanes
     symbol = f"@llvm.masked.gather.{mangled(kind, lanes)}.{mangled('ptr', lanes)}"
     types = f"{where_.type}, i32, {mask.type}, {vector(kind, lanes)}"
@@ -63,7 +64,7 @@ def gather(emitter: LlvmEmitter, where_: Vec, mask: Vec, padding: Vec, elem: Ele
 
 
 def scatter(emitter: LlvmEmitter, value: Vec, where_: Vec, mask: Vec, elem: Elem) -> None:
-    """One element per lane to anywhere; the last lane wins."""
+    """Store one element per lane to any address; the last lane wins."""
     kind, lanes = memory_type(elem), where_.lanes
     symbol = f"@llvm.masked.scatter.{mangled(kind, lanes)}.{mangled('ptr', lanes)}"
     types = f"{vector(kind, lanes)}, {where_.type}, i32, {mask.type}"
@@ -73,18 +74,19 @@ def scatter(emitter: LlvmEmitter, value: Vec, where_: Vec, mask: Vec, elem: Elem
 
 
 def truths(emitter: LlvmEmitter, lanes: int) -> Vec:
-    """A mask that is true everywhere."""
+    """Return a mask that is true everywhere."""
     return emitter.body.constant("i1", lanes, 1)
 
 
 def load_if(
     emitter: LlvmEmitter, ok: Vec, address: Vec, padding: Vec, elem: Elem, *, ordered: bool = False
 ) -> Vec:
-    """One element if the condition holds, else padding (in memory form)."""
+    """Return one element if the condition holds, else padding (in memory form)."""
     kind = memory_type(elem)
 
     def load() -> list[Vec]:
         if ordered:
+            # Ordered accesses are scalar (`lanes == 1`): there are no atomic vectors.
             text = f"load atomic {kind}, {address} seq_cst, align {alignment(elem)}"
             return [emitter.body.emit(text, kind, 1)]
         return [emitter.load(address, kind, 1, alignment(elem))]
@@ -106,11 +108,15 @@ def perform_if(emitter: LlvmEmitter, ok: Vec, action: Callable[[], None]) -> Non
 # Neighbouring elements of which only a stretch may be touched: most often all of them.
 
 
+# In-bounds lanes of a boundary vector are contiguous, so a range [low, high) describes them; the
+# mask is computed only on the rare path.
 def load_stretch(
     emitter: LlvmEmitter, address: Vec, low: Vec, high: Vec, padding: Vec, elem: Elem
 ) -> Vec:
-    """Lanes low .. high - 1 from memory, the others padding (in memory form)."""
+    """Load lanes low .. high - 1; the others are padding (in memory form)."""
     kind, lanes = memory_type(elem), padding.lanes
+    # A helper with a branch instead of a plain masked load: complete vectors are by far the most
+    # frequent, and a masked load is slower on many CPUs even if its mask is full.
     symbol = f"@tw_load_stretch_{mangled(kind, lanes)}"
     emitter.helper(symbol, lambda: _load_stretch(emitter, symbol, kind, lanes, alignment(elem)))
     loaded = emitter.call(symbol, kind, [address, low, high, padding], lanes)
@@ -120,7 +126,7 @@ def load_stretch(
 def store_stretch(
     emitter: LlvmEmitter, value: Vec, address: Vec, low: Vec, high: Vec, elem: Elem
 ) -> None:
-    """Lanes low .. high - 1 to memory."""
+    """Store lanes low .. high - 1."""
     kind, lanes = memory_type(elem), value.lanes
     symbol = f"@tw_store_stretch_{mangled(kind, lanes)}"
     emitter.helper(symbol, lambda: _store_stretch(emitter, symbol, kind, lanes, alignment(elem)))
@@ -129,7 +135,7 @@ def store_stretch(
 
 
 def _stretch_head(lanes: int) -> str:
-    """Branches to `all` or `some`; %mask tells which lanes are inside."""
+    """Return code that branches to `all` or `some`; %mask has the lanes in bounds."""
     places = ", ".join(f"i32 {i}" for i in range(lanes))
     return f"""\
   %from_start = icmp sle i64 %low, 0
@@ -196,10 +202,12 @@ all:
 
 
 def _neighbours(emitter: LlvmEmitter, addresses_: Vec, mask: Vec | None, elem: Elem) -> Vec:
-    """Whether all lanes are wanted and their addresses follow each other: a scalar."""
+    """Return whether all lanes are wanted and their addresses follow each other: a scalar."""
     lanes = addresses_.lanes
     size = {"i8": 1, "i16": 2, "i32": 4, "float": 4}.get(memory_type(elem), 8)
     first = first_lane(emitter, addresses_)
+    # Addresses of user pointers are usually dense; one vector comparison replaces a gather, which
+    # takes about one cycle per lane.
     expected = emitter.splat(first, lanes) + emitter.lanes_of("i64", lanes, size)
     other = addresses_.ne(expected)
     if mask is not None:
@@ -208,12 +216,12 @@ def _neighbours(emitter: LlvmEmitter, addresses_: Vec, mask: Vec | None, elem: E
 
 
 def first_lane(emitter: LlvmEmitter, x: Vec) -> Vec:
-    """What stands in the first lane."""
+    """Return the value of the first lane."""
     return emitter.body.emit(f"extractelement {x}, i64 0", x.elem, 1)
 
 
 def as_pointer(emitter: LlvmEmitter, address: Vec) -> Vec:
-    """An address as something to load from; on a GPU all of them are of global memory."""
+    """Return an address as something to load from; on a GPU all of them are of global memory."""
     kind = "ptr addrspace(1)" if emitter.record is CUDA else "ptr"
     return emitter.body.emit(
         f"inttoptr {address} to {vector(kind, address.lanes)}", kind, address.lanes
@@ -223,7 +231,7 @@ def as_pointer(emitter: LlvmEmitter, address: Vec) -> Vec:
 def load_through(
     emitter: LlvmEmitter, where_: Vec, mask: Vec | None, padding: Vec, elem: Elem, ordered: bool
 ) -> Vec:
-    """One element per lane from i64 addresses; padding (in memory form) where not mask."""
+    """Return one element per lane from i64 addresses; padding (in memory form) where not mask."""
     lanes = where_.lanes
     if lanes == 1:
         ok = mask if mask is not None else truths(emitter, 1)
@@ -258,7 +266,7 @@ def _store_one(emitter: LlvmEmitter, value: Vec, address: Vec, elem: Elem, order
 def store_through(
     emitter: LlvmEmitter, value: Vec, where_: Vec, mask: Vec | None, elem: Elem, ordered: bool
 ) -> None:
-    """One element per lane to i64 addresses where mask."""
+    """Store one element per lane to i64 addresses where the mask holds."""
     lanes = where_.lanes
     if lanes == 1:
         ok = mask if mask is not None else truths(emitter, 1)

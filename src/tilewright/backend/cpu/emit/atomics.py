@@ -16,10 +16,10 @@ from .frame import NestFrame
 from .layout import write_element
 
 # -------------------------------------------------------------------------------------------------
-# Atomic updates of GPUs, in the order and the scope they were asked for.
+# Atomics of GPUs, in the requested order and scope.
 #
-# LLVM's own updates lose both on their way to PTX, so the instruction is written as it is. What it
-# does not have, sums of 16 bits, goes through compare-and-swap, which LLVM writes right.
+# LLVM's `atomicrmw` loses both on its way to PTX, so the instruction is inline assembly. 16-bit
+# sums, which PTX lacks in these forms, use a CAS loop, which LLVM lowers correctly.
 
 SCOPES = {Scope.TILE_BLOCK: "cta", Scope.DEVICE: "gpu", Scope.SYSTEM: "sys"}
 SYNC_SCOPES = {Scope.TILE_BLOCK: 'syncscope("block") ', Scope.DEVICE: 'syncscope("device") '}
@@ -37,12 +37,12 @@ SIGNLESS = (AtomicMode.AND, AtomicMode.OR, AtomicMode.XOR, AtomicMode.XCHG)
 
 
 def has_update(dtype: AnyDType) -> bool:
-    """Whether GPUs update elements of a type by one instruction."""
+    """Return whether GPUs update elements of a type by one instruction."""
     return dtype.bits in (32, 64)
 
 
 def update_on_gpu(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
-    """Combine a value into memory; give the old one."""
+    """Combine a value into memory; return the old one."""
     mode = op.attrs["mode"]
     order, scope = op.attrs["ordering"].value, SCOPES[op.attrs["scope"]]
     space = SPACES.get(address.elem, "")
@@ -59,7 +59,7 @@ def update_on_gpu(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, v
 
 
 def _kind(mode: AtomicMode, dtype: AnyDType) -> str:
-    """How the instruction spells an element type."""
+    """Return how the instruction spells an element type."""
     if mode in SIGNLESS:
         return f"b{dtype.bits}"
     if dtype in KINDS:
@@ -69,13 +69,13 @@ def _kind(mode: AtomicMode, dtype: AnyDType) -> str:
 
 
 def swap_order(op: Op) -> str:
-    """The order and the scope of a compare-and-swap, as LLVM spells them."""
+    """Return the order and the scope of a compare-and-swap, as LLVM spells them."""
     return f"{SYNC_SCOPES.get(op.attrs['scope'], '')}{SWAP_ORDERS[op.attrs['ordering']]}"
 
 
 # -------------------------------------------------------------------------------------------------
-# Atomic updates, one element at a time, in the strongest order; floats that the CPU cannot update
-# by themselves go through compare-and-swap on their bits.
+# Atomics of CPUs, sequentially consistent; floats without an instruction use a CAS loop on their
+# bits.
 
 INTEGER_WORDS = {
     AtomicMode.ADD: ("add", "add"), AtomicMode.AND: ("and", "and"), AtomicMode.OR: ("or", "or"),
@@ -92,7 +92,7 @@ FLOAT_COMBINE: dict[AtomicMode, Callable[[Vec, Vec], Vec]] = {
 
 
 def update(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
-    """Combine a value into memory; give the old one."""
+    """Combine a value into memory; return the old one."""
     mode, order = op.attrs["mode"], STRONGEST
     if emitter.record is CUDA:
         if has_update(dtype):
@@ -165,7 +165,7 @@ def _atomic_cas(frame: NestFrame, effect: AtomicPointer) -> None:
 
 
 def compare_and_swap(emitter: LlvmEmitter, op: Op, address: Vec, compare: Vec, value: Vec) -> Vec:
-    """Store a value where memory equals `compare` bit for bit; give the old one."""
+    """Store a value where memory equals `compare` bit for bit; return the old one."""
     dtype = op.result.tile.dtype
     kind = memory_type(dtype)
     order = swap_order(op) if emitter.record is CUDA else STRONGEST

@@ -13,18 +13,18 @@ from .access import alignment, perform_if, to_memory
 from .emitter import Labels, LlvmEmitter, RecordWords
 
 # -------------------------------------------------------------------------------------------------
-# Lets a kernel that lasts be stopped: loops that may run for ever look up now and then.
+# Polling: loops that may run for long check for cancellation (safepoints).
 #
-# A loop counts its rounds down, in a register, and asks the driver when there are none left, which
-# says how many there are until the next time: so many as take about a millisecond. Zero says that
-# the launch was cancelled; then the kernel returns at once, as what follows a loop may rely on its
+# A loop counts its iterations down in a register and calls the driver at zero. The driver returns
+# the number of iterations until the next call, about a millisecond's worth. Zero means that the
+# launch was cancelled; the kernel then returns at once, since the code after a loop may rely on its
 # end.
 
 FIRST = 64
-"""Rounds until the first look: few where each takes long, many where a look would."""
+"""Iterations until the first poll, by the cost of an iteration."""
 BRIEF = 1 << 16
-"""So many rounds, known when the kernel is compiled, are over before anybody would stop them; those
-of loops inside are counted as often as they run."""
+"""A loop of at most this many iterations, inner loops multiplied, ends before a user could cancel
+it, and does not poll."""
 
 SHORT = {"i8": 1 << 8, "i16": 1 << 16}
 """How often loops run at most that are counted in these."""
@@ -34,7 +34,7 @@ LOOK = "cold nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)"
 
 
 def poll(emitter: LlvmEmitter) -> None:
-    """End a round of a loop that nobody counts."""
+    """End an iteration of a loop without a known trip count."""
     if emitter.record.cancel is None:
         return
     left = _patience(emitter)
@@ -48,13 +48,13 @@ def poll(emitter: LlvmEmitter) -> None:
 
 
 def enter(emitter: LlvmEmitter) -> int:
-    """Begin a loop; gives what `look_up` must be given."""
+    """Begin a loop; return what `look_up` must be given."""
     outer, emitter.unseen = emitter.unseen, 0
     return outer
 
 
 def look_up(emitter: LlvmEmitter, outer: int, most: int | None = None) -> None:
-    """End a round of a loop that runs so many at most, if that is known; many are polled."""
+    """End an iteration of a loop with a known maximum of iterations; poll if there are many."""
     rounds = None if most is None else most * max(emitter.unseen, 1)
     emitter.unseen = outer
     if rounds is None or rounds > BRIEF:
@@ -64,26 +64,26 @@ def look_up(emitter: LlvmEmitter, outer: int, most: int | None = None) -> None:
 
 
 class Rounds:
-    """The rounds of a `for` from 0 on: as many as there are, and who looks up meanwhile.
+    """The iterations of a `for`, counted from 0, and its polling.
 
-    A loop inside which there is no other one runs a few rounds at a time: its end is compared with
-    the number of each round in any case, so an end that comes earlier costs a round nothing.
+    An innermost loop is strip-mined: it compares its counter with an end in any case, so an earlier
+    end, after which it polls, costs nothing per iteration.
     """
 
     def __init__(self, emitter: LlvmEmitter, op: Op, rounds: Vec, bounds: Sequence[Vec]) -> None:
-        """`bounds` are where it begins, where it ends, and its step."""
+        """Begin with the bounds: lower, upper and step."""
         self._emitter, self._rounds = emitter, rounds
         self._outer, self._most = enter(emitter), most_rounds(rounds.elem, *bounds)
         is_long = self._most is None or self._most > BRIEF
         polled = emitter.record.cancel is not None and is_long
         innermost = not any(each.name in ("for", "loop") for each in op.regions[0].walk())
         self._until = emitter.slot(rounds.elem) if polled and innermost else None
-        """Up to which round nobody looks."""
+        """The iteration up to which the loop does not poll."""
         if self._until is not None:
             emitter.store(self._patience(), self._until)
 
     def begin(self, count: Vec, inside: str, done: str) -> None:
-        """Go on with a round, if there is one more."""
+        """Continue with an iteration, if there is one more."""
         emitter, body = self._emitter, self._emitter.body
         if self._until is None:
             emitter.branch(count.compare("", "ult", self._rounds), inside, done)
@@ -107,21 +107,21 @@ class Rounds:
         body.jump(done)
 
     def end(self) -> None:
-        """End a round."""
+        """End an iteration."""
         if self._until is None:
             look_up(self._emitter, self._outer, self._most)
         else:
             self._emitter.unseen = self._outer
 
     def _patience(self) -> Vec:
-        """How many rounds there are until the next look."""
+        """Return the number of iterations until the next poll."""
         left = self._emitter.load(_patience(self._emitter), "i64", align=8)
         kind = self._rounds.elem
         return left if kind == "i64" else left.cast("trunc", kind)
 
 
 def most_rounds(kind: str, lower: Vec, upper: Vec, step: Vec) -> int | None:
-    """How many rounds a `for` runs at most that is counted in such integers; None: any number."""
+    """Return the most iterations of a `for` over such integers; None if unbounded."""
     try:
         first, end, by = (int(each.name) for each in (lower, upper, step))
     except ValueError:
@@ -132,7 +132,7 @@ def most_rounds(kind: str, lower: Vec, upper: Vec, step: Vec) -> int | None:
 
 
 def _patience(emitter: LlvmEmitter) -> Vec:
-    """Where it says how many rounds there are until the next look."""
+    """Return the address of the number of iterations until the next poll."""
     if emitter.patience is None:
         emitter.patience = emitter.slot("i64")
         emitter.slots.append(f"  store i64 {FIRST}, {emitter.patience}, align 8")
@@ -140,7 +140,7 @@ def _patience(emitter: LlvmEmitter) -> Vec:
 
 
 def _look(emitter: LlvmEmitter, left: Vec, onward: str) -> None:
-    """Ask the driver, which says for how many rounds to go on, if at all."""
+    """Poll the driver for the number of iterations to go on; 0 cancels the launch."""
     body, leave = emitter.body, emitter.label("leave")
     word = f"getelementptr i64, ptr %launch, i64 {CpuLaunchWord.LOOK.value}"
     driver = emitter.load(body.emit(word, "ptr", 1), "ptr", align=8)
@@ -152,21 +152,21 @@ def _look(emitter: LlvmEmitter, left: Vec, onward: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Where in the grid this block stands: computed from its linear number, the last axis fastest.
+# Position of this block in the grid: computed from its linear number, the last axis fastest.
 
 
 def launch_word(emitter: LlvmEmitter, word: int) -> Vec:
-    """The address of a word of the launch record."""
+    """Return the address of a word of the launch record."""
     return emitter.body.emit(f"getelementptr i64, ptr %launch, i64 {word}", "ptr", 1)
 
 
 def grid_axis(emitter: LlvmEmitter, axis: int) -> Vec:
-    """The grid's size along an axis."""
+    """Return the grid's size along an axis."""
     return emitter.load(launch_word(emitter, CpuLaunchWord.GRID + axis), "i64", align=8)
 
 
 def block_ids(emitter: LlvmEmitter, number: Vec, sizes: list[Vec]) -> list[Vec]:
-    """The logical index of a block from its linear number."""
+    """Return the logical index of a block from its linear number."""
     ids: list[Vec] = []
     for size in reversed(sizes):
         rest = number.binary("udiv", size)
@@ -176,7 +176,7 @@ def block_ids(emitter: LlvmEmitter, number: Vec, sizes: list[Vec]) -> list[Vec]:
 
 
 def place(emitter: LlvmEmitter, number: Vec, sizes: list[Vec]) -> tuple[Vec, list[Vec]]:
-    """The linear number and the index of the block that runs at a turn."""
+    """Return the linear number and the index of the block that runs at a turn."""
     ids = block_ids(emitter, number, sizes)
     grouping = emitter.plan.grouping
     if grouping is None:
@@ -192,7 +192,7 @@ def place(emitter: LlvmEmitter, number: Vec, sizes: list[Vec]) -> tuple[Vec, lis
 
 
 def grouped(turn: Vec, rows: Vec, columns: Vec, together: int) -> tuple[Vec, Vec]:
-    """The row and column of a turn, where so many rows are walked column after column."""
+    """Return the row and column of a turn, where so many rows are walked column after column."""
     group = turn.binary("udiv", columns * together)
     first = group * together
     height = (rows - first).intrinsic("umin", together)
@@ -202,7 +202,7 @@ def grouped(turn: Vec, rows: Vec, columns: Vec, together: int) -> tuple[Vec, Vec
 
 
 def neighbours(emitter: LlvmEmitter, axis: int, number: Vec, sizes: list[Vec]) -> Vec:
-    """How many blocks from this one on follow each other along an axis, as far as this run goes."""
+    """Return the number of adjacent blocks along an axis, from this one to the end of the run."""
     left = sizes[axis] - emitter.block_ids[axis]
     left = left.intrinsic("smin", Vec(emitter.body, "%end", "i64", 1) - number)
     inner = emitter.integer(1)
@@ -252,7 +252,7 @@ GRID_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Assertions, failed checks and prints: records in the launch's memory, never a trap.
+# Assertions, failed checks and prints: records in the launch's memory. They never trap.
 
 FAIL = "@tw_fail"
 COPY = "@tw_copy"
@@ -273,7 +273,7 @@ def report(emitter: LlvmEmitter, ok: Vec, op: Op, index: Vec, extent: Vec) -> No
 
 
 def fail_helper(emitter: LlvmEmitter) -> str:
-    """The function that records a failure: of the launch, a site, a place, an index, a bound."""
+    """Return the function that records a failure: launch, site, location, index, bound."""
     return emitter.helper(FAIL, lambda: _fail_text(emitter.record))
 
 
@@ -365,7 +365,7 @@ def _write_operand(emitter: LlvmEmitter, arg: Value | TileBuffer, address: Vec) 
 
 
 def _copy_text() -> str:
-    """Byte by byte: prints are rare, and a call of memcpy would have to be found when loading."""
+    """Copy a text byte by byte: prints are rare, and memcpy would be an external symbol."""
     return f"""\
 define internal void {COPY}(ptr %to, ptr %from, i64 %size) noinline cold nounwind "no-builtins" {{
 entry:
@@ -389,11 +389,12 @@ DEBUG_TABLE: dict[str, Callable[..., None]] = {"assert": _assert, "print": _prin
 
 
 # -------------------------------------------------------------------------------------------------
-# Structured control flow as blocks and branches; carried scalars live in stack slots.
+# Structured control flow as basic blocks; carried scalars are in stack slots (LLVM's mem2reg makes
+# them registers).
 
 
 def _for(emitter: LlvmEmitter, loop: For) -> None:
-    """Counts rounds, so that a bound near the end of the type cannot make it endless."""
+    """Emit a `for` with a trip count, so that a bound near the end of its type terminates."""
     lower, upper, step = (emitter.scalar(v).frozen() for v in loop.op.operands[:3])
     signed = loop.iv.tile.dtype.is_signed
     runs = lower.compare("", "slt" if signed else "ult", upper)

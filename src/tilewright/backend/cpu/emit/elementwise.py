@@ -11,7 +11,7 @@ from ...llvm.builder import Vec, absolute, constant, fma, where
 from .emitter import Compute, LlvmEmitter, bits_of, register_type
 
 # -------------------------------------------------------------------------------------------------
-# Float ops on every float type: f16 and bf16 are widened, computed with, and rounded once.
+# Float ops on every float type: f16 and bf16 are widened, computed, and rounded once.
 
 NARROW = (f16, bf16)
 
@@ -23,7 +23,7 @@ def widened(
     compute: Callable[..., Vec],
     to: AnyDType = f32,
 ) -> Vec:
-    """Compute in f32 (or `to`) what has no arithmetic of its own."""
+    """Compute in f32 (or `to`) for types without arithmetic."""
     dtype = op.operands[0].tile.dtype
     if dtype not in NARROW:
         return compute(*args)
@@ -33,7 +33,7 @@ def widened(
 
 
 def simple(compute: Callable[..., Vec]) -> Compute:
-    """An op that is one expression of floats."""
+    """Return an op that is one expression of floats."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         return widened(emitter, op, args, compute)
@@ -42,7 +42,7 @@ def simple(compute: Callable[..., Vec]) -> Compute:
 
 
 def intrinsic(name: str) -> Callable[..., Vec]:
-    """An intrinsic of LLVM, on operands of one type."""
+    """Return an intrinsic of LLVM, on operands of one type."""
 
     def compute(first: Vec, *others: Vec) -> Vec:
         return first.intrinsic(name, *others)
@@ -51,7 +51,7 @@ def intrinsic(name: str) -> Callable[..., Vec]:
 
 
 def library(name: str) -> Compute:
-    """An op that is a function of the math library."""
+    """Return an op that is a function of the math library."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         def compute(*wide: Vec) -> Vec:
@@ -64,16 +64,16 @@ def library(name: str) -> Compute:
 
 
 def wide_type(dtype: AnyDType) -> AnyDType:
-    """The type a float is computed in."""
+    """Return the type a float is computed in."""
     return f64 if dtype is f64 else f32
 
 
 # -------------------------------------------------------------------------------------------------
-# Directed rounding: round to nearest, find on which side the exact result lies, step by one ulp.
+# Directed rounding: round to nearest, find the side of the exact result, step by one ulp.
 #
-# f32 products, quotients and roots are compared exactly in f64. In f64 the operands are first
-# scaled by powers of two, so that the remainder, which an fma gives exactly, neither over- nor
-# underflows.
+# f32 products, quotients and roots are compared exactly in f64. In f64 the error is found by
+# error-free transformations (TwoSum, fma); operands are first scaled by powers of two, so that the
+# remainder neither overflows nor underflows.
 
 LARGEST = {
     "float": float.fromhex("0x1.fffffep127"),
@@ -88,7 +88,7 @@ DIRECTED = (Rounding.ZERO, UP, DOWN)
 
 
 def add(mode: Rounding, a: Vec, b: Vec) -> Vec:
-    """a + b; the error of a sum is itself a float."""
+    """Compute a + b; the rounding error of a sum is itself a float (TwoSum)."""
     total = a + b
     a_larger = absolute(a) > absolute(b)
     large, small = where(a_larger, a, b), where(a_larger, b, a)
@@ -103,12 +103,12 @@ def add(mode: Rounding, a: Vec, b: Vec) -> Vec:
 
 
 def subtract(mode: Rounding, a: Vec, b: Vec) -> Vec:
-    """a - b."""
+    """Compute a - b."""
     return add(mode, a, -b)
 
 
 def multiply(mode: Rounding, a: Vec, b: Vec) -> Vec:
-    """a * b."""
+    """Compute a * b."""
     product = a * b
     ok = finite(a) & finite(b)
     if a.elem == "float":
@@ -120,7 +120,7 @@ def multiply(mode: Rounding, a: Vec, b: Vec) -> Vec:
 
 
 def divide(mode: Rounding, a: Vec, b: Vec) -> Vec:
-    """a / b."""
+    """Compute a / b."""
     quotient = a / b
     ok = finite(a) & finite(b) & b.ne(0.0)
     if a.elem == "float":
@@ -135,7 +135,7 @@ def divide(mode: Rounding, a: Vec, b: Vec) -> Vec:
 
 
 def square_root(mode: Rounding, a: Vec) -> Vec:
-    """The square root of a."""
+    """Return the square root of a."""
     root = a.intrinsic("sqrt")
     if a.elem == "float":
         wide, back = a.extend(), root.extend() * root.extend()
@@ -169,24 +169,24 @@ def adjust(mode: Rounding, nearest: Vec, above: Vec, below: Vec, finite_operands
 
 
 def next_up(x: Vec) -> Vec:
-    """The next greater float (of finite ones)."""
+    """Return the next greater float (of finite ones)."""
     bits = x.bits()
     stepped = where(x > 0.0, bits + 1, bits - 1)
     return where(x.eq(0.0), constant(bits, SMALLEST_BITS), stepped).as_float()
 
 
 def next_down(x: Vec) -> Vec:
-    """The next lesser float."""
+    """Return the next lesser float."""
     return -next_up(-x)
 
 
 def finite(x: Vec) -> Vec:
-    """Neither infinite nor NaN."""
+    """Return which elements are neither infinite nor NaN."""
     return absolute(x) < float("inf")
 
 
 def centred(x: Vec) -> tuple[Vec, Vec]:
-    """x scaled towards 1, and by how many STEPs: -1, 0 or 1."""
+    """Return x scaled towards 1, and the number of STEPs: -1, 0 or 1."""
     size = absolute(x)
     small, large = size < 2.0**-FAR, size > 2.0**FAR
     scaled = where(small, x * 2.0**STEP, where(large, x * 2.0**-STEP, x))
@@ -196,7 +196,7 @@ def centred(x: Vec) -> tuple[Vec, Vec]:
 
 
 def shifted(x: Vec, power: Vec) -> Vec:
-    """x times 2^(STEP * power), for powers from -2 to 2."""
+    """Return x times 2^(STEP * power), for powers from -2 to 2."""
     once = where(power > 0, constant(x, 2.0**STEP), constant(x, 2.0**-STEP))
     x = where(power.eq(0), x, x * once)
     twice = (power > 1) | (power < -1)
@@ -204,13 +204,13 @@ def shifted(x: Vec, power: Vec) -> Vec:
 
 
 # -------------------------------------------------------------------------------------------------
-# Arithmetic: floats rounded as asked, integers total (they wrap, x / 0 = 0, MIN / -1 = MIN).
+# Arithmetic: floats in the given rounding, integers total (they wrap, x / 0 = 0, MIN / -1 = MIN).
 
 SIGN_BIT = -0x8000
 
 
 def rounded(nearest: Callable[..., Vec], directed: Callable[..., Vec]) -> Compute:
-    """An op that can round in every direction."""
+    """Return an op that can round in every direction."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         mode = op.attrs["rounding"]
@@ -226,7 +226,7 @@ def _fma(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
 
 
 def _sign(wide: Callable[[Vec], Vec], narrow: Callable[[Vec], Vec]) -> Compute:
-    """An op on the sign alone, which 16-bit floats have in their highest bit."""
+    """Return an op on the sign alone, which 16-bit floats have in their highest bit."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         return (narrow if op.result.tile.dtype in NARROW else wide)(*args)
@@ -244,7 +244,7 @@ def _extreme(name: str) -> Compute:
 
 
 def plain(compute: Callable[..., Vec]) -> Compute:
-    """An op on integers that is one expression."""
+    """Return an op on integers that is one expression."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         return compute(*args)
@@ -253,7 +253,7 @@ def plain(compute: Callable[..., Vec]) -> Compute:
 
 
 def by_sign(signed: str, unsigned: str) -> Compute:
-    """An intrinsic on integers that depends on their signedness."""
+    """Return an intrinsic on integers that depends on their signedness."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         word = signed if op.operands[0].tile.dtype.is_signed else unsigned
@@ -263,7 +263,7 @@ def by_sign(signed: str, unsigned: str) -> Compute:
 
 
 def _safe_divisor(op: Op, a: Vec, b: Vec) -> Vec:
-    """The divisor, but 1 where the division would trap; both are numbers for sure."""
+    """Return the divisor, but 1 where the division would trap; both are numbers for sure."""
     dtype = op.operands[0].tile.dtype
     bad = b.eq(0)
     if dtype.is_signed:
@@ -272,7 +272,7 @@ def _safe_divisor(op: Op, a: Vec, b: Vec) -> Vec:
 
 
 def _quotient_and_rest(op: Op, a: Vec, b: Vec) -> tuple[Vec, Vec]:
-    """Both, truncated, by a divisor that cannot trap."""
+    """Return the truncated quotient and the remainder, by a divisor that cannot trap."""
     safe = _safe_divisor(op, a, b)
     quotient = a.binary("sdiv" if op.operands[0].tile.dtype.is_signed else "udiv", safe)
     return quotient, a - quotient * safe
@@ -311,7 +311,7 @@ def _mulhi(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
 
 
 def _mulhi_64(a: Vec, b: Vec) -> Vec:
-    """By halves: 128-bit products are calls on some machines."""
+    """Compute the high half by 32-bit halves: 128-bit products are calls on some machines."""
     low = 0xFFFFFFFF
     a_low, a_high, b_low, b_high = a & low, a.lshr(32), b & low, b.lshr(32)
     first = a_low * b_low
@@ -352,7 +352,7 @@ ARITHMETIC_TABLE: dict[str, Compute] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Elementary functions: our own polynomials, and what the CPU has as instructions.
+# Elementary functions: the polynomials of `backend.libm`, and CPU instructions.
 
 OWN = (
     "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
@@ -368,7 +368,7 @@ MATH_TABLE: dict[str, Compute] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Comparisons, by the signedness of integers and with a chosen answer for NaN, and selection.
+# Comparisons, by the signedness of integers and with a given result for NaN, and selection.
 
 
 def _cmpi(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
@@ -397,13 +397,13 @@ COMPARISON_TABLE: dict[str, Compute] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": 
 
 
 # -------------------------------------------------------------------------------------------------
-# Bitwise ops; shifts by the width or more give 0, or the sign.
+# Bitwise ops; shifts by the width or more are 0, or the sign.
 #
-# Of such shifts LLVM knows no result, and what it takes for one must not spread: it is frozen.
+# Such shifts are poison in LLVM, which must not spread: the result is frozen.
 
 
 def _is_small(by: Vec, bits: int) -> bool:
-    """Whether an amount is a constant below the width."""
+    """Return whether an amount is a constant below the width."""
     digits = by.name.removeprefix(f"splat ({by.elem} ").removesuffix(")")
     return digits.isdigit() and int(digits) < bits
 
@@ -456,7 +456,7 @@ def _ftoi(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
 
 
 def saturated(x: Vec, to: AnyDType) -> Vec:
-    """A float as an integer: towards zero, the nearest bound outside, 0 for NaN.
+    """Return a float as an integer: towards zero, the nearest bound outside, 0 for NaN.
 
     Both bounds are (one past) powers of two, so they are exact; what is converted is always inside,
     because a conversion instruction has no defined result outside.
@@ -489,7 +489,7 @@ def _bitcast(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
 
 
 def _unpack(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
-    """args: the byte, and which half."""
+    """Return one half of a byte; the arguments are the byte and the number of the half."""
     byte, side = args
     return byte.lshr(side << 2) & 15
 

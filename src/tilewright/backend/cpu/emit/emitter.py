@@ -1,4 +1,4 @@
-"""State of code generation: the function being written, LLVM types of elements, names of values."""
+"""State of code generation: the current function, LLVM types of elements, names of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...llvm.target import CpuTarget
 from ..loopnest.nodes import Literal, Plan, Stmt, TileBuffer, Variable
 
 # -------------------------------------------------------------------------------------------------
-# The LLVM types of elements, in registers and in memory, and constants of them.
+# LLVM types of elements, in registers and in memory, and their constants.
 
 REGISTER = ELEMENT | {f4e2m1fnx2.name: "i8"}
 """Small floats are their bits; bool is i1."""
@@ -27,17 +27,17 @@ REAL = ("float", "double")
 
 
 def register_type(elem: Elem) -> str:
-    """How one element is held in a register; pointers are addresses."""
+    """Return how one element is held in a register; pointers are addresses."""
     return "i64" if isinstance(elem, PtrType) else REGISTER[elem.name]
 
 
 def memory_type(elem: Elem) -> str:
-    """How one element is held in memory: a bool takes a byte."""
+    """Return how one element is held in memory: a bool takes a byte."""
     return "i8" if elem is bool_ else register_type(elem)
 
 
 def literal(body: FunctionBody, elem: Elem, value: float, lanes: int) -> Vec:
-    """A constant in every lane."""
+    """Return a constant in every lane."""
     kind = register_type(elem)
     if kind in REAL or isinstance(elem, PtrType):
         return body.constant(kind, lanes, value)
@@ -45,7 +45,7 @@ def literal(body: FunctionBody, elem: Elem, value: float, lanes: int) -> Vec:
 
 
 def bits_of(dtype: AnyDType, value: float) -> int:
-    """The bits of a number of an integer, bool or small float type, read as a signed integer."""
+    """Return the bits of an integer, bool or small float, read as a signed integer."""
     if dtype is f8e8m0fnu and value == 0:
         return 0  # it has no zero: its least value stands for it
     if dtype.is_float:
@@ -58,12 +58,12 @@ def bits_of(dtype: AnyDType, value: float) -> int:
 
 
 # -------------------------------------------------------------------------------------------------
-# Where the words of a launch record stand: on the CPU, and on CUDA devices.
+# Layouts of the launch record: on the CPU, and on CUDA devices.
 
 
 @dataclass(frozen=True, slots=True)
 class RecordWords:
-    """Positions of 64-bit words; `cancel` and `buffer` are None where a record has none.
+    """Positions of 64-bit words; `cancel` and `buffer` are None if a record has none.
 
     Without `buffer`, print records follow the launch record at once.
     """
@@ -96,7 +96,7 @@ CUDA = RecordWords(
 
 
 # -------------------------------------------------------------------------------------------------
-# What code generation carries along: the function being written, and the names of plan values.
+# The emitter: the current function, and the registers of plan values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class TensorPointer:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Where shared memory begins, and at which byte of what the launch asked for."""
+    """The start of shared memory, and a byte offset into its dynamic part."""
 
     base: Vec
     offset: Vec | None = None
@@ -118,14 +118,14 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Where jumps out of a loop or a scope go."""
+    """Labels of the targets of jumps out of a loop or a scope."""
 
     again: str
     done: str
 
 
 class LlvmEmitter:
-    """Writes the body of one kernel."""
+    """The emitter of one kernel's body."""
 
     def __init__(
         self, plan: Plan, cpu: CpuTarget, run: Callable[[LlvmEmitter, Stmt], None]
@@ -156,20 +156,20 @@ class LlvmEmitter:
         self.blocks: Vec = self.integer(1)
         """How many neighbouring blocks run as one; more than 1 only where the plan allows it."""
         self.patience: Vec | None = None
-        """How many rounds loops go on until they look up; None: there is none that does."""
+        """The countdown to the next poll; None if no loop polls."""
         self.unseen = 0
-        """Rounds of loops in what is being written that are over before anybody looks up."""
+        """The iterations of enclosing loops that end before the first poll."""
         self.cached: Vec | None = None
         """All ones, or zero in a launch that streams; None where no store can be streamed."""
 
     # Words.
 
     def integer(self, number: int, kind: str = "i64") -> Vec:
-        """A scalar constant."""
+        """Return a scalar constant."""
         return self.body.constant(kind, 1, number)
 
     def literal(self, elem: Elem, value: float, lanes: int) -> Vec:
-        """A constant of an element type in every lane."""
+        """Return a constant of an element type in every lane."""
         return literal(self.body, elem, value, lanes)
 
     def call(self, symbol: str, elem: str, args: Sequence[Vec], lanes: int | None = None) -> Vec:
@@ -183,7 +183,7 @@ class LlvmEmitter:
         self.body.lines.append(f"  {text}")
 
     def slot(self, elem: str, lanes: int = 1) -> Vec:
-        """Memory on the stack for one value; it becomes a register when LLVM is done."""
+        """Return memory on the stack for one value; it becomes a register when LLVM is done."""
         name = self.body.fresh("%slot")
         self.slots.append(f"  {name} = alloca {vector(elem, lanes)}, align 64")
         return Vec(self.body, name, "ptr", 1)
@@ -198,11 +198,11 @@ class LlvmEmitter:
         self.do(f"store {value}, {address}, align {align}")
 
     def shifted(self, address: Vec, elements: Vec, kind: str) -> Vec:
-        """An address some elements further on."""
+        """Return an address some elements further on."""
         return self.body.emit(f"getelementptr {kind}, {address}, {elements}", "ptr", 1)
 
     def splat(self, value: Vec, lanes: int) -> Vec:
-        """A scalar in every lane."""
+        """Return a scalar in every lane."""
         if value.lanes == lanes:
             return value
         if not value.name.startswith("%"):
@@ -214,14 +214,14 @@ class LlvmEmitter:
         return self.body.emit(text, value.elem, lanes)
 
     def lanes_of(self, kind: str, lanes: int, step: int = 1) -> Vec:
-        """0, step, 2 * step, ... in the lanes."""
+        """Return 0, step, 2 * step, ... in the lanes."""
         if lanes == 1:
             return self.body.constant(kind, 1, 0)
         items = ", ".join(f"{kind} {i * step}" for i in range(lanes))
         return Vec(self.body, f"<{items}>", kind, lanes)
 
     def any_of(self, flags: Sequence[Vec], word: str = "and") -> Vec:
-        """All (or any) of some scalar conditions."""
+        """Return all (or any) of some scalar conditions."""
         result = flags[0]
         for flag in flags[1:]:
             result = result.binary(word, flag)
@@ -239,17 +239,17 @@ class LlvmEmitter:
     # Plan values.
 
     def scalar(self, value: Value) -> Vec:
-        """The register of a plan scalar."""
+        """Return the register of a plan scalar."""
         return self.names[value]
 
     def operand(self, operand: Value | Literal, lanes: int) -> Vec:
-        """A scalar or a constant in every lane."""
+        """Return a scalar or a constant in every lane."""
         if isinstance(operand, Literal):
             return self.literal(operand.elem, operand.value, lanes)
         return self.splat(self.names[operand], lanes)
 
     def variable(self, variable: Variable) -> Vec:
-        """The address of a variable."""
+        """Return the address of a variable."""
         if variable not in self.variables:
             self.variables[variable] = self.slot(register_type(variable.elem))
         return self.variables[variable]
@@ -259,7 +259,7 @@ class LlvmEmitter:
         self.store(value, self.variable(variable))
 
     def get(self, variable: Variable) -> Vec:
-        """The value of a variable."""
+        """Return the value of a variable."""
         return self.load(self.variable(variable), register_type(variable.elem))
 
     def statements(self, statements: Sequence[Stmt]) -> None:
@@ -270,7 +270,7 @@ class LlvmEmitter:
     # Control flow.
 
     def label(self, word: str) -> str:
-        """A new label."""
+        """Return a new label."""
         return self.body.fresh(word)
 
     def branch(self, condition: Vec, yes: str, no: str) -> None:
@@ -278,7 +278,7 @@ class LlvmEmitter:
         self.do(f"br {condition}, label %{yes}, label %{no}")
 
     def helper(self, symbol: str, text: Callable[[], str]) -> str:
-        """A function of the module, written once."""
+        """Return a function of the module, written once."""
         if symbol not in self.helpers:
             self.helpers[symbol] = text()
         return symbol

@@ -1,4 +1,4 @@
-"""One loop nest being written: loop variables, registers, accumulators."""
+"""The state of one emitted loop nest: loop variables, registers, accumulators."""
 
 from __future__ import annotations
 
@@ -16,39 +16,38 @@ from ..loopnest.nodes import Combine, ElementAccess, Nest, Operand, Reg, WriteVi
 from .emitter import REAL, LlvmEmitter, literal
 
 # -------------------------------------------------------------------------------------------------
-# How the elements of a reduction along the lanes accumulate: as the body says, or faster.
+# Methods of accumulation along the lanes: by the body, or by integer extremes of float bits.
 #
-# The greatest and the least of floats are found by their bits. Read as integers, floats of one
-# sign are in order and NaNs lie beyond the infinities, so three extremes of the bits say
-# everything:
+# Maxima and minima of floats can be found by their bits. As integers, floats of one sign are
+# ordered and NaNs are beyond the infinities, so three extremes of the bits suffice:
 #
 # - the greatest signed one is the greatest float without a sign, +0 and NaN too, if there is one;
 # - the least unsigned one is the float nearest to 0 of those with a sign, if all have one;
 # - the greatest unsigned one is the float farthest from 0 of those with a sign, NaN too.
 #
-# Each costs one instruction where a maximum that minds NaN and the signs of zeros costs five.
+# Each takes one instruction; a maximum that respects NaN and the signs of zeros takes five.
 
 CHAINS = ("smax", "umin", "umax")
 
 
 class Way(Protocol):
-    """Elements are spread into accumulators, which are joined until the last give the results."""
+    """A method of accumulation: spread elements into accumulators, join them, finish."""
 
     def spread(self, elements: Sequence[Vec]) -> list[Vec]:
-        """Elements as accumulators of their own."""
+        """Return elements as accumulators."""
         ...
 
     def join(self, new: Sequence[Vec], old: Sequence[Vec]) -> list[Vec]:
-        """The accumulators of all that went into either."""
+        """Return the accumulators of all that went into either."""
         ...
 
     def finish(self, totals: Sequence[Vec]) -> list[Vec]:
-        """The results."""
+        """Return the results."""
         ...
 
 
 class AccumulatorSlot(NamedTuple):
-    """Memory of one accumulator."""
+    """The stack slot of one accumulator."""
 
     address: Vec
     elem: str
@@ -56,13 +55,13 @@ class AccumulatorSlot(NamedTuple):
 
 
 class Accumulators(NamedTuple):
-    """What a reduction has so far, and how more goes in."""
+    """The accumulators of a reduction, and the code that adds elements to them."""
 
     way: Way
     slots: list[AccumulatorSlot]
 
     def load(self, emitter: LlvmEmitter) -> list[Vec]:
-        """What they hold."""
+        """Return what they hold."""
         return [emitter.load(slot.address, slot.elem, slot.lanes) for slot in self.slots]
 
     def store(self, emitter: LlvmEmitter, values: Sequence[Vec]) -> None:
@@ -73,20 +72,20 @@ class Accumulators(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Accumulators are elements, and the body joins them."""
+    """Accumulators that are elements, joined by the body."""
 
     body: Callable[[Sequence[Vec], Sequence[Vec]], list[Vec]]
 
     def spread(self, elements: Sequence[Vec]) -> list[Vec]:
-        """They are what they are."""
+        """Return the elements unchanged."""
         return list(elements)
 
     def join(self, new: Sequence[Vec], old: Sequence[Vec]) -> list[Vec]:
-        """By the body."""
+        """Join by the body."""
         return self.body(new, old)
 
     def finish(self, totals: Sequence[Vec]) -> list[Vec]:
-        """They are what they are."""
+        """Return the accumulators unchanged."""
         return list(totals)
 
 
@@ -98,7 +97,7 @@ class Extreme:
     greatest: bool
 
     def spread(self, elements: Sequence[Vec]) -> list[Vec]:
-        """The bits, once per chain."""
+        """Return the bits, once per chain."""
         return [_bits(elements[0])] * len(CHAINS)
 
     def join(self, new: Sequence[Vec], old: Sequence[Vec]) -> list[Vec]:
@@ -106,12 +105,16 @@ class Extreme:
         return [a.intrinsic(word, b) for word, a, b in zip(CHAINS, new, old, strict=True)]
 
     def finish(self, totals: Sequence[Vec]) -> list[Vec]:
-        """The chain that knows, or NaN."""
+        """Return the chain that knows, or NaN."""
         plain, nearest, signed = totals
+        # Greatest: the signed maximum is right unless all floats are negative; then the least
+        # unsigned bits are the negative float nearest to 0. Least: the unsigned maximum has a sign
+        # bit if any float is negative.
         if self.greatest:
             result = where(plain < 0, nearest, plain)
         else:
             result = where(signed < 0, signed, nearest)
+        # NaN bits are beyond the infinities on both sides; any NaN makes the result NaN.
         beyond = plain > self._bits_of(plain, inf)
         beyond |= signed.compare("", "ugt", self._bits_of(signed, -inf))
         result = where(beyond, self._bits_of(result, nan), result)
@@ -126,11 +129,12 @@ def _bits(x: Vec) -> Vec:
 
 
 def extreme(op: Op, cpu: CpuTarget) -> Extreme | None:
-    """The short way of a reduction whose body is a maximum or minimum of floats."""
+    """Return the short way of a reduction whose body is a maximum or minimum of floats."""
     (block,) = op.regions
     inner = block.ops[0]
     if inner.name not in ("maxf", "minf") or not inner.attrs["nan"]:
         return None
+    # The body must be this one op: its operands are the element and the accumulator.
     whole = set(inner.operands) == set(block.args) and block.terminator.operands == inner.results
     dtype = inner.result.tile.dtype
     if not whole or not cpu.orders_integers(dtype.bits):
@@ -139,7 +143,7 @@ def extreme(op: Op, cpu: CpuTarget) -> Extreme | None:
 
 
 # -------------------------------------------------------------------------------------------------
-# One loop nest being written: its loop variables, registers and prepared tensor accesses.
+# The frame of one nest: its loop variables, registers and prepared tensor accesses.
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,7 @@ class LinearIndex:
 
 
 class NestFrame:
-    """Writes one version of a nest: `edge` code tests what it touches, full code does not."""
+    """One version of a nest: `edge` code masks its accesses, full code does not."""
 
     def __init__(
         self, emitter: LlvmEmitter, nest: Nest, windows: dict[ElementAccess, Window]
@@ -180,14 +184,14 @@ class NestFrame:
         self.variables: dict[Loop, Vec] = {}
         self.registers: dict[Reg, Vec] = {}
         self.past: dict[WriteView, Vec] = {}
-        """Whether a store goes past the caches: a scalar, for one run of the innermost loop."""
+        """Whether a store is non-temporal: a scalar, for one run of the innermost loop."""
         self.accumulators: dict[Combine, Accumulators] = {}
         self.begun: frozenset[Loop] = frozenset()
-        """Loops whose first step surely is over."""
+        """Loops whose first step has run."""
 
     @property
     def unroll(self) -> int:
-        """How many steps of the lanes follow each other in one round; one among tests."""
+        """The number of lane steps per iteration; one in masked code."""
         return 1 if self.edge else self.nest.unroll
 
     @property
@@ -196,38 +200,39 @@ class NestFrame:
         return 1 if self.edge else self.nest.jam
 
     def beside(self, loop: Loop, number: int) -> NestFrame:
-        """The frame of a later step of a loop that runs side by side with this one's."""
+        """Return the frame of a later step of a loop that runs side by side with this one's."""
         other = NestFrame(self.emitter, self.nest, self.windows)
         other.edge, other.ranged = self.edge, self.ranged
         other.counters = {**self.counters, loop: self.counters[loop] + number}
         other.variables = dict(self.variables)
+        # Registers from outside of the jammed loop are shared; new ones are separate.
         other.registers = dict(self.registers)
         other.accumulators = dict(self.accumulators)
         other.begun = self.begun | {loop} if number else self.begun
         return other
 
     def is_vector(self, loops: frozenset[Loop]) -> bool:
-        """Whether something differs from lane to lane."""
+        """Return whether something differs from lane to lane."""
         return self.nest.lanes > 1 and self.nest.loops[-1] in loops
 
     def lanes(self, register: Reg) -> int:
-        """How many lanes a register has."""
+        """Return how many lanes a register has."""
         return self.nest.lanes if self.is_vector(register.loops) else 1
 
     def value(self, operand: Operand, lanes: int) -> Vec:
-        """An operand in so many lanes."""
+        """Return an operand in so many lanes."""
         if isinstance(operand, Reg):
             return self.emitter.splat(self.registers[operand], lanes)
         return self.emitter.operand(operand, lanes)
 
     def width(self, *operands: Operand | None) -> int:
-        """How many lanes a statement on these operands needs."""
+        """Return how many lanes a statement on these operands needs."""
         return max((self.lanes(o) for o in operands if isinstance(o, Reg)), default=1)
 
     # Numbers.
 
     def field(self, field: IndexField) -> Vec:
-        """The number a field stands for, in the first lane."""
+        """Return the value of an index field in the first lane."""
         source = field.source
         if isinstance(source, Loop):
             return self.variables[source]
@@ -243,10 +248,12 @@ class NestFrame:
         return number.binary("sdiv", field.divide)
 
     def sum(self, terms: Terms) -> LinearIndex:
-        """A sum of fields."""
+        """Return a sum of fields."""
         total = self.emitter.integer(0)
         step = 0
         for field, factor in terms:
+            # The lane loop contributes its stride per lane; every other field is uniform over the
+            # vector.
             if self.nest.lanes > 1 and field.source is self.nest.loops[-1]:
                 step += factor
             number = self.field(field)
@@ -254,7 +261,7 @@ class NestFrame:
         return LinearIndex(total, step)
 
     def spread(self, place: LinearIndex, lanes: int) -> Vec:
-        """A place as one number per lane."""
+        """Return a place as one number per lane."""
         base = self.emitter.splat(place.base, lanes)
         if lanes == 1 or place.step == 0:
             return base

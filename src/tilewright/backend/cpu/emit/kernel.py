@@ -1,4 +1,4 @@
-"""Writes a whole module: the kernel by the native calling convention, and its packed tiles."""
+"""Emit a module: the kernel by the native calling convention, and its cached packed tiles."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .nest import NestWriter
 from .reduction import Reducer
 
 # -------------------------------------------------------------------------------------------------
-# Emits packed tiles that adjacent blocks reuse: the first block that a worker runs fills them.
+# Packed tiles that adjacent blocks reuse: the first block of a worker fills them.
 
 FILLED = 1
 """The first word of the tags of a copy that holds a tile; the key follows."""
 
 
 def begin(emitter: LlvmEmitter) -> None:
-    """At the start there is no tile: the memory has been used by others since."""
+    """Mark all copies as empty: other kernels have used the memory since."""
     for statement in walk(emitter.plan.body):
         if isinstance(statement, SharedStmt):
             _forget(emitter, statement)
@@ -86,7 +86,7 @@ def shared(emitter: LlvmEmitter, statement: SharedStmt) -> None:
 
 
 def _copy(emitter: LlvmEmitter, statement: SharedStmt) -> Vec:
-    """Which copy: one per count of the loop, as far as they go; the last one serves the rest."""
+    """Return the number of a copy: one per iteration; the last one serves all later ones."""
     per_set = statement.buffer.copies // statement.sets
     count = emitter.scalar(statement.number).cast("sext", "i64")
     copy = count.intrinsic("umin", per_set - 1)
@@ -99,13 +99,13 @@ def _copy(emitter: LlvmEmitter, statement: SharedStmt) -> Vec:
 
 
 def _wide(emitter: LlvmEmitter, number: Value) -> Vec:
-    """A number of the key as one word."""
+    """Return a number of the key as one word."""
     value = emitter.scalar(number)
     return value if value.elem == "i64" else value.cast("zext", "i64")
 
 
 # -------------------------------------------------------------------------------------------------
-# Writes a whole module: the kernel by the native calling convention, and the functions it uses.
+# The module: the kernel by the native calling convention, and the functions it calls.
 
 COMPUTE: dict[str, Compute] = {**elementwise.TABLE, **memory.COMPUTE}
 """Elementwise ops, for any number of lanes."""
@@ -158,7 +158,7 @@ def _statement_name(statement: For | Repeat | If | ScopeStmt | JumpStmt | Print)
 
 
 def scalar(emitter: LlvmEmitter, op: Op) -> None:
-    """An op on scalars."""
+    """Emit an op on scalars."""
     if op.name in COMPUTE:
         args = [emitter.scalar(v) for v in op.operands]
         emitter.names[op.result] = COMPUTE[op.name](emitter, op, args)
@@ -167,7 +167,7 @@ def scalar(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def emit_module(plan: Plan, cpu: CpuTarget) -> str:
-    """The LLVM text of a kernel."""
+    """Return the LLVM text of a kernel."""
     emitter = LlvmEmitter(plan, cpu, run)
     _prologue(emitter)
     _blocks(emitter)
@@ -175,7 +175,7 @@ def emit_module(plan: Plan, cpu: CpuTarget) -> str:
 
 
 def _prologue(emitter: LlvmEmitter) -> None:
-    """What holds for all blocks: arguments, buffers."""
+    """Emit what all blocks share: arguments, buffers."""
     read_parameters(emitter)
     scratch = Vec(emitter.body, "%scratch", "ptr", 1)
     for buffer, at in emitter.plan.offsets.items():
@@ -198,7 +198,7 @@ def _argument(emitter: LlvmEmitter, slot: int, kind: str) -> Vec:
 
 
 def _parameter(emitter: LlvmEmitter, param: Value, slot: int) -> int:
-    """Read a parameter from its slots; give the next slot."""
+    """Read a parameter from its slots; return the next slot."""
     match param.type:
         case TensorType(shape=shape, strides=strides):
             rank = len(shape)
@@ -223,7 +223,7 @@ def _parameter(emitter: LlvmEmitter, param: Value, slot: int) -> int:
 
 
 def _blocks(emitter: LlvmEmitter) -> None:
-    """The loop over blocks; each starts only if nobody cancelled."""
+    """Emit the loop over blocks; each starts only if the launch is not cancelled."""
     body = emitter.body
     sizes = [control.grid_axis(emitter, k) for k in range(emitter.plan.func.signature.grid_rank)]
     cancel = control.launch_word(emitter, CpuLaunchWord.CANCEL)
@@ -255,7 +255,7 @@ def _blocks(emitter: LlvmEmitter) -> None:
 
 
 def module_text(emitter: LlvmEmitter, attributes: str = "") -> str:
-    """The module around what was written; the kernel may have attributes of its own."""
+    """Return the module around the body; the kernel may have attributes."""
     declarations = sorted(emitter.body.declarations | emitter.library.declarations())
     params = "ptr noalias %args, ptr %launch, i64 %begin, i64 %end, ptr noalias %scratch"
     kernel = [

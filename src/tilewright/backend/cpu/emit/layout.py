@@ -18,7 +18,7 @@ from .frame import LinearIndex, NestFrame
 from .matmul import LoopWriter
 
 # -------------------------------------------------------------------------------------------------
-# Constants and positions: numbers that come from nowhere but the loops.
+# Constants and positions: values that depend on the loops only.
 
 
 def _constant(emitter: LlvmEmitter, op: Op) -> None:
@@ -26,7 +26,7 @@ def _constant(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def position(frame: NestFrame, read: Position) -> None:
-    """The coordinate along an axis, wrapping in its type."""
+    """Emit the coordinate along an axis, wrapping in its type."""
     emitter, lanes = frame.emitter, frame.lanes(read.result)
     kind = register_type(read.result.elem)
     place = frame.sum(terms(read.axis))
@@ -41,7 +41,7 @@ CREATION_TABLE: dict[str, Callable[..., None]] = {"constant": _constant, "iota":
 
 
 # -------------------------------------------------------------------------------------------------
-# Elements of buffers: a layout op changes no data, only where in a buffer an element is found.
+# Elements of buffers: a layout op changes no data, only the offset of an element.
 
 
 def _address(frame: NestFrame, buffer: TileBuffer, place: LinearIndex) -> Vec:
@@ -50,7 +50,7 @@ def _address(frame: NestFrame, buffer: TileBuffer, place: LinearIndex) -> Vec:
 
 
 def read_element(frame: NestFrame, buffer: TileBuffer, index: Index) -> Vec:
-    """One element per lane of a buffer, or one for all lanes."""
+    """Return one element per lane of a buffer, or one for all lanes."""
     emitter = frame.emitter
     lanes = frame.nest.lanes if frame.is_vector(loops_in(index)) else 1
     place = frame.sum(offset(index, buffer.layout))
@@ -90,19 +90,19 @@ def write_element(
 
 
 def read_buffer(frame: NestFrame, read: ReadBuffer) -> None:
-    """A statement that reads a buffer."""
+    """Emit a read of a buffer."""
     frame.registers[read.result] = read_element(frame, read.buffer, read.index)
 
 
 def write_buffer(frame: NestFrame, write: WriteBuffer) -> None:
-    """A statement that writes a buffer."""
+    """Emit a write of a buffer."""
     lanes = frame.nest.lanes if frame.is_vector(loops_in(write.index)) else 1
     value = frame.value(write.value, lanes)
     write_element(frame, write.buffer, write.index, value, write.part, write.shift)
 
 
 def _scalar(emitter: LlvmEmitter, op: Op) -> None:
-    """A scalar stays what it is, however it is arranged."""
+    """Rename a scalar: rearrangement does not change it."""
     emitter.names[op.result] = emitter.scalar(op.operands[0])
 
 
@@ -116,10 +116,10 @@ LAYOUT_TABLE: dict[str, Callable[..., None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Transposes tiles: squares are read along one axis, transposed in registers, and written.
+# Transposition in registers: square blocks are read along one axis and written along the other.
 #
-# A block of B rows becomes its transpose by log2(B) rounds in which the first half of the rows is
-# zipped with the second half.
+# A block of B rows is transposed by log2(B) stages of a butterfly network, each of which
+# interleaves the first half of the rows with the second half.
 
 MAX_BLOCK = 16
 
@@ -135,7 +135,7 @@ class TransposeAxis:
 
 @dataclass(frozen=True, slots=True)
 class TransposeShape:
-    """How one tile is turned: `rows` are dense in the target, `columns` in the source."""
+    """The shape of a transpose: `rows` are dense in the target, `columns` in the source."""
 
     kind: str
     block: int
@@ -191,7 +191,7 @@ def _function(shape: TransposeShape) -> str:
 
 
 class _TransposeWriter(LoopWriter):
-    """Writes the function of one shape."""
+    """The writer of the function of one shape."""
 
     def __init__(self, shape: TransposeShape) -> None:
         super().__init__(shape.kind)
@@ -205,7 +205,7 @@ class _TransposeWriter(LoopWriter):
         source: Vec,
         target: Vec,
     ) -> None:
-        """A loop of so many steps along an axis, with both addresses moved along."""
+        """Emit a loop along an axis that advances both addresses."""
         stretch = axis.size // count
 
         def step(i: Vec) -> None:
@@ -217,7 +217,7 @@ class _TransposeWriter(LoopWriter):
         self.loop(count, step)
 
     def others(self, axes: list[TransposeAxis], source: Vec, target: Vec) -> None:
-        """The loops around the two axes that are turned."""
+        """Emit the loops around the two transposed axes."""
         if not axes:
             self.blocks(source, target)
             return
@@ -225,7 +225,7 @@ class _TransposeWriter(LoopWriter):
         self.moved(first, first.size, lambda s, t: self.others(rest, s, t), source, target)
 
     def blocks(self, source: Vec, target: Vec) -> None:
-        """All blocks of the two axes."""
+        """Emit all blocks of the two axes."""
         shape = self.shape
         rows, columns = (a.size // shape.block for a in (shape.rows, shape.columns))
 
@@ -235,7 +235,7 @@ class _TransposeWriter(LoopWriter):
         self.moved(shape.rows, rows, across, source, target)
 
     def block(self, source: Vec, target: Vec) -> None:
-        """One block: rows of the source in, rows of the target out."""
+        """Emit one block: rows of the source in, rows of the target out."""
         shape = self.shape
         rows = [
             self.load(self.at(source, self.number(r * shape.rows.source_step)), shape.block)
@@ -245,7 +245,7 @@ class _TransposeWriter(LoopWriter):
             self.store(row, self.at(target, self.number(c * shape.columns.target_step)))
 
     def transposed(self, rows: list[Vec]) -> list[Vec]:
-        """The columns of a block."""
+        """Return the columns of a block."""
         half = len(rows) // 2
         rounds = len(rows).bit_length() - 1
         for _ in range(rounds):
@@ -254,7 +254,7 @@ class _TransposeWriter(LoopWriter):
         return rows
 
     def zipped(self, a: Vec, b: Vec, side: int) -> Vec:
-        """The lower or upper halves of two vectors, element by element."""
+        """Return the lower or upper halves of two vectors, element by element."""
         lanes = a.lanes
         start = side * lanes // 2
         order = [start + i // 2 + (i % 2) * lanes for i in range(lanes)]

@@ -1,4 +1,4 @@
-"""Matrix multiply on buffers: packed panels, a block of rows times vectors of columns."""
+"""Matrix multiply on buffers: packed panels and a register-blocked microkernel, as in BLIS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .access import mangled
 from .emitter import LlvmEmitter, memory_type
 
 # -------------------------------------------------------------------------------------------------
-# Writes functions of plain loops over memory: what multiplying and turning tiles share.
+# Functions of plain loops over memory, which matrix products and transposes share.
 
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "float": 4}
 """Bytes of an element; all others take 8."""
@@ -27,15 +27,15 @@ class LoopWriter:
         self.body = FunctionBody()
 
     def number(self, n: int) -> Vec:
-        """A constant."""
+        """Return a constant."""
         return self.body.constant("i64", 1, n)
 
     def pointer(self, name: str) -> Vec:
-        """A parameter."""
+        """Return a parameter."""
         return Vec(self.body, name, "ptr", 1)
 
     def at(self, address: Vec, offset: Vec) -> Vec:
-        """An address some elements further on."""
+        """Return an address some elements further on."""
         return self.body.emit(f"getelementptr {self.kind}, {address}, {offset}", "ptr", 1)
 
     def loop(self, count: int, inner: Callable[[Vec], None]) -> None:
@@ -60,29 +60,33 @@ class LoopWriter:
         body.label(after)
 
     def load(self, address: Vec, lanes: int) -> Vec:
-        """Neighbouring elements."""
+        """Load adjacent elements."""
         text = f"load {vector(self.kind, lanes)}, {address}, align {BYTES.get(self.kind, 8)}"
         return self.body.emit(text, self.kind, lanes)
 
     def store(self, value: Vec, address: Vec) -> None:
-        """Neighbouring elements."""
+        """Store adjacent elements."""
         self.body.lines.append(f"  store {value}, {address}, align {BYTES.get(self.kind, 8)}")
 
     def function(self, symbol: str, parameters: tuple[str, ...]) -> str:
-        """The text of the whole function."""
+        """Return the text of the whole function."""
         given = ", ".join(f"ptr noalias {name}" for name in parameters)
         lines = "\n".join(self.body.lines)
         return (
+            # One function per shape, not inlined: kernels with many products of one shape stay
+            # small. `no-builtins` keeps LLVM from turning the loops into library calls.
             f'define internal void {symbol}({given}) noinline nounwind "no-builtins" {{\n'
             f"entry:\n{lines}\n  ret void\n}}\n"
         )
 
 
 # -------------------------------------------------------------------------------------------------
-# Matrix multiply on buffers: a block of rows times a panel of columns, all sums in registers.
+# The microkernel: a block of rows times a panel of columns, with all sums in registers.
 #
-# One function per shape walks the panels, then the row blocks; its innermost loop runs along K
-# with one vector of the right side, and one broadcast element of the left side, per multiply-add.
+# One function per shape walks the panels, then the row blocks. The innermost loop runs along K:
+# each multiply-add takes one vector of the right side and one broadcast element of the left side.
+# See Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS Functionality"
+# (2015).
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +130,17 @@ class MatmulShape:
 
 
 def shape_of(step: Matmul, cpu: CpuTarget) -> MatmulShape:
-    """How a multiply is cut into panels."""
+    """Return how a multiply is cut into panels."""
     kind = memory_type(step.result.elem)
     *batch, m, n = step.result.shape
     k = step.lhs.shape[-1]
     block = block_of(step, cpu)
     row_step, panel_step = _steps(step.rhs)
     if panel_step is None:
+        # The right side is not packed: a panel is the next columns of the same row.
         panel_step = block.lanes * block.vectors
+    # 8-bit operands widened to 16 bits: `pmaddwd` multiplies and adds two of them per lane, which
+    # doubles the throughput.
     pairs = _pairs(block.lanes, cpu) if kind == "i32" and k % 2 == 0 else ""
     return MatmulShape(kind, batch[0] if batch else 1, m, n, k, block, row_step, panel_step, pairs)
 
@@ -146,7 +153,7 @@ PAIRS = {
 
 
 def _pairs(lanes: int, cpu: CpuTarget) -> str:
-    """Integers that are multiplied come from 8 bits, so two such products never overflow."""
+    """Return integers that are multiplied come from 8 bits, so two such products never overflow."""
     name, feature = PAIRS.get(lanes, ("", ""))
     return name if name and cpu.is_x86 and cpu.has(feature) else ""
 
@@ -165,7 +172,7 @@ def _matmul(emitter: LlvmEmitter, step: Matmul) -> None:
 
 
 class _MatmulWriter(LoopWriter):
-    """Writes the function of one shape."""
+    """The writer of the function of one shape."""
 
     def __init__(self, shape: MatmulShape) -> None:
         super().__init__(shape.kind)
@@ -183,7 +190,7 @@ class _MatmulWriter(LoopWriter):
         return self.body.emit(text, x.elem, lanes)
 
     def joined(self, low: Vec, high: Vec) -> Vec:
-        """Two integers of 16 bits in one place."""
+        """Return two integers of 16 bits in one place."""
         return (low & 0xFFFF) | (high << 16)
 
     def multiply_add(self, a: Vec, b: Vec, c: Vec) -> Vec:
@@ -194,7 +201,7 @@ class _MatmulWriter(LoopWriter):
         return c + a * b
 
     def pair_products(self, a: Vec, b: Vec) -> Vec:
-        """The sum of two products in each lane."""
+        """Return the sum of two products in each lane."""
         halves = vector("i16", 2 * a.lanes)
         symbol = f"@llvm.x86.{self.shape.pairs}"
         self.body.declarations.add(f"declare {a.type} {symbol}({halves}, {halves})")
@@ -204,19 +211,21 @@ class _MatmulWriter(LoopWriter):
     # The loops.
 
     def whole(self) -> None:
-        """All batches, panels and row blocks."""
+        """Emit all batches, panels and row blocks."""
         shape = self.shape
 
         def batch(index: Vec) -> None:
             lhs = self.at(self.pointer("%lhs"), index * (shape.m * shape.k))
             rhs = self.at(self.pointer("%rhs"), index * (shape.k * shape.n))
             out = self.at(self.pointer("%out"), index * (shape.m * shape.n))
+            # Panels outside, row blocks inside: a panel of the right side stays in the L1 cache
+            # while all rows pass over it.
             self.loop(shape.n // shape.width, lambda j: self.panel(lhs, rhs, out, j))
 
         self.loop(shape.batch, batch)
 
     def panel(self, lhs: Vec, rhs: Vec, out: Vec, j: Vec) -> None:
-        """One panel of columns against all rows."""
+        """Emit one panel of columns against all rows."""
         shape = self.shape
         right = self.at(rhs, j * shape.panel_step)
         columns = self.at(out, j * shape.width)
@@ -226,6 +235,7 @@ class _MatmulWriter(LoopWriter):
             self.block(left, right, self.at(columns, row * shape.n), rows)
 
         together = shape.block.rows
+        # The remainder of the rows is unrolled with its own, smaller block.
         count, last = row_blocks(shape.m, together)
         self.loop(count, lambda i: block(i * together, together))
         at = count * together
@@ -234,25 +244,28 @@ class _MatmulWriter(LoopWriter):
             at += rows
 
     def block(self, left: Vec, right: Vec, out: Vec, rows: int) -> None:
-        """A block of rows times a panel."""
+        """Emit a block of rows times a panel (the microkernel)."""
         shape = self.shape
         places = [
             self.at(out, self.number(r * shape.n + v * shape.lanes))
             for r in range(rows)
             for v in range(shape.vectors)
         ]
+        # The sums are loaded once, updated along K in registers, and stored once.
         sums = self.along_k(left, right, [self.load(p, shape.lanes) for p in places])
         for place, value in zip(places, sums, strict=True):
             self.store(value, place)
 
     def along_k(self, left: Vec, right: Vec, sums: list[Vec]) -> list[Vec]:
-        """The innermost loop."""
+        """Return the innermost loop."""
         shape, body = self.shape, self.body
         before, head, after = body.block, body.fresh("k"), body.fresh("after")
         body.jump(head)
         body.label(head)
         place = len(body.lines)
         k = body.emit("", "i64", 1)
+        # The lines of the phis are reserved here and filled in below, when the new values have
+        # names.
         carried = [body.emit("", s.elem, s.lanes) for s in sums]
         new = self.products(left, right, k, carried)
         following = k + self.step
@@ -269,20 +282,21 @@ class _MatmulWriter(LoopWriter):
         return new
 
     def products(self, left: Vec, right: Vec, k: Vec, sums: list[Vec]) -> list[Vec]:
-        """One step along K for every sum."""
+        """Return one step along K for every sum."""
         shape = self.shape
         row = self.at(right, k * shape.row_step)
         columns = [self.taken(row, v * shape.lanes, shape.row_step, shape.lanes)
                    for v in range(shape.vectors)]  # fmt: skip
         new: list[Vec] = []
         for r in range(len(sums) // shape.vectors):
+            # A broadcast load; it is used for every vector of the panel.
             factor = self.splat(self.taken(self.at(left, k), r * shape.k, 1, 1))
             for v, column in enumerate(columns):
                 new.append(self.multiply_add(factor, column, sums[r * shape.vectors + v]))
         return new
 
     def taken(self, address: Vec, offset: int, apart: int, lanes: int) -> Vec:
-        """What a step along K takes of a side: one element per lane, or a pair that is `apart`."""
+        """Return the operand of a step along K: one element per lane, or a pair that is `apart`."""
         parts = [
             self.load(self.at(address, self.number(offset + n * apart)), lanes)
             for n in range(self.step)

@@ -27,7 +27,7 @@ from .emitter import Compute, LlvmEmitter, TensorPointer, literal, memory_type
 from .frame import NestFrame, Window
 
 # -------------------------------------------------------------------------------------------------
-# Emits non-temporal stores, in launches whose outputs do not fit the caches.
+# Non-temporal stores, in launches whose outputs exceed the caches.
 
 LONG = 32 << 10
 """Bytes of a row whose first and last lines do not matter."""
@@ -42,7 +42,7 @@ def begin(emitter: LlvmEmitter) -> None:
 
 
 def is_nontemporal(emitter: LlvmEmitter, first: Vec, length: Vec, lanes: int, elem: Elem) -> Vec:
-    """Whether a row of neighbouring elements goes past the caches: a scalar.
+    """Return whether a row of adjacent elements is stored non-temporally: a scalar.
 
     If the launch wants it, the row's vectors are aligned, and it fills its lines; one that is
     written in two ways costs more than is saved, unless it is one of very many.
@@ -59,7 +59,7 @@ def is_nontemporal(emitter: LlvmEmitter, first: Vec, length: Vec, lanes: int, el
 def store_nontemporal(
     emitter: LlvmEmitter, past: Vec, value: Vec, address: Vec, elem: Elem
 ) -> None:
-    """Neighbouring elements, past the caches or through them."""
+    """Store adjacent elements, by a non-temporal or an ordinary store."""
     stored = to_memory(value, elem)
     align = min(stored.lanes * alignment(elem), LINE)
     past_, through, after = (emitter.label(word) for word in ("past", "through", "stored"))
@@ -74,12 +74,12 @@ def store_nontemporal(
 
 
 def metadata(emitter: LlvmEmitter) -> list[str]:
-    """What `!nontemporal` refers to."""
+    """Return what `!nontemporal` refers to."""
     return [] if emitter.cached is None else ["!0 = !{i32 1}"]
 
 
 def end(emitter: LlvmEmitter) -> None:
-    """Let no later store of this thread be seen before those that went past the caches."""
+    """Emit a fence: later stores must not be visible before the non-temporal ones."""
     if emitter.cached is None:
         return
     fence = "fence seq_cst"
@@ -90,14 +90,14 @@ def end(emitter: LlvmEmitter) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Emits prefetches of the next block's tile: the same element, one tile distance away.
+# Prefetches of the next block's tile: the same element, one tile distance away.
 
 PREFETCH = "@llvm.prefetch.p0"
 FOR_READING, INTO_SECOND_LEVEL, OF_DATA = 0, 2, 1
 
 
 def distance(emitter: LlvmEmitter, read: ReadView, window: Window) -> Vec:
-    """How many elements the next block's tile is away from this one's."""
+    """Return how many elements the next block's tile is away from this one's."""
     assert read.prefetch is not None, "only such loads are prefetched"
     view = read.access.view
     total = emitter.integer(0)
@@ -119,11 +119,10 @@ def prefetch(emitter: LlvmEmitter, address: Vec, away: Vec, elem: Elem, lanes: i
 
 
 # -------------------------------------------------------------------------------------------------
-# Tensors and views: extents, checks, and tile accesses that never touch what lies outside.
+# Tensors and views: extents, checks, and tile accesses, which never touch elements out of bounds.
 #
-# Before a nest each access gets its window: where the tile starts and which part of it is inside
-# the tensor (and inside this block's region). A nest whose windows are all whole runs code without
-# tests.
+# Before a nest each access computes its window: the start of the tile and the part of it that is in
+# bounds of the tensor and of this block's region. A nest with full windows only runs unmasked code.
 
 # Scalars.
 
@@ -147,7 +146,7 @@ def _make_tensor(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def _wide(emitter: LlvmEmitter, value: Value) -> Vec:
-    """A scalar integer as i64, by its own sign."""
+    """Return a scalar integer as i64, by its own sign."""
     number = emitter.scalar(value)
     if number.elem == "i64":
         return number
@@ -155,7 +154,7 @@ def _wide(emitter: LlvmEmitter, value: Value) -> Vec:
 
 
 def _make_view(emitter: LlvmEmitter, op: Op) -> None:
-    """A view is its tensor at run time."""
+    """Bind a view to its tensor, which is all it is at run time."""
     emitter.tensors[op.result] = emitter.tensors[op.one("tensor")]
 
 
@@ -182,7 +181,7 @@ def _check(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def window(emitter: LlvmEmitter, access: ElementAccess) -> Window:
-    """Where the tile of an access starts, and which part of it is inside."""
+    """Return where the tile of an access starts, and which part of it is inside."""
     view, tensor = access.view, emitter.tensors[access.tensor]
     origin = emitter.integer(0)
     low: list[Vec] = []
@@ -203,7 +202,7 @@ def window(emitter: LlvmEmitter, access: ElementAccess) -> Window:
 def _along(
     emitter: LlvmEmitter, access: ElementAccess, k: int, extent: Vec
 ) -> tuple[Vec, Vec, Vec]:
-    """Along one axis: the first coordinate, and the range of elements that are inside."""
+    """Return the first coordinate along one axis, and the range of elements in bounds."""
     view = access.view
     zero = emitter.integer(0)
     local = zero if k == view.sparse else _start(emitter, access, k)
@@ -224,7 +223,7 @@ def _along(
 
 
 def _length(emitter: LlvmEmitter, access: ElementAccess, k: int) -> Vec:
-    """Elements along one axis of a tile, or of those of all blocks that run as one."""
+    """Return elements along one axis of a tile, or of those of all blocks that run as one."""
     length = emitter.integer(access.view.tile[k])
     joined = emitter.plan.joined
     is_spread = joined is not None and joined.spread.get(access) == k
@@ -232,7 +231,7 @@ def _length(emitter: LlvmEmitter, access: ElementAccess, k: int) -> Vec:
 
 
 def _start(emitter: LlvmEmitter, access: ElementAccess, k: int) -> Vec:
-    """The first element of the tile, in the block's region or in the tensor."""
+    """Return the first element of the tile, in the block's region or in the tensor."""
     view = access.view
     index = emitter.scalar(access.where[k]).cast("sext", "i64")
     # The other indices of a sparse view are elements, not tiles.
@@ -241,7 +240,7 @@ def _start(emitter: LlvmEmitter, access: ElementAccess, k: int) -> Vec:
 
 
 def is_whole(emitter: LlvmEmitter, access: ElementAccess, window_: Window) -> Vec:
-    """Whether the whole tile is inside: a scalar."""
+    """Return whether the tile is full: a scalar."""
     flags = [truth for truth in [window_.ok] if truth is not None]
     for n, low, high in zip(access.view.tile, window_.low, window_.high, strict=True):
         flags += [low.compare("", "sle", 0), high >= n]
@@ -267,7 +266,7 @@ class Element:
         self.lane_axis = moving[0] if moving else None
 
     def is_dense(self) -> bool:
-        """Whether the lanes are neighbours in memory."""
+        """Return whether the lanes are neighbours in memory."""
         k = self.lane_axis
         if k is None or (self.row is not None and self.row.lanes > 1):
             return False
@@ -275,7 +274,7 @@ class Element:
         return stride == 1 and self.places[k].step == 1
 
     def first(self) -> Vec:
-        """The address of the first lane's element."""
+        """Return the address of the first lane's element."""
         offset = self.emitter.integer(0)
         for k, place in enumerate(self.places):
             if k != self.view.sparse:
@@ -285,7 +284,7 @@ class Element:
         return self.emitter.shifted(self.window.origin, offset, self.kind)
 
     def each(self, lanes: int) -> Vec:
-        """The address of every lane's element."""
+        """Return the address of every lane's element."""
         offsets = self.emitter.body.constant("i64", lanes, 0)
         k = self.lane_axis
         if k is not None:
@@ -310,7 +309,7 @@ class Element:
         return self.row.cast("sext", "i64")
 
     def common(self) -> Vec:
-        """Whether what all lanes share is inside: a scalar."""
+        """Return whether what all lanes share is inside: a scalar."""
         flags = [self.window.ok] if self.window.ok is not None else []
         for k, place in enumerate(self.places):
             if k not in (self.lane_axis, self.view.sparse):
@@ -326,7 +325,7 @@ class Element:
         return [coordinate >= low, coordinate < high]
 
     def stretch(self) -> tuple[Vec, Vec]:
-        """From which lane to which (dense) lanes are inside."""
+        """Return the first and the end of the (dense) lanes that are in bounds."""
         k = self.lane_axis
         assert k is not None, "only lanes that move have a stretch"
         base = self.places[k].base
@@ -334,7 +333,7 @@ class Element:
         return self.window.low[k] - base, end
 
     def mask(self, lanes: int) -> Vec:
-        """Which lanes are inside."""
+        """Return which lanes are inside."""
         flags = [self.emitter.splat(self.common(), lanes)]
         k = self.lane_axis
         if k is not None:
@@ -345,7 +344,7 @@ class Element:
 
 
 def element_of(frame: NestFrame, statement: ReadView | WriteView | AtomicView) -> Element:
-    """The element that a statement touches where the loops stand."""
+    """Return the element that a statement accesses at the current loop variables."""
     row = None
     if statement.row is not None:
         row = frame.value(statement.row, frame.width(statement.row))
@@ -423,7 +422,7 @@ def _store_tested(emitter: LlvmEmitter, element: Element, value: Vec) -> None:
 
 
 def _atomic_red_view(frame: NestFrame, effect: AtomicView) -> None:
-    """Always one element at a time."""
+    """Emit the atomic update one element at a time."""
     emitter = frame.emitter
     element = element_of(frame, effect)
     value, address = frame.value(effect.value, 1), element.first()
@@ -448,7 +447,7 @@ MEMORY_TABLE: dict[str, Callable[..., None]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Raw pointers: addresses are 64-bit integers; lanes that are neighbours are accessed together.
+# Raw pointers: addresses are 64-bit integers; adjacent lanes are accessed together.
 
 
 def _offset(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:

@@ -1,4 +1,7 @@
-"""Writes a loop nest: ranges of its loops, each statement at the outermost loop it depends on."""
+"""Emission of loop nests: full and boundary versions, ranges of steps, statements at their level.
+
+Sections: the ranges of needed and of unmasked steps, and the writer of nests.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +37,14 @@ from .memory import Element, element_of, is_nontemporal, is_whole, window
 from .reduction import Reducer, along_lanes
 
 # -------------------------------------------------------------------------------------------------
-# Which steps of a loop do something, and which of them need no test: found before the loop runs.
+# Index-set splitting: the steps of a loop that do something, and those that need no mask.
 #
-# Along the lanes most vectors of a tile at the edge of a tensor are inside; only the last one or
-# two of a row are not. Where all a nest does is to store to tensors, what lies outside is left
-# out.
+# Most vectors of a boundary tile are in bounds along the lanes; only the last one or two of a row
+# are not. A nest that only stores to tensors skips the steps that are out of bounds.
 
 
 class Range(NamedTuple):
-    """The steps begin .. end - 1 of a loop; `is_whole` if these are surely all."""
+    """The steps begin .. end - 1 of a loop; `is_whole` if these are known to be all."""
 
     begin: Vec
     end: Vec
@@ -50,13 +52,15 @@ class Range(NamedTuple):
 
 
 def used(frame: NestFrame, level: int) -> Range:
-    """The steps of a loop that a nest needs."""
+    """Return the steps of a loop that a nest needs."""
     loop, emitter = frame.nest.loops[level], frame.emitter
     needs = [_needed(frame, effect, loop) for effect in frame.nest.effects]
     found = [steps for steps in needs if steps is not None]
+    # One effect without a range (a buffer, a reduction) needs every step.
     if not frame.ranged or not needs or len(found) < len(needs):
         return Range(emitter.integer(0), emitter.integer(loop.size), is_whole=True)
     begin, end, _ = found[0]
+    # The union of the ranges, as one interval: each store masks what is out of its own bounds.
     for other in found[1:]:
         begin, end = begin.intrinsic("smin", other.begin), end.intrinsic("smax", other.end)
     if level == len(frame.nest.loops) - 1:
@@ -65,24 +69,26 @@ def used(frame: NestFrame, level: int) -> Range:
 
 
 def _start(frame: NestFrame, begin: Vec) -> Vec:
-    """Where the vectors of a row begin, at `begin` or a little before, so that they are aligned.
+    """Return where the vectors of a row begin, at `begin` or a little before, to be aligned.
 
-    Aligned in memory if something goes past the caches, else in the tile: what is read from a
+    Aligned in memory if a store is non-temporal, else in the tile: what is read from a
     buffer has nothing before it.
     """
     nest, emitter = frame.nest, frame.emitter
     writes = [e for e in nest.effects if isinstance(e, WriteView) and e.nontemporal]
+    # Buffers have no elements before their first, so vectors start at a multiple of the lanes.
     if not writes or any(isinstance(read, ReadBuffer) for read in nest.reads):
         return begin & -nest.lanes
     (element,) = _at_start(frame, [writes[0]])
     size = itemsize(writes[0].access.view.tensor.dtype)
     first = emitter.shifted(element.first(), begin, element.kind)
     place = emitter.body.emit(f"ptrtoint {first} to i64", "i64", 1)
+    # Step back to the start of the cache line (or vector): non-temporal stores must be aligned.
     return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
 
 
 def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
-    """The steps of a loop for which a store has an element inside; None if all are needed."""
+    """Return the steps of a loop for which a store has an element in bounds; None if all."""
     if not isinstance(effect, WriteView):
         return None
     window = frame.windows[effect.access]
@@ -93,44 +99,47 @@ def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
 
 
 def _is_alone(axis: Axis, loop: Loop) -> bool:
-    """Whether the coordinate along an axis is the loop's own."""
+    """Return whether the coordinate along an axis is the loop's own."""
     return axis == (IndexField(loop, loop.size),)
 
 
 def untested(frame: NestFrame) -> Range | None:
-    """From which lane to which everything that the lanes touch is inside.
+    """Return the range of lane steps all of whose accesses are in bounds.
 
     The loops around the last one stand somewhere; None if that cannot be known before it runs.
     """
     nest = frame.nest
     statements = (*nest.reads, *nest.effects)
     touching = [s for s in statements if isinstance(s, ReadView | WriteView)]
+    # Elements that do not depend on the lanes need no range; the others must advance by exactly one
+    # element per lane, or no single interval describes them.
     moving = [e for e in _at_start(frame, touching) if e.lane_axis is not None]
     if not moving or not all(map(_walks, moving)):
         return None
     begin, end = moving[0].stretch()
     for element in moving[1:]:
         low, high = element.stretch()
+        # The intersection: unmasked steps must be in bounds for every access.
         begin, end = begin.intrinsic("smax", low), end.intrinsic("smin", high)
     # An axis may have several loops.
     return Range(begin, end.intrinsic("smin", frame.emitter.blocks * nest.loops[-1].size))
 
 
 def _at_start(frame: NestFrame, statements: list[ReadView | WriteView]) -> list[Element]:
-    """What statements touch where the innermost loop begins."""
+    """Return what statements touch where the innermost loop begins."""
     frame.variables[frame.nest.loops[-1]] = frame.emitter.integer(0)
     return [element_of(frame, statement) for statement in statements]
 
 
 def _walks(element: Element) -> bool:
-    """Whether an element's coordinate grows by one from lane to lane, along one axis."""
+    """Return whether an element's coordinate grows by one from lane to lane, along one axis."""
     assert element.lane_axis is not None, "it moves"
     steps = [place.step for place in element.places]
     return sum(steps) == 1 and element.places[element.lane_axis].step == 1
 
 
 def choose_past(frame: NestFrame, steps: Range) -> None:
-    """Decide for each store of a row whether it goes past the caches."""
+    """Decide for each store of a row whether it is non-temporal."""
     for write in frame.nest.effects:
         if isinstance(write, WriteView) and write.nontemporal:
             (element,) = _at_start(frame, [write])
@@ -141,17 +150,16 @@ def choose_past(frame: NestFrame, steps: Range) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Writes a loop nest: every statement at the outermost loop it depends on, lanes innermost.
+# The writer: each statement is emitted at the outermost loop it depends on, the lanes innermost.
 #
-# A nest that touches tensors is written twice: without any test for tiles that are wholly inside,
-# and for the others in loops that run over what is inside, with tests for the last vectors of a
-# row only.
+# A nest that accesses tensors is multi-versioned: unmasked code for full tiles, and loops over the
+# in-bounds part for boundary tiles, which mask only the last vectors of a row.
 
 Table = dict[str, Callable[..., object]]
 
 
 class NestWriter:
-    """Writes nests; `table` has every op's way of being written."""
+    """The writer of nests; `table` has the emitter of every op."""
 
     def __init__(self, table: Table, compute: Table, reducer: Reducer) -> None:
         self.table = table
@@ -162,9 +170,12 @@ class NestWriter:
         """Write both versions of a nest."""
         windows = {a: window(emitter, a) for a in nest.accesses}
         frame = NestFrame(emitter, nest, windows)
+        # Scalar code tests each element anyway, and row numbers of gathers differ per element, so a
+        # second version would gain nothing.
         if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
             self.loops([frame], 0)
             return
+        # Joined blocks have a run-time length, so their ranges are computed in any case.
         if emitter.plan.joined is not None:
             frame.ranged = True
             self.loops([frame], 0)
@@ -176,13 +187,14 @@ class NestWriter:
             emitter.body.label(label)
             version = NestFrame(emitter, nest, windows)
             version.edge = tested
+            # A scan must visit all steps in order, downwards if it is reversed.
             version.ranged = tested and not nest.descending
             self.loops([version], 0)
             emitter.body.jump(after)
         emitter.body.label(after)
 
     def loops(self, frames: Sequence[NestFrame], level: int) -> None:
-        """The statements of one level, and the loops inside; frames run side by side."""
+        """Emit the statements of one level and the loops inside; frames run side by side."""
         nest = frames[0].nest
         for read in nest.reads:
             if self.level(nest, read) == level:
@@ -192,6 +204,8 @@ class NestWriter:
                 for frame in frames:
                     self.effect(frame, effect)
             return
+        # Accumulators along the lanes are initialized before, and folded after, the outermost loop
+        # that they reduce.
         starting = [e for e in nest.effects if self.starts(nest, e, level)]
         for effect, frame in product(starting, frames):
             assert isinstance(effect, Combine), "only reductions begin before a loop"
@@ -202,17 +216,18 @@ class NestWriter:
             self.reducer.end(frame, effect)
 
     def level(self, nest: Nest, read: Read) -> int:
-        """How many loops a statement is inside of."""
+        """Return how many loops a statement is inside of."""
+        # Loop-invariant code motion by construction: a read is emitted at its innermost loop.
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
     def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
-        """Whether the accumulators of an effect live around the loop of this level."""
+        """Return whether the accumulators of an effect live around the loop of this level."""
         if not isinstance(effect, Combine) or not along_lanes(nest, effect):
             return False
         return effect.loops[0] is nest.loops[level]
 
     def loop(self, frames: Sequence[NestFrame], level: int) -> None:
-        """One loop."""
+        """Emit one loop."""
         nest = frames[0].nest
         steps, inside = used(frames[0], level), None
         if level == len(nest.loops) - 1:
@@ -226,7 +241,7 @@ class NestWriter:
             self.ranged_loop(frame, level, steps, inside)
 
     def ranged_loop(self, frame: NestFrame, level: int, steps: Range, inside: Range | None) -> None:
-        """A loop over the steps that are needed; those wholly inside run without tests."""
+        """Emit a loop over the needed steps; those that are in bounds run without masks."""
         emitter, body = frame.emitter, frame.emitter.body
         words = ("each", "look", "tested", "after")
         each, look, tested, after = (emitter.label(word) for word in words)
@@ -250,10 +265,11 @@ class NestWriter:
     def untested_loop(
         self, frame: NestFrame, counter: Vec, inside: Range, back: str, other: str
     ) -> None:
-        """Goes on to `other` unless the next steps are all inside; takes these and goes `back`."""
+        """Emit the unmasked steps: go to `other` unless the next steps are in bounds."""
         emitter, body = frame.emitter, frame.emitter.body
         level = len(frame.nest.loops) - 1
         check, free = emitter.label("check"), emitter.label("free")
+        # The same steps once more, without masks; the generator's state is switched for their text.
         frame.edge = False
         width = self.stride(frame, level)
         at = emitter.load(counter, "i64")
@@ -264,11 +280,13 @@ class NestWriter:
         at = emitter.load(counter, "i64")
         self.steps([frame], level, at)
         emitter.store(at + width, counter)
+        # Stay in the unmasked loop while the next step fits, so that its backedge is one
+        # comparison.
         emitter.branch(inside.end >= at + 2 * width, free, back)
         frame.edge = True
 
     def whole_loop(self, frames: Sequence[NestFrame], level: int) -> None:
-        """All steps of a loop, which are at least one."""
+        """Emit all steps of a loop, at least one."""
         emitter, nest = frames[0].emitter, frames[0].nest
         loop, stride = nest.loops[level], self.stride(frames[0], level)
         body = emitter.body
@@ -279,6 +297,7 @@ class NestWriter:
         body.jump(head)
         body.label(head)
         place = len(body.lines)
+        # The phi of the counter is written afterwards: the value of the backedge is not known yet.
         counter = body.emit("", "i64", 1)
         self.steps(frames, level, counter)
         following = body.emit(f"add nuw nsw i64 {counter.name}, {stride}", "i64", 1)
@@ -288,12 +307,12 @@ class NestWriter:
         body.label(after)
 
     def stride(self, frame: NestFrame, level: int) -> int:
-        """How far one round of a loop goes."""
+        """Return the distance of one iteration of a loop."""
         last = len(frame.nest.loops) - 1
         return {last: frame.nest.lanes * frame.unroll, last - 1: frame.jam}.get(level, 1)
 
     def steps(self, frames: Sequence[NestFrame], level: int, counter: Vec) -> None:
-        """One round of a loop: along the lanes some steps, one after the other."""
+        """Emit one iteration of a loop: along the lanes several steps, one after the other."""
         nest = frames[0].nest
         if level < len(nest.loops) - 1:
             self.enter(frames, level, counter)
@@ -302,13 +321,15 @@ class NestWriter:
             self.enter(frames, level, counter + number * nest.lanes)
 
     def enter(self, frames: Sequence[NestFrame], level: int, counter: Vec) -> None:
-        """The inside of a loop."""
+        """Emit the inside of a loop."""
         nest, last = frames[0].nest, len(frames[0].nest.loops) - 1
         loop = nest.loops[level]
         for frame in frames:
             frame.counters[loop] = counter
         if level == last - 1:
             (frame,) = frames
+            # Unroll-and-jam: each frame is one step of this loop; the inner loop is emitted once
+            # and runs the statements of all of them.
             frames = [frame.beside(loop, number) for number in range(frame.jam)]
         width = nest.lanes if level == last else 1
         for frame in frames:
@@ -319,17 +340,19 @@ class NestWriter:
     # Statements.
 
     def read_in_all(self, frames: Sequence[NestFrame], read: Read) -> None:
-        """A statement that gives a register; frames that do not differ in it share it."""
+        """Emit a read; frames that do not differ in its loops share the register."""
         first, *others = frames
         self.read(first, read)
         for frame in others:
+            # Common subexpressions of jammed frames: a read that does not depend on the jammed loop
+            # is shared.
             if frame.begun & read.result.loops:
                 self.read(frame, read)
             else:
                 frame.registers[read.result] = first.registers[read.result]
 
     def read(self, frame: NestFrame, read: Read) -> None:
-        """A statement that gives a register."""
+        """Emit a statement that defines a register."""
         match read:
             case Compute():
                 lanes = frame.lanes(read.result)
@@ -343,7 +366,7 @@ class NestWriter:
                 self.table[NAMES[type(read)]](frame, read)
 
     def effect(self, frame: NestFrame, effect: Effect) -> None:
-        """A statement that writes."""
+        """Emit a statement that writes."""
         match effect:
             case WriteBuffer():
                 write_buffer(frame, effect)

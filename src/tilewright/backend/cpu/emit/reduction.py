@@ -1,9 +1,9 @@
-"""Reductions and scans, for any body: accumulators in lanes, or in the result's own buffer.
+"""Reductions and scans with any body: accumulators in lanes, or in the result's buffer.
 
-A reduction along the lanes keeps one accumulator per lane and folds them at the end, half by half.
-A scan along the lanes combines each vector within itself, then with what went before it.
-Along another axis the accumulators are the elements of the result. Either way the order depends on
-shapes alone.
+A reduction along the lanes has one accumulator per lane and folds them at the end, half by half. A
+scan along the lanes is a Hillis-Steele scan within each vector, combined with the carry of the
+vectors before it. Along another axis the accumulators are the elements of the result. In all cases
+the order depends on shapes alone, so results are deterministic.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .layout import read_element, write_element
 
 
 class Reducer:
-    """Writes `Combine` effects; `compute` are the elementwise ops its bodies may use, `scalars`
+    """The emitter of `Combine` effects; `compute` are the elementwise ops of its bodies, `scalars`
     the others."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Reducer:
         self.scalars = scalars
 
     def begin(self, frame: NestFrame, effect: Combine) -> None:
-        """Before the loops of a reduction along the lanes: empty accumulators."""
+        """Begin a reduction along the lanes, before its loops: empty accumulators."""
         way = self.way(frame.emitter, effect)
         empty = way.spread(self._starts(frame, effect, frame.nest.lanes))
         slots = [
@@ -44,14 +44,14 @@ class Reducer:
         frame.accumulators[effect].store(frame.emitter, empty)
 
     def step(self, frame: NestFrame, effect: Combine) -> None:
-        """Inside: one element (per lane) goes into the accumulators."""
+        """Combine one element (per lane) into the accumulators."""
         if effect in frame.accumulators:
             self._in_lanes(frame, effect)
         else:
             self._in_memory(frame, effect)
 
     def end(self, frame: NestFrame, effect: Combine) -> None:
-        """After the loops: the lanes are folded into one, which is the result."""
+        """End a reduction, after its loops: fold the lanes into the result."""
         if effect.scan:
             return
         emitter = frame.emitter
@@ -66,7 +66,7 @@ class Reducer:
             put(frame, target, effect.index, value)
 
     def way(self, emitter: LlvmEmitter, effect: Combine) -> Way:
-        """How elements accumulate."""
+        """Return how elements accumulate."""
         short = None if effect.scan else extreme(effect.op, emitter.cpu)
         return short or Direct(partial(self.body, emitter, effect.op))
 
@@ -87,7 +87,7 @@ class Reducer:
         accumulators.store(emitter, [spread_lane(emitter, v, last) for v in new])
 
     def _prefixes(self, frame: NestFrame, effect: Combine, elements: list[Vec]) -> list[Vec]:
-        """What each lane has of its own vector: all up to it, in distances that double."""
+        """Return the inclusive prefix within each vector, by doubling distances (Hillis-Steele)."""
         starts = self._starts(frame, effect, frame.nest.lanes)
         distance = 1
         while distance < frame.nest.lanes:
@@ -112,7 +112,7 @@ class Reducer:
                 put(frame, target, effect.index, value)
 
     def _starts(self, frame: NestFrame, effect: Combine, lanes: int) -> list[Vec]:
-        """What leaves elements as they are."""
+        """Return what leaves elements as they are."""
         values = zip(effect.op.operands, identities_of(effect.op), strict=True)
         return [frame.emitter.literal(v.tile.elem, start, lanes) for v, start in values]
 
@@ -121,7 +121,7 @@ class Reducer:
         index: Index,
         lanes: int,
     ) -> list[Vec]:  # fmt: skip
-        """The accumulators so far: at the first round, what leaves elements as they are."""
+        """Return the accumulators so far; in the first iteration, the identity."""
         starts = self._starts(frame, effect, lanes)
         if not effect.loops:
             return starts
@@ -163,7 +163,7 @@ class Reducer:
 
 
 def half(emitter: LlvmEmitter, x: Vec, start: int, lanes: int) -> Vec:
-    """Neighbouring lanes of a vector."""
+    """Return adjacent lanes of a vector."""
     if lanes == 1:
         return emitter.body.emit(f"extractelement {x}, i64 {start}", x.elem, 1)
     order = ", ".join(f"i32 {start + i}" for i in range(lanes))
@@ -172,7 +172,7 @@ def half(emitter: LlvmEmitter, x: Vec, start: int, lanes: int) -> Vec:
 
 
 def moved(emitter: LlvmEmitter, x: Vec, start: Vec, distance: int) -> Vec:
-    """Each lane gets what stands so many lanes before it, or `start` where none does."""
+    """Return a vector shifted up by some lanes; `start` enters the first ones."""
     lanes = x.lanes
     places = [i - distance for i in range(lanes)]
     order = [p if 0 <= p < lanes else lanes for p in places]
@@ -182,7 +182,7 @@ def moved(emitter: LlvmEmitter, x: Vec, start: Vec, distance: int) -> Vec:
 
 
 def spread_lane(emitter: LlvmEmitter, x: Vec, lane: int) -> Vec:
-    """What one lane holds, in all lanes."""
+    """Return what one lane holds, in all lanes."""
     if x.lanes == 1:
         return x
     order = ", ".join([f"i32 {lane}"] * x.lanes)
@@ -199,7 +199,7 @@ def put(frame: NestFrame, target: TileBuffer | Variable, index: Index, value: Ve
 
 
 def along_lanes(nest: Nest, effect: Combine) -> bool:
-    """Whether a reduction runs along the lanes (or along the last loop of a serial nest)."""
+    """Return whether a reduction runs along the lanes (or along the last loop of a serial nest)."""
     return bool(effect.loops) and effect.loops[-1] is nest.loops[-1]
 
 

@@ -1,4 +1,4 @@
-"""The plan level of the CPU backend: typed IR to buffers, loop nests and vector statements."""
+"""The plan of the CPU backend: typed IR to buffers, loop nests and vector statements."""
 
 from __future__ import annotations
 

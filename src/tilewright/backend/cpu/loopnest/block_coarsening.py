@@ -1,9 +1,9 @@
-"""Block coarsening: runs adjacent blocks as one loop where no element depends on its block.
+"""Block coarsening: adjacent blocks run as one loop if no element depends on its block.
 
-Where all tensors are cut alike, the tiles of neighbouring blocks follow each other in memory, and
-what is done to an element does not depend on which block has it, several blocks are one longer
-loop. Small tiles then cost what large ones cost, and rows are walked from one end to the other.
-Atomics, prints, checks and whatever keeps tiles in buffers run block by block.
+If all tensors are partitioned alike, the tiles of adjacent blocks are adjacent in memory, and the
+computation of an element does not depend on the block, then several blocks are one longer loop.
+Small tiles then cost what large ones cost, and rows are walked from end to end. Kernels with
+atomics, prints, checks or materialized tiles run block by block.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ begun, and whole rows that follow each other are one long row."""
 
 
 def coarsen_blocks(plan: Plan) -> None:
-    """Say along which axis of the grid blocks run together, if they may."""
+    """Choose the grid axis along which blocks are joined, if there is one."""
     nests = [s for s in plan.body if isinstance(s, Nest)]
     if nests and all(map(_is_simple, plan.body)):
         axes = _grid_axes(plan.body)
@@ -49,14 +49,14 @@ def coarsen_blocks(plan: Plan) -> None:
 
 
 def _row_bytes(spread: dict[ElementAccess, int]) -> int:
-    """Bytes that a block's part of a row has, in the tensor of the smallest elements."""
+    """Return bytes that a block's part of a row has, in the tensor of the smallest elements."""
     return min(
         access.view.tile[k] * itemsize(access.view.tensor.dtype) for access, k in spread.items()
     )
 
 
 def _is_simple(statement: Stmt) -> bool:
-    """Whether a statement may be done once for several blocks, as far as its kind goes."""
+    """Return whether a statement may be done once for several blocks, as far as its kind goes."""
     match statement:
         case ScalarStmt(op):
             return op.defn.effects is Effect.NONE
@@ -71,13 +71,13 @@ def _is_simple(statement: Stmt) -> bool:
 
 
 def _grid_axes(body: Iterable[Stmt]) -> dict[Value, int]:
-    """The scalars that are a block's place in the grid."""
+    """Return the scalars that are a block's place in the grid."""
     ops = [s.op for s in body if isinstance(s, ScalarStmt)]
     return {op.result: op.attrs["axis"] for op in ops if op.name == "block_id"}
 
 
 class _Numbers:
-    """Which scalars are the block's place along one axis of the grid, and which depend on it."""
+    """The scalars that are the block's position along one grid axis, and those derived from it."""
 
     def __init__(self, body: Iterable[Stmt], axis: int) -> None:
         self.own = {value for value, k in _grid_axes(body).items() if k == axis}
@@ -87,12 +87,12 @@ class _Numbers:
                 self.dependent.update(statement.op.results)
 
     def touches(self, values: Iterable[object]) -> bool:
-        """Whether one of some values depends on the place."""
+        """Return whether one of some values depends on the place."""
         return any(value in self.dependent for value in values)
 
 
 def _spread(nests: Sequence[Nest], numbers: _Numbers) -> dict[ElementAccess, int] | None:
-    """Along which of its axes the tiles of each access follow each other, block by block.
+    """Return, for each access, the axis along which tiles of adjacent blocks are adjacent.
 
     None if blocks cannot run together; accesses that are the same for all blocks are left out.
     """
@@ -110,14 +110,14 @@ def _spread(nests: Sequence[Nest], numbers: _Numbers) -> dict[ElementAccess, int
 
 
 def _depends(read: Read, lanes: Loop, numbers: _Numbers) -> bool:
-    """Whether a statement computes with a block's place, or with that of an element in its tile."""
+    """Return whether a statement uses the position of the block, or of an element in its tile."""
     if isinstance(read, Position):
         return lanes in loops_in([read.axis])
     return numbers.touches(operands_of(read))
 
 
 def _places(statement: ReadView | WriteView, lanes: Loop, numbers: _Numbers) -> list[int] | None:
-    """The axis along which the tiles of neighbouring blocks follow each other: one or none.
+    """Return the axis along which the tiles of neighbouring blocks follow each other: one or none.
 
     None if an access has another relation between its block, its lanes and memory.
     """

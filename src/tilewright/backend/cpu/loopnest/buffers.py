@@ -1,4 +1,7 @@
-"""Buffers of a plan: liveness, and their offsets by greedy interval packing."""
+"""Buffers of a plan: liveness, coalescing of copies, and offsets by greedy interval packing.
+
+Sections: backward liveness analysis with the interference graph, and the placement of buffers.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ from .nodes import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# Which buffers hold something that is still needed, at every statement of a plan.
+# Liveness: a backward dataflow analysis over the statements of a plan, and the interference graph.
 
 Live: TypeAlias = frozenset[TileBuffer]
 Visit: TypeAlias = Callable[[Stmt, Live], None]
@@ -47,14 +50,14 @@ NONE: Live = frozenset()
 
 @dataclass(slots=True)
 class _Targets:
-    """What is live where a jump goes."""
+    """The live buffers at the targets of jumps."""
 
     head: Live
     exit: Live
 
 
 class Liveness:
-    """Walks a plan backwards; `visit` sees each statement with what is live after it.
+    """Backward liveness analysis; `visit` sees each statement with the buffers live after it.
 
     Loops are walked until nothing changes, so a statement may be seen several times, with sets that
     only grow.
@@ -66,13 +69,13 @@ class Liveness:
         self.scopes: list[Live] = []
 
     def body(self, statements: list[Stmt], live: Live) -> Live:
-        """What is live before a run of statements."""
+        """Return what is live before a run of statements."""
         for statement in reversed(statements):
             live = self.statement(statement, live)
         return live
 
     def statement(self, statement: Stmt, live: Live) -> Live:
-        """What is live before a statement."""
+        """Return what is live before a statement."""
         match statement:
             case JumpStmt():
                 return self.jump(statement)
@@ -92,9 +95,12 @@ class Liveness:
                 return (live - set(kills(statement))) | set(reads_of(statement))
 
     def loop(self, loop: For | Repeat, live: Live) -> Live:
-        """A loop: what its head needs is needed at the end of its body too."""
+        """Return what is live before a loop, by iteration to a fixpoint."""
+        # A `for` may run no iteration, so what is live after it is live at its head; a `loop` is
+        # left by a break only.
         targets = _Targets(live if isinstance(loop, For) else NONE, live)
         self.loops.append(targets)
+        # Fixpoint iteration: the set at the head only grows and is bounded by the buffers.
         while True:
             before = targets.head | self.body(loop.body, targets.head)
             if before == targets.head:
@@ -104,7 +110,7 @@ class Liveness:
         return targets.head
 
     def jump(self, jump: JumpStmt) -> Live:
-        """What is live where a jump goes."""
+        """Return what is live where a jump goes."""
         if jump.kind == "return":
             return NONE
         if jump.kind == "leave":
@@ -113,7 +119,7 @@ class Liveness:
 
 
 def kills(statement: Stmt) -> list[TileBuffer]:
-    """The buffers whose old contents a statement ends: those it writes from their start."""
+    """Return the buffers that a statement overwrites completely."""
     if isinstance(statement, Transpose):
         return [statement.target]
     if not isinstance(statement, Nest):
@@ -127,6 +133,7 @@ def kills(statement: Stmt) -> list[TileBuffer]:
                 ended += writes_of(Nest((), 1, [], [effect]))
             case _:
                 pass
+    # A nest that also reads the buffer may still need the old contents of later elements.
     read = set(reads_of(statement))
     return [b for b in ended if b not in read]
 
@@ -135,7 +142,7 @@ Graph: TypeAlias = dict[TileBuffer, set[TileBuffer]]
 
 
 def interference(body: list[Stmt], exact: Callable[[Nest, TileBuffer, TileBuffer], bool]) -> Graph:
-    """Which buffers may not share memory.
+    """Return the interference graph: which buffers must not share memory.
 
     `exact(nest, written, read)` tells that a nest reads each element no later than it writes the
     same element of the other buffer, so that both may be one buffer.
@@ -151,6 +158,8 @@ def interference(body: list[Stmt], exact: Callable[[Nest, TileBuffer, TileBuffer
     def visit(statement: Stmt, live: Live) -> None:
         reads, writes = reads_of(statement), writes_of(statement)
         for written in writes:
+            # A copy makes source and target equal, so these two may share memory even if both are
+            # live.
             forbid(written, {*live, *writes} - set(copied_from(statement, written)))
             for read in reads:
                 if not (isinstance(statement, Nest) and exact(statement, written, read)):
@@ -161,7 +170,7 @@ def interference(body: list[Stmt], exact: Callable[[Nest, TileBuffer, TileBuffer
 
 
 def copied_from(statement: Stmt, target: TileBuffer) -> list[TileBuffer]:
-    """The buffer that a nest copies into `target`, element by element and nothing else."""
+    """Return the buffer that a nest copies into `target`, element by element and nothing else."""
     if not isinstance(statement, Nest):
         return []
     writes = [e for e in statement.effects if isinstance(e, WriteBuffer) and e.buffer is target]
@@ -176,16 +185,23 @@ def copied_from(statement: Stmt, target: TileBuffer) -> list[TileBuffer]:
 
 
 # -------------------------------------------------------------------------------------------------
-# Gives every buffer of a plan its place: merges copies away, then packs what lives together.
+# Placement: coalesce copies (as in Chaitin's register allocator), then pack greedily.
+#
+# Buffers are placed in order of decreasing size at the lowest offset that no interfering buffer
+# overlaps (greedy interval packing, first-fit decreasing). The optimum is NP-hard (dynamic storage
+# allocation); the largest buffers dominate, so the greedy order is close to it.
 
 SHOWN = 6
 """How many buffers an error lists."""
 
 
 def place_buffers(plan: Plan, limit: int) -> None:
-    """Decide where every buffer lives; refuse what does not fit into `limit` bytes."""
+    """Place every buffer; reject a plan that does not fit into `limit` bytes."""
+    # Coalescing a pair changes the interference graph, so it is rebuilt each time.
     while (pair := _copy_to_remove(plan)) is not None:
         _merge(plan, *pair)
+    # Buffers may overlap at different offsets, for which the order of reads and writes per element
+    # is no help: all reads and writes of one statement interfere here.
     graph = interference(plan.body, lambda nest, written, read: False)
     for buffer in sorted(buffers_of(plan), key=lambda b: -b.bytes):
         plan.offsets[buffer] = _lowest(buffer, graph, plan.offsets)
@@ -200,7 +216,8 @@ def _aligned(n: int) -> int:
 
 
 def _lowest(buffer: TileBuffer, graph: Graph, offsets: dict[TileBuffer, int]) -> int:
-    """The lowest place that no buffer in use at the same time overlaps."""
+    """Return the lowest offset at which no interfering buffer overlaps."""
+    # Scan the gaps between the interfering buffers, which are sorted by offset, for the first fit.
     taken = sorted(
         (offsets[other], offsets[other] + other.bytes)
         for other in graph.get(buffer, ())
@@ -254,13 +271,14 @@ def _copy_to_remove(plan: Plan) -> tuple[TileBuffer, TileBuffer] | None:
             for source in copied_from(statement, effect.buffer):
                 if graph is None:
                     graph = interference(plan.body, reads_before_writing)
+                # They do not interfere otherwise: both can be one buffer, and the copy disappears.
                 if source not in graph.get(effect.buffer, ()):
                     return effect.buffer, source
     return None
 
 
 def reads_before_writing(nest: Nest, written: TileBuffer, read: TileBuffer) -> bool:
-    """Whether each element of `read` is read no later than the same one of `written` is written."""
+    """Return whether each element of `read` is read no later than it is written."""
     if written.layout != read.layout or written.elem != read.elem:
         return False
     writes = [e for e in nest.effects if isinstance(e, WriteBuffer) and e.buffer is written]
@@ -282,7 +300,7 @@ def _all_targets(effect: Combine | AtomicPointer) -> list[TileBuffer | Variable 
 
 
 def _merge(plan: Plan, old: TileBuffer, new: TileBuffer) -> None:
-    """Let two buffers be one; copies between them go away."""
+    """Merge two buffers into one; copies between them disappear."""
     for statement in walk(plan.body):
         _rename(statement, old, new)
         if isinstance(statement, Nest):
@@ -328,7 +346,7 @@ def _rename_effect(effect: object, old: TileBuffer, new: TileBuffer) -> None:
 
 
 def _is_idle(effect: object, nest: Nest) -> bool:
-    """Whether an effect writes to a place what was just read from it."""
+    """Return whether an effect writes back what was just read from the same place."""
     if not isinstance(effect, WriteBuffer) or effect.part:
         return False
     return any(

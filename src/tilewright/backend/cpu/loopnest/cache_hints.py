@@ -11,10 +11,10 @@ from .facts import WEIGHTS, Location, is_ordered, location_of, may_alias
 from .nodes import Compute, Nest, Plan, ReadView, ScalarStmt, Stmt, WriteView, itemsize, walk
 
 # -------------------------------------------------------------------------------------------------
-# Marks non-temporal stores: those that fill whole cache lines of tensors that are never read.
+# Non-temporal stores: those that fill complete cache lines of tensors that are never read.
 #
-# A store through the caches reads the line first. Where outputs are larger than the caches, that
-# doubles what goes over the bus, and throws out what others could use.
+# An ordinary store reads the cache line first (write-allocate). If outputs are larger than the
+# caches, that doubles the memory traffic and evicts useful lines.
 
 LINE = 64
 """Bytes of a cache line; one that is written in parts is not worth it."""
@@ -23,7 +23,9 @@ VECTOR = 32
 
 
 def mark_nontemporal_stores(plan: Plan) -> None:
-    """Mark the stores of a plan that may be streamed."""
+    """Mark the stores of a plan that may be non-temporal."""
+    # A tensor that the kernel reads must stay in the caches. So must one that other threads may
+    # read after a release.
     reads = [location_of(op) for op in plan.func.walk() if _lets_read(op)]
     for nest in walk(plan.body):
         if isinstance(nest, Nest):
@@ -33,7 +35,7 @@ def mark_nontemporal_stores(plan: Plan) -> None:
 
 
 def nontemporal_stores(plan: Plan) -> list[WriteView]:
-    """The stores that may be streamed, in order."""
+    """Return the stores that may be non-temporal, in order."""
     return [
         effect
         for nest in walk(plan.body)
@@ -44,18 +46,18 @@ def nontemporal_stores(plan: Plan) -> list[WriteView]:
 
 
 def _lets_read(op: Op) -> bool:
-    """Whether an op reads memory, or tells others that they may."""
+    """Return whether an op reads memory, or publishes it to other threads."""
     return bool(op.defn.effects & Effect.READ) or is_ordered(op)
 
 
 def _is_unread(write: WriteView, reads: Sequence[Location]) -> bool:
-    """Whether the tensor is a parameter that the kernel only writes."""
+    """Return whether the tensor is a parameter that the kernel only writes."""
     written = Location(param=write.access.view.tensor.param)
     return written.param is not None and not any(may_alias(written, read) for read in reads)
 
 
 def _fills_lines(nest: Nest, write: WriteView) -> bool:
-    """Whether the innermost loop writes whole lines, in vectors of neighbouring elements."""
+    """Return whether the innermost loop writes complete cache lines, in dense vectors."""
     view, loop = write.access.view, nest.lane_loop
     if loop is None or any(access.view.sparse is not None for access in nest.accesses):
         return False
@@ -64,16 +66,17 @@ def _fills_lines(nest: Nest, write: WriteView) -> bool:
         axis and axis[-1].source is loop and view.tensor.strides[dim] == 1
         for axis, dim in zip(write.index, view.dim_map, strict=True)
     )
+    # A partly written line would be flushed as a read-modify-write, which is slower than a cached
+    # store.
     return dense and nest.lanes * size >= VECTOR and loop.size * size % LINE == 0
 
 
 # -------------------------------------------------------------------------------------------------
-# Marks prefetches: tiles that are loaded for the next block while this one is computed.
+# Prefetches: tiles that are loaded for the next block while this one is computed.
 #
-# While a block computes from what is in its caches, memory is idle. So a loop that computes for
-# long, or that reads a tile for the second time, asks for the same tile of the next block. A loop
-# that waits for memory itself does not: what it would ask for stands in the way of what it waits
-# for.
+# While a block computes from its caches, the memory bus is idle. So a loop with much arithmetic, or
+# one that reads a tile for the second time, prefetches the same tile of the next block. A
+# memory-bound loop does not: the prefetch would compete with its own loads.
 
 HEAVY = 16
 """From this cost of an element on, a loop does not wait for memory."""
@@ -82,7 +85,7 @@ ROOM = 256 << 10
 
 
 def mark_prefetches(plan: Plan) -> None:
-    """Mark the loads whose next tile is fetched: one per tensor at most."""
+    """Mark the loads whose next tile is prefetched: at most one per tensor."""
     axes = _grid_axes(plan.body)
     read_before: set[Value] = set()
     marked: set[Value] = set()
@@ -90,6 +93,8 @@ def mark_prefetches(plan: Plan) -> None:
         loads = [read for read in nest.reads if isinstance(read, ReadView)]
         for read in loads:
             tensor = read.access.tensor
+            # The second loop over a tile hits the caches, and so does a loop with much arithmetic
+            # per element; both leave the memory bus idle.
             in_cache = tensor in read_before or _cost(nest) >= HEAVY
             if in_cache and tensor not in marked:
                 read.prefetch = _next_tile(read, axes)
@@ -98,13 +103,13 @@ def mark_prefetches(plan: Plan) -> None:
 
 
 def prefetched_reads(plan: Plan) -> list[ReadView]:
-    """The loads that are marked; they stand outside of loops."""
+    """Return the marked loads, which are outside of loops."""
     nests = [s for s in plan.body if isinstance(s, Nest)]
     return [r for n in nests for r in n.reads if isinstance(r, ReadView) and r.prefetch is not None]
 
 
 def _plain_nests(body: Sequence[Stmt]) -> Iterator[Nest]:
-    """The nests that run once per block and store to no tensor."""
+    """Yield the nests that run once per block and store to no tensor."""
     for nest in body:
         if not isinstance(nest, Nest) or nest.lanes == 1:
             continue
@@ -113,7 +118,7 @@ def _plain_nests(body: Sequence[Stmt]) -> Iterator[Nest]:
 
 
 def _grid_axes(body: Sequence[Stmt]) -> dict[Value, int | None]:
-    """The scalars that say where a block is by their axis; constants are the same for all."""
+    """Return the scalars that are block positions, by grid axis; constants have None."""
     found: dict[Value, int | None] = {}
     for statement in body:
         if isinstance(statement, ScalarStmt) and statement.op.name in ("block_id", "constant"):
@@ -123,15 +128,17 @@ def _grid_axes(body: Sequence[Stmt]) -> dict[Value, int | None]:
 
 
 def _cost(nest: Nest) -> int:
-    """What an element takes, without what all lanes have in common."""
+    """Return the cost of an element, without what all lanes share."""
     lanes = [r for r in nest.reads if nest.lane_loop in r.result.loops]
     return sum(WEIGHTS.get(r.op.name, 1) for r in lanes if isinstance(r, Compute))
 
 
 def _next_tile(read: ReadView, axes: dict[Value, int | None]) -> tuple[int | None, ...] | None:
-    """Along which axis of the grid each index of a tile moves, if that is all it does."""
+    """Return the grid axis that each index of a tile follows; None if it is not that simple."""
     view, where = read.access.view, read.access.where
     small = prod(view.tile) * itemsize(view.tensor.dtype) <= ROOM
+    # The address of the next tile must follow from the grid alone, and the tile must stay in the
+    # cache until the next block.
     if not small or view.sparse is not None or view.frame is not None:
         return None
     if not all(value in axes for value in where):

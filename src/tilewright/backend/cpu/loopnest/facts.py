@@ -1,4 +1,4 @@
-"""Facts about a function that planning asks for: definitions, uses, segments, memory effects."""
+"""Facts about a function that planning uses: definitions, uses, segments, memory effects."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ....ir.types import TileType
 from .nodes import TileBuffer
 
 # -------------------------------------------------------------------------------------------------
-# Facts about a function that planning asks for: definitions, uses, segments, kinds, costs.
+# Definitions, uses, segments, kinds and costs of ops.
 #
-# A segment is a straight run of ops between two ops with bodies; tiles are computed lazily within
-# one segment, and only cheap ones are computed again in another.
+# A segment is a straight run of ops between two ops with bodies. Tiles are lazy within one segment;
+# only cheap ones are rematerialized in another.
 
 REGIONS = ("for", "loop", "if", "scope")
 LAYOUT = ("reshape", "broadcast", "permute", "extract")
@@ -47,7 +47,7 @@ WEIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where an op stands: its block, its segment there, its place in the block."""
+    """The location of an op: its block, its segment there, its position in the block."""
 
     block: Block
     segment: int
@@ -56,7 +56,7 @@ class Home:
 
 @dataclass(slots=True)
 class PlanFacts:
-    """What is known about a function before planning."""
+    """Facts about a function that planning uses."""
 
     definition: dict[Value, Op] = field(default_factory=dict[Value, Op])
     users: dict[Value, list[Op]] = field(default_factory=dict[Value, list[Op]])
@@ -65,16 +65,16 @@ class PlanFacts:
     has_pointers: bool = False
 
     def users_of(self, value: Value) -> list[Op]:
-        """The ops that use a value."""
+        """Return the ops that use a value."""
         return self.users.get(value, [])
 
     def is_lazy(self, value: Value) -> bool:
-        """Whether a tile has no place of its own unless it is given one."""
+        """Return whether a tile has no memory unless it is materialized."""
         op = self.definition.get(value)
         return op is not None and is_tile(value) and op.name in LAZY
 
     def cost(self, value: Value) -> int:
-        """What computing one element takes, from tiles that are in memory."""
+        """Return what computing one element takes, from tiles that are in memory."""
         if not is_tile(value):
             return 0
         if value not in self.costs:
@@ -101,7 +101,7 @@ def collect(func: Func) -> PlanFacts:
 
 
 def has_pointers(func: Func) -> bool:
-    """Whether a function may touch memory that no parameter names."""
+    """Return whether a function may touch memory that no parameter names."""
     given = any(isinstance(v.type, TileType) and v.type.is_pointer for v in func.params)
     return given or any(op.name == "int_to_ptr" for op in func.walk())
 
@@ -122,7 +122,7 @@ def _block(block: Block, facts: PlanFacts) -> None:
 
 
 def captured(op: Op) -> list[Value]:
-    """The values from outside that the body of a reduction uses."""
+    """Return the values from outside that the body of a reduction uses."""
     if op.name in REGIONS or not op.regions:
         return []
     (body,) = op.regions
@@ -137,7 +137,7 @@ REGROUPABLE = frozenset((
 
 
 def is_regroupable(op: Op) -> bool:
-    """Whether a scan combines by one op whose terms may be grouped in any way."""
+    """Return whether a scan combines by one op whose terms may be grouped in any way."""
     (body,) = op.regions
     first, *others = body.ops
     if first.name not in REGROUPABLE or len(others) != 1:
@@ -146,12 +146,12 @@ def is_regroupable(op: Op) -> bool:
 
 
 def is_tile(value: Value) -> bool:
-    """Whether a value is a tile with axes: not a scalar, a tensor or a view."""
+    """Return whether a value is a tile with axes: not a scalar, a tensor or a view."""
     return isinstance(value.type, TileType) and value.type.rank > 0
 
 
 def is_scalar(value: Value) -> bool:
-    """Whether a value is a rank-0 tile."""
+    """Return whether a value is a rank-0 tile."""
     return isinstance(value.type, TileType) and value.type.rank == 0
 
 
@@ -160,7 +160,7 @@ SMALLEST_TURN = 8
 
 
 def is_turned(op: Op, facts: PlanFacts) -> bool:
-    """Whether a permutation is done by itself: lanes would have to be gathered otherwise."""
+    """Return whether a permutation is done by itself: lanes would have to be gathered otherwise."""
     (arg,) = op.operands
     order: tuple[int, ...] = op.attrs["order"]
     shape = arg.tile.shape
@@ -171,7 +171,7 @@ def is_turned(op: Op, facts: PlanFacts) -> bool:
 
 
 def _fills(value: Value, axes: tuple[int, int], facts: PlanFacts) -> bool:
-    """Whether a tile comes from memory that differs along both axes."""
+    """Return whether a tile comes from memory that differs along both axes."""
     seen: set[Value] = set()
     todo = [value]
     while todo:
@@ -191,12 +191,12 @@ def _fills(value: Value, axes: tuple[int, int], facts: PlanFacts) -> bool:
 
 
 def is_ordered(op: Op) -> bool:
-    """Whether a load or store through pointers is seen by other blocks in an order."""
+    """Return whether a load or store through pointers is seen by other blocks in an order."""
     return op.name in ("load_ptr", "store_ptr") and op.attrs["ordering"] is not Ordering.WEAK
 
 
 def reads_in_order(op: Op) -> bool:
-    """Whether a load walks memory along its last axis, so that reading twice costs little."""
+    """Return whether a load walks memory along its last axis, so that a second read is cheap."""
     view = op.one("view").view
     if view.sparse is not None or view.tensor.param is None:
         return False
@@ -207,13 +207,13 @@ def reads_in_order(op: Op) -> bool:
 
 
 def is_read_only(op: Op, facts: PlanFacts) -> bool:
-    """Whether a load reads memory that nothing writes while the kernel runs."""
+    """Return whether a load reads memory that nothing writes while the kernel runs."""
     tensor = op.one("view").view.tensor
     return tensor.param is not None and not (tensor.mutable or facts.has_pointers)
 
 
 # -------------------------------------------------------------------------------------------------
-# Which memory an op touches, and whether two of them may touch the same.
+# Memory locations of ops, and aliasing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,21 +228,21 @@ ANYWHERE = Location()
 
 
 def location_of(op: Op) -> Location:
-    """The memory a load or a store touches."""
+    """Return the memory a load or a store touches."""
     if op.name in ("load_view", "store_view", "atomic_red_view"):
         return Location(param=op.one("view").view.tensor.param)
     return ANYWHERE
 
 
 def may_alias(a: Location, b: Location) -> bool:
-    """Whether two locations may share bytes; written parameters are launched without aliases."""
+    """Return whether two locations may share bytes; launches reject aliased outputs."""
     if a.buffer is not None or b.buffer is not None:
         return a.buffer is b.buffer
     return a.param is None or b.param is None or a.param == b.param
 
 
 def is_write(op: Op) -> bool:
-    """Whether memory may differ after an op: it writes, or it waits for what others write."""
+    """Return whether memory may differ after an op: it writes, or acquires other writes."""
     return bool(op.defn.effects & Effect.WRITE) or is_ordered(op)
 
 
@@ -259,7 +259,7 @@ class Pull:
 
 
 def squeezed(shape: Shape) -> Shape:
-    """A shape without its axes of length 1."""
+    """Return a shape without its axes of length 1."""
     return tuple(n for n in shape if n > 1)
 
 
@@ -269,7 +269,7 @@ def pulls(
     carried: Mapping[Value, TileBuffer],
     kept: Mapping[Value, object],
 ) -> Iterator[Pull]:
-    """The reads of memory that may change, done when a lazy tile is computed.
+    """Yield the reads of memory that may change, done when a lazy tile is computed.
 
     `carried` are the tiles that loops overwrite; `kept` tiles have been read before.
     """
@@ -292,14 +292,14 @@ def pulls(
 
 
 def keeps_places(op: Op, operand: Value) -> bool:
-    """Whether element i of the result needs element i of the operand only."""
+    """Return whether element i of the result needs element i of the operand only."""
     if op.name in ("permute", "extract", "broadcast"):
         return False
     return squeezed(operand.tile.shape) == squeezed(op.result.tile.shape)
 
 
 def same_place(load: Op, store: Op) -> bool:
-    """Whether a load reads exactly the elements that a store writes, each where it is written."""
+    """Return whether a load reads exactly the elements that a store writes."""
     if load.name != "load_view" or store.name != "store_view":
         return False
     a, b = load.one("view").view, store.one("view").view

@@ -1,8 +1,9 @@
-"""Index algebra: which loops an element of a tile is found by, through every layout op.
+"""Index algebra: the loops that determine an element of a tile, through every layout op.
 
-An index has one entry per tile axis; an entry is a run of fields, the most significant first, whose
-sizes multiply to the axis. A field is a loop variable, a part of a run-time number (taken modulo
-its size) or a constant. Layout ops only regroup fields, so they never touch memory.
+An index has one entry per tile axis. An entry is a sequence of fields, the most significant first,
+whose sizes multiply to the extent (a mixed-radix number). A field is a loop variable, a part of a
+run-time number (taken modulo its size) or a constant. Layout ops only regroup fields, so they never
+touch memory.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ Layout: TypeAlias = tuple[tuple[Part, ...], ...]
 
 
 def row_major(shape: Shape) -> Layout:
-    """The layout of a plain array."""
+    """Return the layout of a plain array."""
     layout: list[tuple[Part, ...]] = []
     stride = 1
     for n in reversed(shape):
@@ -69,7 +70,7 @@ def row_major(shape: Shape) -> Layout:
 
 
 def panels(shape: Shape, width: int) -> Layout:
-    """Columns in panels of `width`, each panel stored row by row; leading axes outside."""
+    """Return columns in panels of `width`, each panel stored row by row; leading axes outside."""
     *batch, rows, columns = shape
     if columns <= width or columns % width:
         return row_major(shape)
@@ -112,7 +113,7 @@ def cut(fields: Axis, low: int) -> tuple[Axis, Axis]:
 
 
 def reshape(index: Index, shape: Shape) -> Index:
-    """The index of a row-major reshape's argument, which has `shape`."""
+    """Return the index of a row-major reshape's argument, which has `shape`."""
     fields = tuple(f for axis in index for f in axis)
     axes: list[Axis] = []
     for n in reversed(shape):
@@ -122,7 +123,7 @@ def reshape(index: Index, shape: Shape) -> Index:
 
 
 def permute(index: Index, order: Sequence[int]) -> Index:
-    """The index of the argument whose axis order[i] became axis i."""
+    """Return the index of the argument whose axis order[i] became axis i."""
     axes: list[Axis] = [()] * len(index)
     for axis, k in zip(index, order, strict=True):
         axes[k] = axis
@@ -130,12 +131,12 @@ def permute(index: Index, order: Sequence[int]) -> Index:
 
 
 def broadcast(index: Index, shape: Shape) -> Index:
-    """The index of an argument of `shape`, whose axes of length 1 were repeated."""
+    """Return the index of an argument of `shape`, whose axes of length 1 were repeated."""
     return tuple(() if n == 1 else axis for axis, n in zip(index, shape, strict=True))
 
 
 def extract(index: Index, shape: Shape, part: Shape, at: Sequence[Value | int]) -> Index:
-    """The index in a tile of `shape` of the part that stands at `at`, counted in parts."""
+    """Return the index in a tile of `shape` of the part at `at`, counted in parts."""
     axes: list[Axis] = []
     for axis, n, m, where in zip(index, shape, part, at, strict=True):
         place = where % (n // m) if isinstance(where, int) else where
@@ -148,7 +149,7 @@ Terms: TypeAlias = list[tuple[IndexField, int]]
 
 
 def terms(axis: Axis) -> Terms:
-    """The coordinate along one axis as a sum."""
+    """Return the coordinate along one axis as a sum."""
     found: Terms = []
     factor = 1
     for field in reversed(axis):
@@ -158,7 +159,7 @@ def terms(axis: Axis) -> Terms:
 
 
 def offset(index: Index, layout: Layout) -> Terms:
-    """The place of an element in a buffer as a sum."""
+    """Return the place of an element in a buffer as a sum."""
     found: Terms = []
     for axis, parts in zip(index, layout, strict=True):
         rest = axis
@@ -169,12 +170,12 @@ def offset(index: Index, layout: Layout) -> Terms:
 
 
 def loops_in(axes: Iterable[Axis]) -> frozenset[Loop]:
-    """The loops an index depends on."""
+    """Return the loops an index depends on."""
     return frozenset(f.source for axis in axes for f in axis if isinstance(f.source, Loop))
 
 
 def check_sizes(index: Index, shape: Shape) -> None:
-    """Refuse an index whose fields do not multiply to the axes they stand for."""
+    """Reject an index whose fields do not multiply to the extents of their axes."""
     sizes = tuple(prod(f.size for f in axis) for axis in index)
     if sizes != tuple(shape):
         raise ValueError(f"an index of sizes {sizes} for a shape {tuple(shape)}")

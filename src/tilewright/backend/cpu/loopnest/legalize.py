@@ -13,11 +13,11 @@ from ....ir.types import Type, ViewType
 from .facts import SMALLEST_TURN
 
 # -------------------------------------------------------------------------------------------------
-# IR to IR: every matrix multiply becomes `matmul` on operands of the type it computes in.
+# Matrix products: each becomes `matmul` on operands of the type it computes in.
 #
-# Conversions, and the scales of block-scaled inputs, become ordinary elementwise ops that stand
-# where the operand was made, so they fuse into the loop that packs it and run once outside of
-# loops. Tiles accessed across the dense axis of a tensor are accessed along it, and turned.
+# Conversions, and the scales of block-scaled inputs, become elementwise ops at the definition of
+# the operand, so that they fuse into the loop that packs it and run outside of inner loops. Tiles
+# that are accessed across the dense axis of a tensor are accessed along it, and transposed.
 
 COMPUTED_IN: dict[AnyDType, AnyDType] = {f16: f32, f32: f32, f64: f64, i32: i32}
 """The type a multiply runs in, by the type of its accumulator."""
@@ -54,7 +54,7 @@ def legalize(func: Func) -> Func:
 
 
 def _operands(func: Func) -> dict[Value, list[AnyDType]]:
-    """Which values are operands of a multiply, and what they must be converted to."""
+    """Return which values are operands of a multiply, and what they must be converted to."""
     found: dict[Value, list[AnyDType]] = {}
     for op in func.walk():
         if op.name in ("mmaf", "mmai"):
@@ -67,7 +67,7 @@ def _operands(func: Func) -> dict[Value, list[AnyDType]]:
 
 
 def _converted(rewriter: Rewriter, op: Op, value: Value, to: AnyDType) -> Value:
-    """A result in another type; what is rearranged is converted first, to be packed at once."""
+    """Return a result in another type; convert before a rearrangement, so that packing fuses it."""
     if op.name != "permute":
         return _convert(rewriter, value, to)
     arg = _convert(rewriter, op.operands[0], to)
@@ -106,7 +106,7 @@ def _scaled(rewriter: Rewriter, op: Op, converted: Converted) -> Value:
 
 
 def _scale(rewriter: Rewriter, value: Value, scale: Value, axis: int) -> Value:
-    """value * scale, where one scale serves a run of elements along `axis`."""
+    """Return value * scale, where one scale covers a run of elements along `axis`."""
     shape = value.tile.shape
     at = len(shape) + axis
     blocks = scale.tile.shape[at]
@@ -123,7 +123,7 @@ def _scale(rewriter: Rewriter, value: Value, scale: Value, axis: int) -> Value:
 
 
 def straight_order(view: ViewType) -> tuple[int, ...] | None:
-    """The order of tile axes that puts the dense one last; None where it is, or does not matter."""
+    """Return the order of tile axes that puts the dense one last; None if it is not needed."""
     strides = [view.tensor.strides[d] for d in view.dim_map]
     wide = [k for k in range(view.rank) if view.tile[k] > 1]
     dense = [k for k in wide if strides[k] == 1]
@@ -137,7 +137,7 @@ def straight_order(view: ViewType) -> tuple[int, ...] | None:
 def _straight(
     rewriter: Rewriter, op: Op, tensor: Value, order: Sequence[int]
 ) -> tuple[Value, list[Value], Value | None]:
-    """The view with its axes in another order, the indices likewise, the guard."""
+    """Return the view with its axes in another order, the indices likewise, the guard."""
     view, index, guard = op.one("view").view, op.all("index"), op.maybe("guard")
     new = rewriter.emit(
         "make_view",
@@ -173,12 +173,12 @@ MULTIPLIES: dict[str, Callable[[Rewriter, Op, Converted], Value]] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# IR to IR: replaces division of f32 rows by one divisor with multiplication by its reciprocal.
+# Division of f32 rows by one divisor becomes multiplication by its reciprocal.
 #
 # Only divisions that may be wrong by 2 ulp are rewritten: the reciprocal and the product are
-# rounded once each, which makes 1.5 at most. The reciprocal of a divisor near an end of the range
-# is no normal number, so numbers and divisor are multiplied by a power of two first. That loses
-# nothing unless the quotient overflows, or is 0, anyway.
+# rounded once each, an error of at most 1.5 ulp. The reciprocal of a divisor near an end of the
+# range is no normal number, so dividend and divisor are multiplied by a power of two first. That
+# loses nothing unless the quotient overflows, or is 0, in any case.
 
 WITHIN_BOUND = (Rounding.FULL, Rounding.APPROX)
 MANY = 8
@@ -210,7 +210,7 @@ def share_reciprocals(func: Func) -> Func:
 
 
 def _shared_divisor(op: Op, definition: dict[Value, Op]) -> Value | None:
-    """What an op divides by, before it is repeated for all lanes; None if it is to stay."""
+    """Return what an op divides by, before it is repeated for all lanes; None if it is to stay."""
     if op.name != "divf" or op.attrs["rounding"] not in WITHIN_BOUND:
         return None
     tile, spread = op.result.tile, definition.get(op.one("rhs"))
@@ -224,7 +224,7 @@ def _shared_divisor(op: Op, definition: dict[Value, Op]) -> Value | None:
 
 
 def _is_one_number(divisor: Value, definition: dict[Value, Op]) -> bool:
-    """Whether the whole tile has one divisor, a scalar: its quotients are rounded as expected."""
+    """Return whether the tile has one scalar divisor: its quotients stay correctly rounded."""
     op = definition.get(divisor)
     while op is not None and op.name == "reshape":
         (divisor,) = op.operands
@@ -233,7 +233,7 @@ def _is_one_number(divisor: Value, definition: dict[Value, Op]) -> bool:
 
 
 def _factors(rewriter: Rewriter, divisor: Value) -> tuple[Value, Value]:
-    """A power of two, and the reciprocal of the divisor times it."""
+    """Return a power of two, and the reciprocal of the divisor times it."""
     shape = divisor.tile.shape
 
     def number(value: float) -> Value:

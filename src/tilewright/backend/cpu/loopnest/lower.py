@@ -1,4 +1,4 @@
-"""Typed IR to plan: walks control flow, schedules each straight run, builds its nests."""
+"""Typed IR to plan: walk control flow, schedule each segment, build its nests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FIRST = -(1 << 30)
 
 
 class Lowering:
-    """Builds the statements of one function."""
+    """The lowering of one function to plan statements."""
 
     def __init__(
         self, facts: PlanFacts, lane_bytes: int, panel: Callable[[Value], Layout], *, in_order: bool
@@ -47,14 +47,14 @@ class Lowering:
         self.lane_bytes = lane_bytes
         self.state = State(facts, panel)
         self.in_order = in_order
-        """Whether ops stay as they stand: threads have scalars only, and meet others."""
+        """Whether ops keep their order: SIMT threads have only scalars, and synchronize."""
         self.loops: list[list[Target]] = []
         self.scopes: list[list[Target]] = []
 
     # Straight runs.
 
     def block(self, block: Block, yields: list[Target]) -> list[Stmt]:
-        """The statements of a block; what it yields goes to `yields`."""
+        """Return the statements of a block; what it yields goes to `yields`."""
         body: list[Stmt] = []
         start = 0
         for number, op in enumerate(block.ops):
@@ -72,13 +72,13 @@ class Lowering:
         return body
 
     def alone(self, op: Op) -> list[Stmt]:
-        """An op that neither overtakes another nor is overtaken."""
+        """Return an op that neither overtakes another nor is overtaken."""
         segment = Segment(self.state, [op])
         segment.add(op)
         return self.finish(segment)
 
     def finish(self, segment: Segment) -> list[Stmt]:
-        """The statements of a scheduled segment."""
+        """Return the statements of a scheduled segment."""
         materialize_tiles(segment)
         body: list[Stmt] = []
         for number in range(len(segment.steps) + 1):
@@ -93,13 +93,13 @@ class Lowering:
         return [*body, *segment.late]
 
     def scalar(self, op: Op, segment: Segment, number: int) -> list[Stmt]:
-        """A scalar op."""
+        """Return a scalar op."""
         if needs_nest(op):
             return build_scalar(self.state, segment.kept, (number, FIRST), op)
         return [ScalarStmt(op)]
 
     def step(self, step: NestDraft | StepDraft, segment: Segment) -> list[Stmt]:
-        """A nest, a multiply or a print."""
+        """Return a nest, a multiply or a print."""
         if isinstance(step, NestDraft):
             return build_nest(self.state, segment.kept, step, self.lane_bytes)
         buffers = self.state.buffers
@@ -112,7 +112,7 @@ class Lowering:
         return [Matmul(lhs, rhs, result, step.op.span)]
 
     def jump(self, op: Op, segment: Segment, yields: list[Target]) -> list[Stmt]:
-        """A terminator: values go to their targets, control goes on."""
+        """Return a terminator: values go to their targets, control goes on."""
         targets = {
             "yield": yields,
             "continue": self.loops[-1] if self.loops else [],
@@ -127,7 +127,7 @@ class Lowering:
     # Ops with bodies.
 
     def region(self, op: Op, segment: Segment) -> list[Stmt]:
-        """An op with bodies, after the run before it."""
+        """Return an op with bodies, after the run before it."""
         targets = [self.target(v, op) for v in op.results]
         if op.name in ("for", "loop"):
             segment.assign(list(zip(targets, op.all("init"), strict=True)))
@@ -141,7 +141,7 @@ class Lowering:
         return [*before, BODIES[op.name](self, op, targets), *after]
 
     def target(self, value: Value, op: Op) -> Target:
-        """Where a carried or yielded value lives."""
+        """Return where a carried or yielded value lives."""
         if is_tile(value):
             return self.state.buffer(value, f"it is the result of a {op.name}", op.span)
         if value.tile.rank:
@@ -149,7 +149,7 @@ class Lowering:
         return self.state.variable(value.tile.elem)
 
     def loop_body(self, block: Block, args: tuple[Value, ...], targets: list[Target]) -> list[Stmt]:
-        """The body of a loop; its arguments are what the targets hold."""
+        """Return the body of a loop; its arguments are what the targets hold."""
         gets: list[Stmt] = []
         for arg, target in zip(args, targets, strict=True):
             if isinstance(target, Variable):
@@ -192,7 +192,7 @@ BODIES: dict[str, Callable[[Lowering, Op, list[Target]], Stmt]] = {
 
 
 def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
-    """The plan of a function, with buffers that have no place yet."""
+    """Return the plan of a function, with buffers that have no place yet."""
     for op in func.walk():
         if op.name in TOKENS:
             raise InternalError(f"`{op.name}` orders memory for a GPU; a CPU keeps program order")
@@ -210,5 +210,5 @@ def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
 
 
 def panel_width(itemsize: int, vector_bytes: int) -> int:
-    """How many columns of a product are computed together: two vectors."""
+    """Return how many columns of a product are computed together: two vectors."""
     return 2 * vector_bytes // itemsize

@@ -1,9 +1,9 @@
-"""Decides which lazy tiles of a scheduled segment are materialized.
+"""Decide which lazy tiles of a scheduled segment are materialized.
 
-A tile that later segments need, or that several nests would compute, gets a buffer unless computing
-it again is cheaper than reading it back. So does a tile of which one nest needs several elements
-for each of its own: fused into each other, such tiles would be computed exponentially often. What a
-cheap tile is made of is then asked for instead.
+A tile that later segments need, or that several nests would compute, gets a buffer unless
+rematerializing it is cheaper than reading it back. So does a tile of which one nest needs several
+elements per iteration: fused into each other, such tiles would be computed exponentially often. If
+a cheap tile is rematerialized, the demand passes on to its operands.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .facts import PlanFacts, is_read_only, is_tile, squeezed
 from .schedule import Keep, Key, NestDraft, Segment, StepDraft, draft, is_packed, sink_values
 
 MOST_COPIES = 4
-"""Elements of a tile that a nest computes for one of its own before the tile gets a buffer."""
+"""The most elements of a tile per iteration of a nest before the tile gets a buffer."""
 
 Reindexing: TypeAlias = tuple[Op, ...]
 """The layout ops between an element of a nest and an element of a tile, the latter's user first."""
 
 
 def _needs_buffer(user: Op, value: Value) -> bool:
-    """Whether an op works on a whole tile in memory; an accumulator is copied there anyway."""
+    """Return whether an op works on a tile in memory; an accumulator is copied there anyway."""
     return user.name == "print" or (user.name == "matmul" and value in user.operands[:2])
 
 
@@ -45,6 +45,7 @@ def _keep_what_leaves(segment: Segment) -> None:
         if any(_needs_buffer(user, value) for user in outside) or not recomputed(op, facts):
             needed.append(value)
         else:
+            # It is rematerialized outside; its operands are needed there in its place.
             leaves.update(v for v in op.operands if is_tile(v))
     for value in reversed(needed):
         why = "it is used in another part of the program"
@@ -53,7 +54,7 @@ def _keep_what_leaves(segment: Segment) -> None:
 
 
 def recomputed(op: Op, facts: PlanFacts) -> bool:
-    """Whether a tile is computed again wherever it is used, in other segments too."""
+    """Return whether a tile is rematerialized at each use, in other segments too."""
     if op.name in kinds.TRANSPARENT:
         return True
     if facts.cost(op.result) > kinds.CHEAP:
@@ -64,7 +65,7 @@ def recomputed(op: Op, facts: PlanFacts) -> bool:
 
 
 def _lazy_ops(segment: Segment) -> list[Op]:
-    """The lazy ops, except those that were given a place of their own when they were met."""
+    """Return the lazy ops, except those whose buffer was decided while scheduling."""
     lazy = [op for op in segment.ops if any(segment.facts.is_lazy(v) for v in op.results)]
     placed = segment.state.buffers.keys() - segment.kept.keys()
     return [op for op in lazy if op.result not in placed]
@@ -72,6 +73,8 @@ def _lazy_ops(segment: Segment) -> list[Op]:
 
 def _keep_what_is_shared(segment: Segment) -> None:
     """Visit uses before definitions: all demand of a tile is known when it is decided on."""
+    # `demand` has the nests that compute a tile; `copies` the distinct index mappings under which
+    # one iteration of a nest needs its elements.
     demand = _direct_demand(segment)
     copies: dict[Value, set[Reindexing]] = {value: {()} for value in demand}
     drafts = {step.key: step for step in segment.steps if isinstance(step, NestDraft)}
@@ -80,12 +83,15 @@ def _keep_what_is_shared(segment: Segment) -> None:
         keys, elements = demand.get(value, set()), copies.get(value, {()})
         if value in segment.kept:
             home = segment.kept[value]
+            # Nests after the materialization read the buffer; only earlier ones still compute the
+            # tile.
             keys, elements = {home, *(key for key in keys if key <= home)}, {()}
         elif keys and _is_worth_keeping(op, segment.facts):
             several = len(elements) > MOST_COPIES
             if several or len(keys) > 1:
                 home = _keep(segment, value, drafts[min(keys)], drafts, before=several)
                 keys, elements = {home}, {()}
+        # Each layout op on the way yields a different element of the operand.
         through = {(op, *each) for each in elements} if op.name in kinds.LAYOUT else elements
         for operand in op.operands:
             if is_tile(operand):
@@ -118,6 +124,7 @@ def _keep(
     op = segment.facts.definition[value]
     buffer = segment.state.buffer(value, "several loops use it", op.span)
     sink = Keep(value, buffer)
+    # The first nest that computes the tile can also write it; no separate loop is needed.
     if not (before or first.exclusive) and first.dims == squeezed(value.tile.shape):
         first.sinks.append(sink)
         home = first.key

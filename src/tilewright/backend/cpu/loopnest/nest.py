@@ -1,4 +1,7 @@
-"""Builds the loop nest of a draft: element expressions of fused tiles, then statements."""
+"""Build the loop nest of a draft: element expressions of fused tiles, then statements.
+
+Sections: demand-driven element expressions, and the builder of nests.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +44,17 @@ from .schedule import Assign, CatPart, EffectDraft, Keep, Key, NestDraft, Sink, 
 from .vectorize import lane_width
 
 # -------------------------------------------------------------------------------------------------
-# Builds element expressions of lazy tiles in a nest: what an element needs, and how it is made.
+# Demand-driven lowering of element expressions: what an element needs, and how it is computed.
 #
-# Layout ops only change the index on the way to what they need. Nothing here recurses, so chains
-# of ops may be as long as a program makes them.
+# Layout ops only change the index of the demand. The work list is explicit: nothing recurses, so
+# chains of ops may have any length.
 
 Element: TypeAlias = tuple[Value, Index]
 """One element of a tile (the index of a scalar is empty)."""
 
 
 class ExprBuilder:
-    """Gathers the reads of a nest. `key` tells which tiles are in their buffers already."""
+    """The demand-driven builder of a nest's reads; `key` decides which tiles are in buffers."""
 
     def __init__(self, state: State, kept: Mapping[Value, Key], key: Key) -> None:
         self.state = state
@@ -64,7 +67,7 @@ class ExprBuilder:
         """Whether elements must be handled one by one."""
 
     def pull(self, value: Value, index: Index) -> Operand:
-        """The register of one element."""
+        """Return the register of one element."""
         wanted = (value, index if is_tile(value) else ())
         todo = [wanted]
         while todo:
@@ -93,25 +96,25 @@ class ExprBuilder:
         return missing
 
     def compute(self, op: Op, index: Index) -> Operand:
-        """One element of what an op gives."""
+        """Return one element of what an op gives."""
         needs = self.needs(op, index)
         return self.make(op, index, [self.pull(*need) for need in needs])
 
     def needs(self, op: Op, index: Index) -> list[Element]:
-        """What an element of a lazy op is made of."""
+        """Return what an element of a lazy op is made of."""
         found = NEEDS[op.name](self, op, index) if op.name in NEEDS else [
             (v, index) for v in op.operands
         ]  # fmt: skip
         return [(value, at if is_tile(value) else ()) for value, at in found]
 
     def make(self, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
-        """An element of a lazy op from what it needs."""
+        """Return an element of a lazy op from what it needs."""
         if op.name in ELEMENTWISE:
             return self.apply(op, given)
         return MAKES[op.name](self, op, index, given)
 
     def _buffer(self, value: Value) -> TileBuffer | None:
-        """The buffer of a tile, if it is filled when this nest runs."""
+        """Return the buffer of a tile, if it is filled when this nest runs."""
         if value in self.kept and self.kept[value] >= self.key:
             return None
         return self.state.buffers.get(value)
@@ -123,38 +126,38 @@ class ExprBuilder:
         return result
 
     def scalar(self, value: Value) -> Value | Literal:
-        """A scalar, as a constant where it is one."""
+        """Return a scalar, as a constant where it is one."""
         op = self.facts.definition.get(value)
         if op is not None and op.name == "constant":
             return Literal(op.attrs["dtype"], op.attrs["value"])
         return value
 
     def apply(self, op: Op, given: Sequence[Operand]) -> Reg:
-        """An op on registers."""
+        """Return an op on registers."""
         result = Reg(op.result.tile.elem, loops_of(given))
         self.reads.append(Compute(result, op, tuple(given)))
         return result
 
     def position(self, axis: Axis, elem: Elem) -> Reg:
-        """A coordinate as a number."""
+        """Return a coordinate as a number."""
         result = Reg(elem, ix.loops_in([axis]))
         self.reads.append(Position(result, axis))
         return result
 
     def access(self, op: Op) -> ElementAccess:
-        """The tile of a tensor that an op touches."""
+        """Return the tile of a tensor that an op touches."""
         view = op.one("view")
         tensor = self.facts.definition[view].one("tensor")
         return ElementAccess(view.view, tensor, op.all("index"), op.maybe("guard"))
 
     def rows(self, op: Op, index: Index) -> list[Element]:
-        """The row number that an access to a sparse view needs."""
+        """Return the row number that an access to a sparse view needs."""
         sparse = op.one("view").view.sparse
         return [] if sparse is None else [(op.all("index")[sparse], (index[sparse],))]
 
 
 def loops_of(given: Sequence[Operand | None]) -> frozenset[ix.Loop]:
-    """The loops that registers depend on."""
+    """Return the loops that registers depend on."""
     return frozenset(loop for a in given if isinstance(a, Reg) for loop in a.loops)
 
 
@@ -258,15 +261,15 @@ MAKES: dict[str, Callable[[ExprBuilder, Op, Index, Sequence[Operand]], Operand]]
 
 
 # -------------------------------------------------------------------------------------------------
-# Builds the loop nest of a draft: pulls what its sinks read into registers, then writes.
+# The nest builder: read the operands of the sinks into registers, then write.
 #
-# Where an axis ends in the middle of a loop the loop is split and the nest is built anew.
+# If an axis of an operand ends inside a loop, the loop is split and the nest is built again.
 
 MAX_LANES = 64
 
 
 class NestBuilder(ExprBuilder):
-    """Builds one nest."""
+    """The builder of one nest."""
 
     def __init__(
         self, state: State, kept: Mapping[Value, Key], key: Key, sizes: list[list[int]]
@@ -282,11 +285,12 @@ class NestBuilder(ExprBuilder):
         self.scans_lanes = False
 
     def index(self, shape: Shape) -> Index:
-        """The index of the element that the loops stand at."""
+        """Return the index of the element at the current loop variables."""
         groups = iter(self.groups)
         axes: list[Axis] = []
         for n in shape:
             axes.append(
+                # Axes of length 1 have no loop; a split axis has several, most significant first.
                 tuple(IndexField(loop, loop.size) for loop in next(groups)) if n > 1 else ()
             )
         return tuple(axes)
@@ -310,7 +314,7 @@ class NestBuilder(ExprBuilder):
                 SINKS[sink.op.name](self, sink.op, index)
 
     def cat_part(self, sink: CatPart, index: Index) -> None:
-        """One side of a `cat`: the rows of the whole, from `shift` on."""
+        """Build one side of a `cat`: rows of the result, from `shift` on."""
         value = self.pull(sink.value, index)
         part = tuple(
             (ix.Part(n, axis[0].stride),)
@@ -319,7 +323,7 @@ class NestBuilder(ExprBuilder):
         self.effects.append(WriteBuffer(sink.buffer, index, value, part, sink.shift))
 
     def target(self, value: Value) -> TileBuffer | Variable:
-        """Where a result of this nest goes."""
+        """Return where a result of this nest goes."""
         if is_tile(value):
             return self.state.buffers[value]
         variable = self.state.variable(value.tile.elem)
@@ -327,7 +331,7 @@ class NestBuilder(ExprBuilder):
         return variable
 
     def finish(self, lane_bytes: int, draft: NestDraft | None) -> Nest:
-        """The nest as it is."""
+        """Return the nest as it is."""
         span = draft.span if draft is not None else None
         lanes = 1 if self.is_serial else self._lanes(lane_bytes)
         return Nest(self.loops, lanes, self.reads, self.effects, self.descending, span)
@@ -339,6 +343,8 @@ class NestBuilder(ExprBuilder):
         width = lane_width(inner, self.reads, self.effects)
         # Lanes that are scanned depend on each other: one register at a time.
         lane_bytes = lane_bytes // 2 if self.scans_lanes else lane_bytes
+        # The widest register decides, so that all of them fit. Extents are powers of two: the gcd
+        # is the largest width that divides the loop.
         return gcd(inner.size, max(4, min(lane_bytes // width, MAX_LANES)))
 
 
@@ -394,18 +400,23 @@ def _combine(builder: NestBuilder, op: Op, index: Index) -> None:
     if op.name == "reduce":
         builder.effects.append(Combine(op, values, loops, targets, rest))
         return
+    # A reverse scan runs its loops downwards; all sinks of the nest share the direction, which is
+    # why scans are exclusive.
     builder.descending = op.attrs["reverse"]
     combine = Combine(op, values, loops, targets, index, (), rest)
+    # Along the lanes: a prefix network within a vector regroups the elements, which only an
+    # associative body permits. Otherwise one element at a time.
     if loops and loops[-1] is builder.loops[-1]:
         builder.scans_lanes = is_regroupable(op)
         builder.is_serial |= not builder.scans_lanes
     else:
+        # Along an outer axis every lane has its own running value, kept in a buffer between rows.
         combine.carry = tuple(_carry(builder, v, rest) for v in op.operands)
     builder.effects.append(combine)
 
 
 def _carry(builder: NestBuilder, value: Value, rest: Index) -> TileBuffer:
-    """Room for the running values of a scan along an outer axis."""
+    """Return room for the running values of a scan along an outer axis."""
     shape = tuple(prod(f.size for f in axis) for axis in rest)
     layout = ix.row_major(shape)
     return builder.state.buffer_of(value.tile.elem, layout, "a scan runs through it", None)
@@ -424,13 +435,15 @@ SINKS: dict[str, Callable[[NestBuilder, Op, Index], None]] = {
 def build_nest(
     state: State, kept: Mapping[Value, Key], draft: NestDraft, lane_bytes: int
 ) -> list[Stmt]:
-    """The nest of a draft, and what must be read from it afterwards."""
+    """Return the nest of a draft, and what must be read from it afterwards."""
     sizes = [[n] for n in draft.dims]
     while True:
         builder = NestBuilder(state, kept, draft.key, sizes)
         try:
             for sink in draft.sinks:
                 builder.sink(sink)
+        # An operand's axis ends inside a loop (reshape, cat): split the loop there. Each split
+        # refines the loops, so this terminates.
         except NeedSplit as wish:
             sizes = split(builder.groups, wish)
             continue
@@ -438,7 +451,7 @@ def build_nest(
 
 
 def split(groups: list[list[Loop]], wish: NeedSplit) -> list[list[int]]:
-    """The sizes of the loops after one of them was cut in two."""
+    """Return the sizes of the loops after one of them was cut in two."""
     sizes: list[list[int]] = []
     for group in groups:
         sizes.append([])
@@ -449,7 +462,7 @@ def split(groups: list[list[Loop]], wish: NeedSplit) -> list[list[int]]:
 
 
 def build_scalar(state: State, kept: Mapping[Value, Key], key: Key, op: Op) -> list[Stmt]:
-    """A scalar taken from a tile or from memory: a nest without loops."""
+    """Return a scalar taken from a tile or from memory: a nest without loops."""
     builder = NestBuilder(state, kept, key, [])
     value = builder.compute(op, ())
     variable = state.variable(op.result.tile.elem)
@@ -458,6 +471,6 @@ def build_scalar(state: State, kept: Mapping[Value, Key], key: Key, op: Op) -> l
 
 
 def needs_nest(op: Op) -> bool:
-    """Whether a scalar op reads memory or a tile."""
+    """Return whether a scalar op reads memory or a tile."""
     loads = op.name in ("load_view", "load_ptr")
     return loads or any(is_tile(v) and is_scalar(op.result) for v in op.operands)

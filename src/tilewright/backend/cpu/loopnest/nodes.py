@@ -15,13 +15,13 @@ from ....ir.types import Elem, PtrType, ViewType
 from .index import Index, IndexField, Layout, Loop
 
 # -------------------------------------------------------------------------------------------------
-# What the statements of a plan speak of: buffers, variables, registers, constants, tensor tiles.
+# Operands of statements: buffers, variables, registers, constants, tensor tiles.
 #
 # Scalars (rank-0 values of the IR) keep their IR values as names, so they have no class here.
 
 
 def itemsize(elem: Elem) -> int:
-    """Bytes of one element in a buffer; pointers are addresses."""
+    """Return bytes of one element in a buffer; pointers are addresses."""
     return 8 if isinstance(elem, PtrType) else elem.itemsize
 
 
@@ -94,8 +94,8 @@ class ElementAccess:
 # -------------------------------------------------------------------------------------------------
 # Loop nests of a plan, and the vector statements in them.
 #
-# In a nest registers hold one element per lane. Statements that read give one each; statements
-# with an effect write them to buffers, tensors and variables.
+# In a nest, registers hold one element per lane. A statement that reads defines a register; a
+# statement with an effect writes registers to buffers, tensors and variables.
 
 # Statements that give a register.
 
@@ -143,7 +143,7 @@ class ReadView:
 
 @dataclass(eq=False, slots=True)
 class ReadPointer:
-    """What an address points to where the mask holds, else padding.
+    """A read through an address where the mask holds, else padding.
 
     One that is `ordered` is seen by other blocks in the order of the program.
     """
@@ -180,9 +180,9 @@ class WriteBuffer:
 
 @dataclass(eq=False, slots=True)
 class WriteView:
-    """Puts an element into a tensor, if it is inside.
+    """A write of an element to a tensor, if it is in bounds.
 
-    One that is `streamed` goes past the caches where the launch asks for it.
+    A `nontemporal` one bypasses the caches if the launch requests it.
     """
 
     access: ElementAccess
@@ -194,7 +194,7 @@ class WriteView:
 
 @dataclass(eq=False, slots=True)
 class WritePointer:
-    """Puts an element where an address points to, if the mask holds."""
+    """A write of an element through an address, if the mask holds."""
 
     address: Operand
     value: Operand
@@ -205,7 +205,7 @@ class WritePointer:
 
 @dataclass(eq=False, slots=True)
 class SetVariable:
-    """Keeps a number for after the nest."""
+    """An assignment to a variable that is read after the nest."""
 
     variable: Variable
     value: Operand
@@ -247,7 +247,7 @@ class AtomicPointer:
 
 @dataclass(eq=False, slots=True)
 class AtomicView:
-    """Combines into a tensor atomically, where inside."""
+    """An atomic update of a tensor, if it is in bounds."""
 
     op: Op
     access: ElementAccess
@@ -265,8 +265,8 @@ Effect: TypeAlias = (
 class Nest:
     """Loops, outermost first, the last one in steps of `lanes`; reads come before effects.
 
-    The last loop takes `unroll` steps per round, one after the other; `jam` steps of the one before
-    run side by side. A `descending` nest runs its loops downwards.
+    The last loop takes `unroll` steps per iteration, one after the other; `jam` steps of the loop
+    around it run side by side (unroll-and-jam). A `descending` nest runs its loops downwards.
     """
 
     loops: tuple[Loop, ...]
@@ -294,7 +294,7 @@ class Nest:
 
 
 def targets_of(effect: Effect) -> list[TileBuffer]:
-    """The buffers that an effect writes."""
+    """Return the buffers that an effect writes."""
     match effect:
         case WriteBuffer():
             return [effect.buffer]
@@ -307,7 +307,7 @@ def targets_of(effect: Effect) -> list[TileBuffer]:
 
 
 def operands_of(statement: Read | Effect) -> list[Operand]:
-    """The registers, scalars and constants that a statement of a nest reads."""
+    """Return the registers, scalars and constants that a statement of a nest reads."""
     given: list[Operand | None] = []
     match statement:
         case Compute():
@@ -332,7 +332,7 @@ def operands_of(statement: Read | Effect) -> list[Operand]:
 
 
 def needed_reads(nest: Nest) -> list[Read]:
-    """The reads that some effect depends on, in order."""
+    """Return the reads that some effect depends on, in order."""
     needed = {o for effect in nest.effects for o in operands_of(effect)}
     kept: list[Read] = []
     for read in reversed(nest.reads):
@@ -343,10 +343,9 @@ def needed_reads(nest: Nest) -> list[Read]:
 
 
 # -------------------------------------------------------------------------------------------------
-# The plan as data: whole-tile steps, loop nests and control flow, and what they read and write.
+# The plan: steps on complete tiles, loop nests and control flow, with their reads and writes.
 #
-# A plan says where every tile lives and in which loops it is computed. `values` has what
-# statements speak of, `statements` what stands inside of a loop nest.
+# A plan has the memory of every tile and the loops in which it is computed.
 
 # Whole steps.
 
@@ -387,7 +386,7 @@ class Print:
 
 @dataclass(eq=False, slots=True)
 class Put:
-    """Gives a variable a new value."""
+    """An assignment to a variable."""
 
     variable: Variable
     value: Value
@@ -395,7 +394,7 @@ class Put:
 
 @dataclass(eq=False, slots=True)
 class Get:
-    """Names the present value of a variable."""
+    """A name for the present value of a variable."""
 
     result: Value
     variable: Variable
@@ -403,7 +402,7 @@ class Get:
 
 @dataclass(eq=False, slots=True)
 class For:
-    """Counts `iv` from lower by step while below upper."""
+    """A loop that counts `iv` from lower by step while below upper."""
 
     op: Op
     iv: Value
@@ -412,7 +411,7 @@ class For:
 
 @dataclass(eq=False, slots=True)
 class Repeat:
-    """Runs its body until a break."""
+    """A loop that runs until a break."""
 
     body: list[Stmt]
 
@@ -435,7 +434,7 @@ class ScopeStmt:
 
 @dataclass(eq=False, slots=True)
 class JumpStmt:
-    """Where control goes next: continue, break, leave or return."""
+    """A jump: continue, break, leave or return."""
 
     kind: str
 
@@ -450,7 +449,7 @@ class Row:
 
 @dataclass(eq=False, slots=True)
 class SharedStmt:
-    """Fills a copy of `buffer` by its body, unless it still has that tile from earlier work.
+    """A cached tile: the body fills a copy of `buffer` unless it still holds that tile.
 
     `key` are the numbers that the tile depends on, beside what is the same in all blocks; `tags`
     has those of each copy. The copy is chosen by `number`, a loop's variable; a tile that differs
@@ -488,7 +487,7 @@ Stmt: TypeAlias = Step | For | Repeat | If | ScopeStmt | SharedStmt | JumpStmt
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Blocks that follow each other along one axis of the grid run as one.
+    """Adjacent blocks along one axis of the grid that run as one.
 
     Their tiles do, too: `spread` has the axis of each access that moves from block to block.
     """
@@ -521,7 +520,7 @@ class Plan:
 
 
 def bodies(statement: Stmt) -> tuple[list[Stmt], ...]:
-    """The statement lists inside a statement."""
+    """Return the statement lists inside a statement."""
     match statement:
         case For() | Repeat() | ScopeStmt() | SharedStmt():
             return (statement.body,)
@@ -532,7 +531,7 @@ def bodies(statement: Stmt) -> tuple[list[Stmt], ...]:
 
 
 def walk(body: list[Stmt]) -> Iterator[Stmt]:
-    """All statements in order, those inside after the one that holds them."""
+    """Yield all statements in order, those inside after the one that holds them."""
     for statement in body:
         yield statement
         for inner in bodies(statement):
@@ -540,7 +539,7 @@ def walk(body: list[Stmt]) -> Iterator[Stmt]:
 
 
 def buffers_of(plan: Plan) -> list[TileBuffer]:
-    """Every buffer the plan speaks of, in order of appearance."""
+    """Return every buffer the plan speaks of, in order of appearance."""
     found: dict[TileBuffer, None] = {}
     for statement in walk(plan.body):
         found.update(dict.fromkeys([*reads_of(statement), *writes_of(statement)]))
@@ -548,7 +547,7 @@ def buffers_of(plan: Plan) -> list[TileBuffer]:
 
 
 def reads_of(statement: Stmt) -> list[TileBuffer]:
-    """The buffers a statement reads (not those in its bodies)."""
+    """Return the buffers a statement reads (not those in its bodies)."""
     match statement:
         case Nest():
             return [s.buffer for s in statement.reads if isinstance(s, ReadBuffer)]
@@ -565,7 +564,7 @@ def reads_of(statement: Stmt) -> list[TileBuffer]:
 
 
 def writes_of(statement: Stmt) -> list[TileBuffer]:
-    """The buffers a statement writes (not those in its bodies)."""
+    """Return the buffers a statement writes (not those in its bodies)."""
     match statement:
         case Nest():
             return [b for effect in statement.effects for b in targets_of(effect)]

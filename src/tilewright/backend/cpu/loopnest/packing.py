@@ -1,4 +1,7 @@
-"""Reuse of packed tiles between adjacent blocks, by what their indices depend on."""
+"""Reuse of packed tiles between adjacent blocks (BLIS-style packing), by index dependences.
+
+Sections: the sources of scalars, and the choice of tiles to share.
+"""
 
 from __future__ import annotations
 
@@ -46,24 +49,24 @@ from .nodes import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# What the numbers of a plan depend on: the place of a block or of a visited tile, and counters.
+# Sources of scalars: the position of a block or of a visited tile, and loop counters.
 
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """By number of the plan what it is made of; what is the same in all blocks is left out."""
+    """The sources of each scalar of a plan; scalars that are equal in all blocks have none."""
 
     of: dict[Value, frozenset[Value]]
     axes: dict[Value, int]
-    """Which of them are the block's place, or that of the tile it visits, and along which axis."""
+    """The sources that are positions of the block, or of the visited tile, by grid axis."""
     groups: dict[Value, Shape]
-    """The groups in which tiles are visited, for their places."""
+    """The shape of the groups in which tiles are visited, for positions of visited tiles."""
     loaded: set[Value]
-    """Which of them were loaded from memory that nobody writes: often the same one again."""
+    """The sources that were loaded from read-only memory: they often repeat."""
 
 
 def roots_of(body: list[Stmt]) -> Roots:
-    """What all numbers of a plan are made of."""
+    """Return the sources of all scalars of a plan."""
     roots = Roots({}, {}, {}, set())
     loaded = _loaded(body)
     for statement in walk(body):
@@ -96,7 +99,7 @@ def _note(roots: Roots, op: Op) -> None:
 
 
 def _loaded(body: list[Stmt]) -> set[Variable]:
-    """Variables that are set in one place, by a load from memory that nobody writes."""
+    """Return the variables that are set once, by a load from read-only memory."""
     places: dict[Variable, list[Stmt]] = {}
     for statement in walk(body):
         for variable in _set_by(statement):
@@ -126,22 +129,23 @@ def _only_loads(statement: Stmt) -> bool:
 
 
 def is_constant(read: ReadView) -> bool:
-    """Whether nobody writes what is read while the kernel runs."""
+    """Return whether the memory that is read does not change while the kernel runs."""
     view = read.access.view
     known = view.tensor.param is not None and not view.tensor.mutable
     return known and view.sparse is None and view.frame is None
 
 
 # -------------------------------------------------------------------------------------------------
-# Reuses packed tiles between adjacent blocks, and orders blocks (grouped rows) for that.
+# Reuse of packed panels, and a grouped block order that makes it effective.
 #
-# A tile that is only loaded, and at most converted and turned, is the same in every block that
-# asks for it by the same numbers. A worker that runs several blocks in a row keeps such tiles of a
-# loop with a multiply; a later block finds them there. Where one tile follows the rows of the grid
-# and another its columns, blocks are walked in groups of rows, so that both are met again soon.
+# A tile that is only loaded, converted and transposed is the same in every block that requests it
+# with the same scalars. A worker that runs several blocks in a row caches such tiles of a loop with
+# a multiply, and a later block finds them there. If one tile depends on the row of the grid and
+# another on its column, blocks run in groups of rows (as Triton's grouped ordering), so that both
+# are reused soon.
 #
-# A block that visits many tiles of a mapped output is like several blocks in a row, but the
-# program says in which groups: what is kept follows from these.
+# A block that visits many tiles of a mapped output is like several blocks in a row, but the program
+# fixes the groups; the cached tiles follow from these.
 
 SHARED_BYTES = 6 << 20
 """Room for shared tiles per worker: small beside the last cache, large beside a tile."""
@@ -164,15 +168,16 @@ class Candidate:
     buffer: TileBuffer
     key: tuple[Value, ...]
     places: dict[int, Value]
-    """By axis the number that it differs along."""
+    """The sources that it depends on, by axis."""
     groups: Shape
-    """In which groups of tiles these numbers go along, if they are those of a mapped output."""
+    """The shape of the groups of tiles of a mapped output that the sources belong to."""
     rows: int
     """Rows of the product that it is multiplied in."""
 
 
 def reuse_packed_tiles(plan: Plan, limit: int) -> None:
-    """Let neighbouring blocks share what they can, in what `limit` leaves of the scratch."""
+    """Reuse packed tiles between adjacent blocks, in the scratch memory that `limit` leaves."""
+    # A raw pointer may write the memory of any tile, so no copy of it could be trusted.
     if has_pointers(plan.func):
         return
     roots = roots_of(plan.body)
@@ -181,10 +186,12 @@ def reuse_packed_tiles(plan: Plan, limit: int) -> None:
         _separate(loop)
     found = [tile for loop in loops for tile in _candidates(plan, loop, roots)]
     chosen, grouping = _met_again(found) if roots.groups else _chosen(found, roots)
+    # Each tile has two regions, its copies and their keys; both are aligned.
     aligning = 2 * SCRATCH_ALIGNMENT * len(chosen)
     room = min(SHARED_BYTES, limit - plan.scratch_bytes) - aligning
     each = sum(_sets(rows) * _bytes(tile) for tile, rows in chosen)
     copies = min(room // each, MAX_COPIES) if each else 0
+    # With a single copy every iteration of the loop along K would replace it before its reuse.
     if copies < FEWEST_COPIES:
         return
     plan.grouping = grouping
@@ -199,7 +206,7 @@ def reuse_packed_tiles(plan: Plan, limit: int) -> None:
 
 
 def _separate(loop: For) -> None:
-    """Let each buffer that a multiply reads be filled by a nest of its own."""
+    """Split nests so that each buffer that a multiply reads has a separate nest (fission)."""
     packed = {b for step in loop.body for b in _packed(step)}
     body: list[Stmt] = []
     for statement in loop.body:
@@ -221,8 +228,9 @@ def _packed(step: Stmt) -> list[TileBuffer]:
 
 
 def _parts(nest: Nest, packed: set[TileBuffer]) -> list[Nest]:
-    """A nest, and those of its writes that need nothing which it changes."""
+    """Return the nest split into its independent writes and the rest."""
     own = [e for e in nest.effects if isinstance(e, WriteBuffer) and e.buffer in packed]
+    # Fission would reorder a read and a write of the same buffer.
     if any(b in writes_of(nest) for b in reads_of(nest)):
         return [nest]
     rest = [e for e in nest.effects if e not in own]
@@ -244,8 +252,11 @@ def _candidates(plan: Plan, loop: For, roots: Roots) -> list[Candidate]:
             if not made or any(buffer is tile.buffer for tile in found):
                 continue
             key = _key(made[0], roots)
+            # Only tiles that the loop walks over (steps along K) are cached.
             if key is None or loop.iv not in key:
                 continue
+            # All other sources must be positions in the grid (or repeated loads), or no block would
+            # see the same key again.
             sources = {r for v in key for r in roots.of[v]} - {loop.iv}
             often = roots.loaded if roots.groups else frozenset[Value]()
             if sources <= roots.axes.keys() | often:
@@ -256,7 +267,7 @@ def _candidates(plan: Plan, loop: For, roots: Roots) -> list[Candidate]:
 
 
 def _placed(sources: set[Value], roots: Roots) -> tuple[dict[int, Value], Shape]:
-    """The places among some numbers, by axis; where tiles are visited, a block stays the same.
+    """Return the positions among some sources by axis; in a mapped output those of the tile.
 
     What was loaded counts for none: an expert, or a page, is often that of the tile before.
     """
@@ -267,11 +278,12 @@ def _placed(sources: set[Value], roots: Roots) -> tuple[dict[int, Value], Shape]
 
 
 def _makers(plan: Plan, loop: For, buffer: TileBuffer) -> list[Stmt]:
-    """The nest that fills a buffer in a loop, and the turn after it; empty if it is not so."""
+    """Return the nest that fills a buffer in a loop, and the transpose after it, if any."""
     writers = [s for s in walk(plan.body) if buffer in writes_of(s)]
     if len(writers) != 1 or writers[0] not in loop.body:
         return []
     (writer,) = writers
+    # A transposed tile is shared after the transpose, if nothing else uses its source.
     if isinstance(writer, Transpose):
         users = [s for s in walk(plan.body) if writer.source in reads_of(s)]
         before = _makers(plan, loop, writer.source) if users == [writer] else []
@@ -283,7 +295,7 @@ def _makers(plan: Plan, loop: For, buffer: TileBuffer) -> list[Stmt]:
 
 
 def _key(nest: Stmt, roots: Roots) -> tuple[Value, ...] | None:
-    """The numbers that a nest's tile depends on; None if it depends on more."""
+    """Return the scalars that a nest's tile depends on; None if it depends on more."""
     assert isinstance(nest, Nest), "a nest makes the tile"
     numbers: list[Value] = []
     for read in nest.reads:
@@ -291,17 +303,18 @@ def _key(nest: Stmt, roots: Roots) -> tuple[Value, ...] | None:
         if found is None:
             return None
         numbers += found
+    # Scalars that are equal in all blocks cannot distinguish tiles.
     key = tuple(v for v in dict.fromkeys(numbers) if roots.of.get(v))
     return key if all(_is_whole(v.tile.elem) for v in key) else None
 
 
 def _is_whole(elem: Elem) -> bool:
-    """Whether numbers of a type are equal exactly if their bits are."""
+    """Return whether numbers of a type are equal exactly if their bits are."""
     return not isinstance(elem, PtrType) and not elem.is_float
 
 
 def _numbers(read: Read) -> list[Value] | None:
-    """The scalars a statement reads; None if it reads memory that may change."""
+    """Return the scalars a statement reads; None if it reads memory that may change."""
     match read:
         case ReadView(access=access) if is_constant(read):
             given = [] if access.guard is None else [access.guard]
@@ -325,7 +338,7 @@ Choice: TypeAlias = tuple[Candidate, tuple[Row, ...]]
 
 
 def _chosen(found: list[Candidate], roots: Roots) -> tuple[list[Choice], Grouping | None]:
-    """What is shared by blocks that follow each other, and in which order these run."""
+    """Return what is shared by blocks that follow each other, and in which order these run."""
     axes = sorted(set(roots.axes.values()))
     if not axes:
         return [], None
@@ -344,7 +357,7 @@ def _chosen(found: list[Candidate], roots: Roots) -> tuple[list[Choice], Groupin
 
 
 def _met_again(found: list[Candidate]) -> tuple[list[Choice], None]:
-    """What a block that visits tile after tile meets again before long.
+    """Return what a block that visits tile after tile meets again before long.
 
     Inside a group it goes back and forth along all axes that have more than one tile there; else
     along the last axis.
@@ -359,27 +372,27 @@ def _met_again(found: list[Candidate]) -> tuple[list[Choice], None]:
 
 
 def _rows_along(tile: Candidate, sizes: dict[int, int]) -> tuple[Row, ...]:
-    """The rows of a group that a tile differs along."""
+    """Return the rows of a group that a tile differs along."""
     return tuple(Row(tile.places[axis], n) for axis, n in sizes.items() if axis in tile.places)
 
 
 def _sets(rows: tuple[Row, ...]) -> int:
-    """How many sets of copies a tile has: one for each row."""
+    """Return how many sets of copies a tile has: one for each row."""
     return prod(row.size for row in rows)
 
 
 def _words(tile: Candidate) -> int:
-    """How many words tell which tile a copy holds."""
+    """Return how many words tell which tile a copy holds."""
     return 1 + len(tile.key)
 
 
 def _bytes(tile: Candidate) -> int:
-    """What one more copy takes."""
+    """Return what one more copy takes."""
     return tile.buffer.bytes + itemsize(i64) * _words(tile)
 
 
 def _share(plan: Plan, tile: Candidate, rows: tuple[Row, ...], copies: int) -> None:
-    """Give a tile its copies, and let it be filled only where it must."""
+    """Allocate the copies of a tile, and fill one only if it does not hold the tile."""
     buffer, body = tile.buffer, tile.loop.body
     buffer.copies = copies * _sets(rows)
     buffer.why += ", for several tiles" if tile.groups else ", by several blocks"

@@ -1,4 +1,4 @@
-"""Prints a plan as text, and says in a few lines what it decided."""
+"""Print a plan as text, and summarize its decisions for `explain()`."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ from .nodes import (
 from .vectorize import block_of
 
 # -------------------------------------------------------------------------------------------------
-# Says in a few lines what a plan decided: what was fused, what is kept in memory and why.
+# The summary: which tiles were fused, and which are in memory and why.
 
 SHOWN = 12
 """How many ops of a nest are named."""
 
 
 def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
-    """One line per nest, multiply, buffer and streamed output."""
+    """Return one line per nest, multiply, buffer and streamed output."""
     lines: list[str] = []
     for statement in walk(plan.body):
         match statement:
@@ -98,12 +98,12 @@ def _nest(nest: Nest) -> str:
 
 
 def lanes_text(nest: Nest) -> str:
-    """The lanes of a vector, and how many vectors a round takes."""
+    """Return the lanes of a vector, and how many vectors an iteration takes."""
     return f"{nest.unroll} x {nest.lanes}" if nest.unroll > 1 else str(nest.lanes)
 
 
 def _words(statement: object) -> list[str]:
-    """What a statement does, in a word or two."""
+    """Return what a statement does, in a word or two."""
     match statement:
         case Compute() | Combine() | AtomicPointer() | AtomicView():
             return [statement.op.name]
@@ -135,11 +135,11 @@ def _matmul(step: Matmul, cpu: CpuTarget) -> str:
 
 
 # -------------------------------------------------------------------------------------------------
-# Prints a plan as text: buffers with their places, then one statement a line.
+# The text: buffers with their offsets, then one statement per line.
 
 
 def print_plan(plan: Plan) -> str:
-    """The whole plan as text."""
+    """Return the whole plan as text."""
     printer = _PlanPrinter()
     params = ", ".join(printer.name(p) for p in plan.params)
     printer.line(0, f"plan {plan.name}({params}), scratch {plan.scratch_bytes} bytes {{")

@@ -1,4 +1,7 @@
-"""Schedules one segment into loop nests: which loops there are, their order, what each computes."""
+"""Schedule one segment into loop nests: the loops, their order, and what each one computes.
+
+Sections: drafts of nests (sinks and steps), and the scheduler.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +36,15 @@ from .index import Layout, row_major
 from .nodes import Put, TileBuffer, Variable
 
 # -------------------------------------------------------------------------------------------------
-# What a segment is scheduled into before its loops are built: nests of sinks, and whole steps.
+# Drafts: nests of sinks, and steps on complete tiles.
 #
-# A sink is what makes a loop necessary: a tile that must be in memory, a store, a reduction. What
-# it reads is computed inside its loop.
+# A sink is an op that needs a loop: a tile that must be in memory, a store, a reduction. Its
+# operands are computed inside its loop (producer-consumer fusion).
 
 
 @dataclass(eq=False, slots=True)
 class Keep:
-    """Puts a lazy tile into its buffer."""
+    """A sink that materializes a lazy tile in its buffer."""
 
     value: Value
     buffer: TileBuffer
@@ -49,7 +52,7 @@ class Keep:
 
 @dataclass(eq=False, slots=True)
 class Assign:
-    """Gives a loop's, a branch's or a multiply's buffer a new value."""
+    """A sink that assigns a new value to the buffer of a loop, a branch or a multiply."""
 
     buffer: TileBuffer
     value: Value
@@ -57,7 +60,7 @@ class Assign:
 
 @dataclass(eq=False, slots=True)
 class CatPart:
-    """Puts one side of a `cat` into its place in the whole."""
+    """A sink that writes one side of a `cat` into the result."""
 
     op: Op
     value: Value
@@ -74,18 +77,18 @@ class EffectDraft:
 
 Sink: TypeAlias = Keep | Assign | CatPart | EffectDraft
 Key: TypeAlias = tuple[int, int]
-"""When a step runs: its number, and (negative) how long before it."""
+"""The order of a step: its number, and a negative distance for nests inserted before it."""
 
 
 def sink_shape(sink: Sink) -> Shape:
-    """The shape of the loops a sink needs."""
+    """Return the shape of the loops a sink needs."""
     if not isinstance(sink, EffectDraft):
         return sink.value.tile.shape
     return sink.op.operands[0].tile.shape
 
 
 def sink_values(sink: Sink) -> list[Value]:
-    """Everything a sink reads."""
+    """Return everything a sink reads."""
     if not isinstance(sink, EffectDraft):
         return [sink.value]
     return [*sink.op.operands, *captured(sink.op)]
@@ -102,12 +105,12 @@ class NestDraft:
     before: list[NestDraft] = field(default_factory=list["NestDraft"])
 
     def joins(self, other: NestDraft) -> bool:
-        """Whether the sinks of another nest may run in this one's loops."""
+        """Return whether the sinks of another nest may run in this one's loops."""
         return self.dims == other.dims and not (self.exclusive or other.exclusive)
 
     @property
     def span(self) -> Span | None:
-        """Where its first op stands in the source."""
+        """The source location of its first op."""
         for sink in self.sinks:
             if isinstance(sink, EffectDraft | CatPart) and sink.op.span is not None:
                 return sink.op.span
@@ -116,7 +119,7 @@ class NestDraft:
 
 @dataclass(eq=False, slots=True)
 class StepDraft:
-    """An op on whole tiles that are in memory: a multiply or a print."""
+    """An op on tiles in memory: a multiply, a transpose or a print."""
 
     op: Op
     args: tuple[Value, ...]
@@ -128,23 +131,23 @@ Draft: TypeAlias = NestDraft | StepDraft
 
 
 def draft(sink: Sink, key: Key, exclusive: bool = False) -> NestDraft:
-    """A nest for one sink."""
+    """Return a nest for one sink."""
     return NestDraft(squeezed(sink_shape(sink)), [sink], key, exclusive)
 
 
 # -------------------------------------------------------------------------------------------------
-# Schedules one segment: which loops there are, in which order, and what each one writes.
+# The scheduler: greedy loop fusion in program order (list scheduling).
 #
-# Ops are taken in program order. Scalars go before the first step that may need them; a sink joins
-# the earliest nest of its shape that runs late enough; lazy tiles go nowhere. A step may start
-# when what it reads is there and when no memory it writes is still to be read.
+# Scalars are placed before the first step that may need them. A sink joins the earliest nest of its
+# shape that is late enough. Lazy tiles are not placed. A step may run when its operands are
+# available and no memory that it writes is still to be read.
 
 END = 1 << 60
 """After every op of the segment."""
 
 
 class State:
-    """What the segments of one kernel share: where tiles live."""
+    """The state that the segments of one kernel share: the buffers of tiles."""
 
     def __init__(self, facts: PlanFacts, panels: Callable[[Value], Layout]) -> None:
         self.facts = facts
@@ -156,17 +159,17 @@ class State:
     def buffer(
         self, value: Value, why: str, span: Span | None, layout: Layout | None = None
     ) -> TileBuffer:
-        """A new buffer for a tile of this value's type."""
+        """Return a new buffer for a tile of this value's type."""
         tile = value.tile
         return self.buffer_of(tile.elem, layout or row_major(tile.shape), why, span)
 
     def buffer_of(self, elem: Elem, layout: Layout, why: str, span: Span | None) -> TileBuffer:
-        """A new buffer."""
+        """Return a new buffer."""
         self.count += 1
         return TileBuffer(f"t{self.count}", elem, layout, why, span)
 
     def variable(self, elem: Elem | AnyDType) -> Variable:
-        """A new variable."""
+        """Return a new variable."""
         self.count += 1
         return Variable(f"s{self.count}", elem)
 
@@ -195,14 +198,16 @@ class Segment:
     # When things may run.
 
     def _last_pulls(self) -> dict[Op, int]:
-        """For each lazy op the position of the last op that makes it be computed."""
+        """Return, for each lazy op, the position of the last op that demands it."""
         last: dict[Op, int] = {}
+        # Backward, so that the last demand of each user is known before that of its operands.
         for op in reversed(self.ops):
             if not any(self.facts.is_lazy(v) for v in op.results):
                 continue
             ends = [0]
             for user in self.facts.users_of(op.result):
                 if user not in self.members:
+                    # A later segment computes it, after everything here.
                     ends.append(END)
                 else:
                     ends.append(last.get(user, self.facts.home[user].position))
@@ -210,7 +215,7 @@ class Segment:
         return last
 
     def ready(self, *values: Value) -> int:
-        """The first step at which all values can be computed."""
+        """Return the first step at which all values can be computed."""
         latest, seen, todo = 0, set[Value](), list(values)
         while todo:
             value = todo.pop()
@@ -219,33 +224,36 @@ class Segment:
             seen.add(value)
             latest = max(latest, self.time.get(value, 0))
             op = self.facts.definition.get(value)
+            # A lazy tile is computed at its use, so its operands must be available there.
             if op in self.members and value not in self.kept and self.facts.is_lazy(value):
                 todo += op.operands
         return latest
 
     def is_mine(self, value: Value) -> bool:
-        """Whether a value is a lazy tile of this segment."""
+        """Return whether a value is a lazy tile of this segment."""
         op = self.facts.definition.get(value)
         return op in self.members and self.facts.is_lazy(value)
 
     def after(self, location: Location, exact: bool = False) -> int:
-        """The first step that may write a location; exact reads may share its step."""
+        """Return the first step that may write a location; exact reads may share its step."""
         steps = [step + 1 for known, step in self.writes if may_alias(known, location)]
         for known, step, exactly in self.reads:
             if may_alias(known, location):
+                # A nest that reads exactly the element that it then writes may do both in one loop.
                 steps.append(step if exact and exactly else step + 1)
         return max(steps, default=0)
 
     def written(self, location: Location) -> int:
-        """The first step that may read a location."""
+        """Return the first step that may read a location."""
         steps = [step + 1 for known, step in self.writes if may_alias(known, location)]
         return max(steps, default=0)
 
     # Placing.
 
     def place(self, sink: Sink, minimum: int, exclusive: bool = False) -> int:
-        """Put a sink into a nest, an old one if one fits; give its number."""
+        """Put a sink into a nest, an old one if one fits; return its number."""
         new = draft(sink, (len(self.steps), 0), exclusive)
+        # The earliest legal nest of the same shape: the operands of both are then loaded once.
         for number in range(minimum, len(self.steps)):
             step = self.steps[number]
             if isinstance(step, NestDraft) and step.joins(new):
@@ -265,14 +273,15 @@ class Segment:
     def note(self, value: Value, number: int, exact: bool = False) -> None:
         """Remember what computing a value at a step reads."""
         for pull in self.pulls(value):
+            # A lazy tile reads memory when its user runs, so the read belongs to that step.
             self.reads.append((pull.location, number, exact and pull.exact))
 
     def pulls(self, value: Value) -> list[Pull]:
-        """The reads of changing memory that computing a value does."""
+        """Return the reads of changing memory that computing a value does."""
         return list(pulls(value, self.facts, self.state.carried, self.state.buffers))
 
     def step(self, op: Op, args: Sequence[Value]) -> int:
-        """Append a whole step that reads the buffers of `args`; give its number."""
+        """Append a step that reads the buffers of `args`; return its number."""
         number = len(self.steps)
         self.steps.append(StepDraft(op, tuple(args), (number, 0)))
         for value in args:
@@ -281,7 +290,7 @@ class Segment:
         return number
 
     def hold(self, value: Value, why: str, layout: Layout | None = None) -> Value:
-        """A tile that has a buffer: the value, or a copy if it was made in another segment."""
+        """Return a tile that has a buffer: the value, or a copy if another segment made it."""
         if value not in self.state.buffers and not self.is_mine(value):
             value = self._copy(value)
         self.force(value, why, layout)
@@ -290,7 +299,7 @@ class Segment:
     def force(
         self, value: Value, why: str, layout: Layout | None = None, exclusive: bool = False
     ) -> int:
-        """See that a tile is in a buffer; give the first step that may read it."""
+        """Ensure that a tile is in a buffer; return the first step that may read it."""
         if value in self.kept:
             return self.kept[value][0] + 1
         if value in self.state.buffers:
@@ -298,6 +307,8 @@ class Segment:
         op = self.facts.definition[value]
         assert op in self.members, "a tile of another segment is held, never forced"
         buffer = self.state.buffer(value, why, op.span, layout)
+        # Place the sink before the buffer is registered: it must note the reads of its operands,
+        # not a read of the buffer.
         number = self.place(Keep(value, buffer), self.ready(value), exclusive)
         self.state.buffers[value] = buffer
         self.kept[value] = (number, 0)
@@ -307,7 +318,7 @@ class Segment:
     # Ops, in program order.
 
     def add(self, op: Op) -> None:
-        """Take the next op."""
+        """Schedule the next op."""
         if op.name in PLACERS:
             PLACERS[op.name](self, op)
         elif any(is_tile(v) for v in op.results):
@@ -318,9 +329,12 @@ class Segment:
     def _scalar(self, op: Op) -> None:
         at = self.ready(*op.operands)
         if op.name in ("check", "assert"):
+            # Checks keep their order: the first failure of a block is the one that is reported.
             at = self.checks = max(at, self.checks)
         if op.name in kinds.READS:
             at = max(at, self._when_read(op))
+            # A scalar load runs before step `at`; to writers it counts as a read of the step
+            # before.
             self.reads.append((location_of(op), at - 1, False))
             if kinds.is_ordered(op):
                 self.writes.append((location_of(op), at - 1))
@@ -331,7 +345,7 @@ class Segment:
         self.time.update(dict.fromkeys(op.results, at))
 
     def lazy(self, op: Op) -> None:
-        """An op whose tile is computed where it is used."""
+        """Schedule an op whose tile is computed where it is used."""
         if op.name in kinds.READS:
             self.time[op.result] = self._when_read(op)
             if kinds.is_ordered(op):
@@ -339,18 +353,20 @@ class Segment:
                     self.force(op.result, "other blocks may change its memory", exclusive=True) - 1
                 )
                 self.writes.append((location_of(op), number))
+            # Computing it lazily would read the overwritten memory (an anti-dependence), so it is
+            # materialized now.
             elif self._is_overtaken(op):
                 self.force(op.result, "it is overwritten before its last use")
         elif self._is_rearranged(op):
             self.force(op.result, "it is used in several arrangements")
 
     def _when_read(self, load: Op) -> int:
-        """The first step that may run a load."""
+        """Return the first step that may run a load."""
         location = location_of(load)
         return self.after(location) if kinds.is_ordered(load) else self.written(location)
 
     def _is_rearranged(self, op: Op) -> bool:
-        """Whether elements of an expensive tile would be computed for several places each."""
+        """Return whether an expensive tile would be computed in several arrangements."""
         users = self.facts.users_of(op.result)
         if len(users) < 2 or self.facts.cost(op.result) <= kinds.CHEAP:
             return False
@@ -359,7 +375,7 @@ class Segment:
         )
 
     def _is_overtaken(self, load: Op) -> bool:
-        """Whether memory changes before the last use of what was loaded."""
+        """Return whether memory changes before the last use of what was loaded."""
         here = self.facts.home[load].position
         location = location_of(load)
         return any(
@@ -369,9 +385,10 @@ class Segment:
         )
 
     def protect(self, value: Value, writer: Op) -> int:
-        """Keep what a writer stores, if computing it reads what the writer changes."""
+        """Materialize a stored value if computing it reads what the writer changes."""
         location = location_of(writer)
         for pull in self.pulls(value):
+            # x[i] = f(x[i]) is safe in one loop; x[i] = f(x[j]) is not.
             own = pull.exact and pull.load is not None and same_place(pull.load, writer)
             if may_alias(pull.location, location) and not own:
                 return self.force(value, "the memory it comes from is overwritten")
@@ -387,7 +404,7 @@ class Segment:
         return number
 
     def results(self, op: Op, number: int, why: str) -> None:
-        """Give the results of a nest's op a place; they can be read after it."""
+        """Allocate the results of a nest's op; they can be read after it."""
         for value in op.results:
             if is_tile(value):
                 self.state.buffers[value] = self.state.buffer(value, why, op.span)
@@ -396,7 +413,7 @@ class Segment:
     # The end of the segment.
 
     def assign(self, pairs: Sequence[tuple[TileBuffer | Variable, Value]]) -> None:
-        """Give buffers and variables new values, all at once."""
+        """Assign new values to buffers and variables, all at once."""
         tiles: list[tuple[TileBuffer, Value]] = []
         for target, value in pairs:
             if isinstance(target, Variable):
@@ -404,6 +421,8 @@ class Segment:
             elif self.state.buffers.get(value) is not target:
                 tiles.append((target, value))
         targets = {target for target, _ in tiles}
+        # Parallel assignment, as for phi nodes: all values are read before any target changes. A
+        # value that reads another target is copied first (the swap problem).
         safe = [(target, self._unclashing(target, value, targets)) for target, value in tiles]
         for target, (value, minimum) in safe:
             minimum = max(minimum, self.ready(value), self.after(Location(buffer=target), True))
@@ -413,7 +432,7 @@ class Segment:
     def _unclashing(
         self, target: TileBuffer, value: Value, targets: set[TileBuffer]
     ) -> tuple[Value, int]:
-        """A copy of the value where computing it reads what is being assigned."""
+        """Return a copy of the value where computing it reads what is being assigned."""
         for pull in self.pulls(value):
             own = pull.exact and pull.location.buffer is target
             if pull.location.buffer in targets and not own:
@@ -422,7 +441,8 @@ class Segment:
         return value, 0
 
     def _copy(self, value: Value) -> Value:
-        """A lazy copy of a tile."""
+        """Return a lazy copy of a tile."""
+        # An identity reshape is a lazy tile of this segment, which can be materialized here.
         op = make_op("reshape", value, attrs={"shape": value.tile.shape})
         self.members.add(op)
         self.ops.append(op)
@@ -431,7 +451,7 @@ class Segment:
         return op.result
 
     def plain(self, value: Value, why: str) -> Value:
-        """A tile in a row-major buffer, copied if its own has another layout."""
+        """Return a tile in a row-major buffer, copied if its own has another layout."""
         held = self.hold(value, why)
         if self.state.buffers[held].layout != row_major(value.tile.shape):
             held = self._copy(value)
@@ -458,7 +478,7 @@ def _scan(segment: Segment, op: Op) -> None:
 
 
 def _buffered(segment: Segment, values: Sequence[Value]) -> list[int]:
-    """The first steps that may read those of the values that are kept."""
+    """Return the first steps that may read those of the values that are kept."""
     return [0, *(segment.kept[v][0] + 1 for v in values if v in segment.kept)]
 
 
@@ -474,8 +494,12 @@ def _atomic(segment: Segment, op: Op) -> None:
 def _matmul(segment: Segment, op: Op) -> None:
     lhs, rhs, acc = op.operands
     lhs = segment.hold(lhs, "it is multiplied")
+    # The right side is packed into panels of columns in the order in which the microkernel reads
+    # it.
     rhs = segment.hold(rhs, "it is multiplied", segment.state.panels(rhs))
     result = segment.state.buffer(op.result, "it is accumulated", op.span)
+    # The multiply accumulates in place, so the accumulator's initial value is assigned first;
+    # `place_buffers` removes the copy where old and new accumulator can share memory.
     segment.place(Assign(result, acc), segment.ready(acc))
     segment.state.buffers[op.result] = result
     segment.time[op.result] = segment.step(op, (lhs, rhs, op.result)) + 1
@@ -493,7 +517,7 @@ def _permute(segment: Segment, op: Op) -> None:
 
 
 def is_packed(value: Value, facts: PlanFacts) -> bool:
-    """Whether a tile is used only as the right side of multiplies."""
+    """Return whether a tile is used only as the right side of multiplies."""
     users = facts.users_of(value)
     return bool(users) and all(u.name == "matmul" and u.operands[1] is value for u in users)
 

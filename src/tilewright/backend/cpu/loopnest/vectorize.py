@@ -29,12 +29,12 @@ from .nodes import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# How wide the statements of loops are that do little but move memory.
+# Vector width of memory-bound nests.
 #
-# Arithmetic likes wide statements: several registers at once hide its latencies. What comes from
-# and goes to memory does not: the fewer bytes of one tensor are touched before it is the next
-# one's turn, the better the streams share the way to memory. Such nests run in the vectors that
-# the machine moves best, several in a row per round.
+# Arithmetic prefers wide statements: several registers at once hide latencies. Memory does not: the
+# fewer bytes of one tensor are accessed before the next one's turn, the better the streams share
+# the memory bus. Such nests use the vector width that the machine moves best, several vectors per
+# iteration.
 
 LIGHT_NEST = 12
 """An element that takes at most this much arithmetic waits for memory."""
@@ -43,28 +43,30 @@ SMALL_FLOATS_COMPUTE_IN = itemsize(f32)
 
 
 def lane_width(lane_loop: Loop, reads: Sequence[Read], effects: Sequence[Effect]) -> int:
-    """Bytes that the widest register of a nest takes per lane."""
+    """Return bytes that the widest register of a nest takes per lane."""
     widths = [_width(read) for read in reads if lane_loop in read.result.loops]
     widths += [itemsize(e.buffer.elem) for e in effects if isinstance(e, WriteBuffer)]
     return max(widths, default=1)
 
 
 def _width(read: Read) -> int:
-    """Small floats are widened to be computed with."""
+    """Return the bytes of a register's lane; small floats are widened for arithmetic."""
     width = itemsize(read.result.elem)
     return max(width, SMALL_FLOATS_COMPUTE_IN) if isinstance(read, Compute) else width
 
 
 def narrow_streams(plan: Plan, cpu: CpuTarget) -> None:
-    """Give nests that wait for memory the statements that memory likes."""
+    """Narrow the vectors of memory-bound nests to the target's streaming width."""
     for nest in walk(plan.body):
         if isinstance(nest, Nest) and is_stream(nest):
+            # A divisor of the old width: the trip count stays a multiple of the vector. The rest of
+            # the old width becomes the unroll factor.
             narrow = gcd(nest.lanes, _narrow_lanes(nest, cpu.stream_bytes))
             nest.lanes, nest.unroll = narrow, nest.lanes // narrow
 
 
 def _narrow_lanes(nest: Nest, nbytes: int) -> int:
-    """The lanes of a vector of so many bytes; but what goes past the caches is not cut smaller."""
+    """Return the lanes of a vector of this many bytes; non-temporal stores set a minimum."""
     nontemporal = [
         e.access.view.tensor for e in nest.effects if isinstance(e, WriteView) and e.nontemporal
     ]
@@ -73,7 +75,7 @@ def _narrow_lanes(nest: Nest, nbytes: int) -> int:
 
 
 def is_stream(nest: Nest) -> bool:
-    """Whether a nest only stores to tensors, and what it stores is cheap to compute."""
+    """Return whether a nest only stores to tensors, and what it stores is cheap to compute."""
     stores = all(isinstance(effect, WriteView) for effect in nest.effects)
     return stores and nest.lanes > 1 and sum(map(_cost, nest.reads)) <= LIGHT_NEST
 
@@ -83,6 +85,7 @@ def _cost(read: Read) -> int:
         case Compute():
             return WEIGHTS.get(read.op.name, 1)
         case ReadView():
+            # Gathers are bound by latency, not by bandwidth, so narrow vectors do not help them.
             return FOREVER if read.access.view.sparse is not None else 0
         case ReadBuffer() | Position():
             return 0
@@ -91,10 +94,11 @@ def _cost(read: Read) -> int:
 
 
 # -------------------------------------------------------------------------------------------------
-# Which reductions along an outer axis take several steps at once.
+# Unroll-and-jam of reductions along an outer axis.
 #
-# Their accumulators are in memory. Several rows that are reduced together read and write them
-# once, and come as so many streams, each of which memory serves on its own.
+# Their accumulators are in memory. Several rows that are reduced together load and store them once,
+# and are as many independent streams for the prefetchers. See Callahan, Carr and Kennedy,
+# "Improving Register Allocation for Subscripted Variables" (1990).
 
 MOST = 8
 LIGHT_REDUCTION = 6
@@ -109,7 +113,7 @@ def jam_reductions(plan: Plan) -> None:
 
 
 def _is_light(nest: Nest) -> bool:
-    """Whether an element is computed with few simple instructions."""
+    """Return whether an element is computed with few simple instructions."""
     if not all(isinstance(r, Compute | Position | ReadBuffer | ReadView) for r in nest.reads):
         return False
     return (
@@ -119,7 +123,7 @@ def _is_light(nest: Nest) -> bool:
 
 
 def _reduces_rows(nest: Nest) -> bool:
-    """Whether a nest only reduces along the loop around the lanes."""
+    """Return whether a nest only reduces along the loop around the lanes."""
     if nest.lanes == 1 or len(nest.loops) < 2:
         return False
     return all(_is_along(effect, nest.loops[-2]) for effect in nest.effects)
@@ -132,7 +136,7 @@ def _is_along(effect: Effect, loop: Loop) -> bool:
 
 
 def _steps(size: int) -> int:
-    """As many as divide the loop."""
+    """Return the largest power of two up to MOST that divides the loop."""
     steps = MOST
     while size % steps:
         steps //= 2
@@ -140,7 +144,7 @@ def _steps(size: int) -> int:
 
 
 # -------------------------------------------------------------------------------------------------
-# How a product of tiles is cut into what registers hold: rows by vectors of columns.
+# Register blocking of matrix products: rows by vectors of columns.
 
 BUSY = 10
 """Sums that must be under way at a time: two multiply-adds begin in a cycle and take up to five."""
@@ -148,7 +152,7 @@ BUSY = 10
 
 @dataclass(frozen=True, slots=True)
 class RegisterBlock:
-    """So many rows are computed together, each in so many vectors."""
+    """A register block: rows that are computed together, each in some vectors."""
 
     rows: int
     vectors: int
@@ -156,14 +160,17 @@ class RegisterBlock:
 
 
 def block_of(step: Matmul, cpu: CpuTarget) -> RegisterBlock:
-    """The block of a multiply.
+    """Return the block of a multiply.
 
     Its sums, one row of the right side and an element of the left side are in registers. A power of
     two leaves no rows over; it is taken where it keeps the multipliers busy.
     """
     m, n = step.result.shape[-2:]
+    # Vectors must divide the row: the microkernel has no masked remainder.
     lanes = gcd(n, cpu.vector_bytes // itemsize(step.result.elem))
+    # Two vectors per row reuse each broadcast element of the left side twice.
     vectors = 2 if n % (2 * lanes) == 0 else 1
+    # rows * vectors sums, `vectors` registers for the right side and one for the broadcast element.
     fitting = min((cpu.vector_registers - 1) // vectors - 1, m)
     even = 1 << (fitting.bit_length() - 1)
     rows = even if even * vectors >= BUSY or even == m else fitting
@@ -171,11 +178,12 @@ def block_of(step: Matmul, cpu: CpuTarget) -> RegisterBlock:
 
 
 def row_blocks(m: int, rows: int) -> tuple[int, list[int]]:
-    """How many whole blocks of rows there are, and what the last ones have.
+    """Return how many whole blocks of rows there are, and what the last ones have.
 
     A small rest would leave the multipliers idle, so it shares the rows of the block before it.
     """
     count, rest = divmod(m, rows)
+    # A remainder of at least half a block is efficient enough as it is.
     if 2 * rest >= rows or not rest or not count:
         return count, [rest] if rest else []
     both = rows + rest

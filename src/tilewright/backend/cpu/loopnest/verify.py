@@ -1,4 +1,4 @@
-"""The specification of a well-formed plan, checked before code is made from it."""
+"""Verify a well-formed plan before code is generated from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class InvalidPlan(Exception):  # noqa: N818 - names the thing, as InvalidIR does
 
 
 def verify_plan(plan: Plan) -> None:
-    """Refuse a plan that is not well formed."""
+    """Reject a plan that is not well formed."""
     for statement in walk(plan.body):
         match statement:
             case Nest():

@@ -44,7 +44,7 @@ Put = Callable[["Threads", Lanes, Array], None]
 
 
 def located(layout: Layout, instr: Instr, address: Address) -> Locate:
-    """The addresses of an access, as signed numbers, one for each thread."""
+    """Return the addresses of an access, as signed numbers, one for each thread."""
     base = address.base
     if isinstance(base, Register):
         read = reader(layout, instr, base, "s64")
@@ -64,7 +64,7 @@ def check_aligned(addresses: Array, nbytes: int) -> None:
 
 
 def by_space(space: str, addresses: Array) -> list[tuple[str, Array | slice, Array]]:
-    """Where accesses go: spaces, which of the threads, addresses in the space."""
+    """Return where accesses go: spaces, which of the threads, addresses in the space."""
     if space:
         return [(space, ALL, addresses)]
     found: list[tuple[str, Array | slice, Array]] = []
@@ -133,7 +133,7 @@ def _load(layout: Layout, instr: Instr) -> Action:
     space, kind = match["space"] or "", match["kind"]
     parts = _vector(instr, match, instr.operands[0])
     address = _address(instr, instr.operands[1])
-    # LLVM makes vectors of loads with gaps between them; what nobody reads need not be there.
+    # LLVM makes vectors of loads with gaps between them; unread gaps need not be memory.
     used = [number for number, part in enumerate(parts) if layout.is_used(part)]
     taken = used or list(range(len(parts)))
     columns = np.array(taken)

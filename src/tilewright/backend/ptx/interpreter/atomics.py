@@ -111,7 +111,7 @@ def _rows(reads: list[Reader], threads: Threads, lanes: Lanes, count: int) -> li
 
 
 def _combined(name: str, kind: str, space: str) -> Combine:
-    """What is computed; sums of f32 in memory of the device have no subnormal numbers."""
+    """Return what is computed; sums of f32 in memory of the device have no subnormal numbers."""
     if "f" not in kind:
         return COMBINE[name]
     if kind == "f32" and space == "global":

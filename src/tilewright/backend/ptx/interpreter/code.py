@@ -45,7 +45,7 @@ class Line:
 
 
 def chosen(threads: Threads, lanes: Lanes, guard: Guard) -> Array:
-    """The threads for which a guard holds."""
+    """Return the threads for which a guard holds."""
     holds = threads.read(guard.register, lanes) != guard.negated
     taken: Array = threads.numbers(lanes)[holds]
     return taken
@@ -61,7 +61,7 @@ class Step:
     end: End | None = None
 
     def run(self, threads: Threads, lanes: Lanes) -> None:
-        """Run it on threads that stand here, and let them go on."""
+        """Run the step on the threads that are at it, and advance them."""
         instr = None
         try:
             for line in self.lines:
@@ -179,7 +179,7 @@ class Code:
         return make(self.layout, instr, number)
 
     def call_at(self, number: int) -> tuple[str, Instr]:
-        """The call that ends a step, and the function that it is in."""
+        """Return the call that ends a step, and the function that it is in."""
         last = self.steps[number].last
         assert last is not None, "a step that calls ends in the call"
         return max((s, name) for name, s in self.starts.items() if s <= number)[1], last

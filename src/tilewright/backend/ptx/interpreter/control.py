@@ -33,7 +33,7 @@ def falls_off() -> End:
 
 
 def _held(threads: Threads, lanes: Lanes, instr: Instr) -> tuple[Array, Array]:
-    """The threads for which the guard holds, and the others."""
+    """Return the threads for which the guard holds, and the others."""
     numbers = threads.numbers(lanes)
     if instr.guard is None:
         return numbers, numbers[:0]
@@ -57,7 +57,7 @@ def branch(instr: Instr, target: int, following: int) -> End:
 
 
 def _check_uniform(threads: Threads, lanes: Lanes, holds: Array) -> None:
-    """Threads of a warp that run `bra.uni` must agree."""
+    """Check that the threads of a warp that run `bra.uni` agree."""
     warps = threads.warp[threads.numbers(lanes)]
     taken = np.zeros(int(threads.warp[-1]) + 1, np.bool_)
     taken[warps] = holds
@@ -147,7 +147,7 @@ def leave(function: Function, instr: Instr, following: int) -> End:
 
 
 def _pass_results(threads: Threads, lanes: Array, function: Function, number: int) -> None:
-    """Give the results of a function to the call that ends a step."""
+    """Pass the results of a function to the call that ends a step."""
     layout = threads.launch.layout
     caller, made = threads.launch.code.call_at(number)
     for name, result in zip(made.results, function.results, strict=True):

@@ -77,7 +77,7 @@ def _between_integers(to: str, *, sat: bool) -> Callable[[Array], Array]:
 
 
 def _to_integer(to: str, given: str, mode: str) -> Callable[[Array], Array]:
-    """Numbers too large become the nearest there is; of NaN some types make zero, others do not."""
+    """Saturate numbers that are too large; NaN becomes zero in some types."""
     dtype = TYPES[to]
     limits = np.iinfo(dtype)
     zero = given != "f64" and dtype.itemsize < 8
@@ -95,7 +95,7 @@ def _to_integer(to: str, given: str, mode: str) -> Callable[[Array], Array]:
 
 
 def _wide(a: Array) -> Array:
-    """An integer in f64, rounded to odd if it has too many bits."""
+    """Return an integer in f64, rounded to odd if it has too many bits."""
     if a.dtype.itemsize < 8:
         return a.astype(np.float64)
     low = a & a.dtype.type(0xFFFFFFFF)

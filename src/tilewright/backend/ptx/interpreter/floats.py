@@ -84,7 +84,7 @@ def saturated(made: Array) -> Array:
 
 
 def _of_both(name: str, floats: Maker) -> Maker:
-    """A name that integers have as well."""
+    """Return a name that integers have as well."""
     integers = SHARED_NAMES[name]
 
     def maker(layout: Layout, instr: Instr) -> Action:
@@ -98,7 +98,7 @@ def _of_both(name: str, floats: Maker) -> Maker:
 
 
 def _sign(name: str, function: Callable[[Array, Any], Array]) -> Maker:
-    """`neg` and `abs` change one bit."""
+    """Run `neg` or `abs`, which change one bit."""
 
     def maker(layout: Layout, instr: Instr) -> Action:
         match = form(instr, rf"{name}(?P<ftz>\.ftz)?\.(?P<kind>{KINDS})", 2)
@@ -168,7 +168,7 @@ def _compare(layout: Layout, instr: Instr) -> Action:
 
 
 def _compare_floats(word: str, *, ftz: bool) -> Callable[[Array, Array], Array]:
-    """Comparisons of numbers; those with a `u` hold where one of both is NaN, `ne` does not."""
+    """Compare numbers; predicates with a `u` hold where one of both is NaN, `ne` does not."""
     unordered = word.endswith("u") and word[:-1] in COMPARISONS
     base = COMPARISONS.get(word[:-1] if unordered else word)
 

@@ -42,7 +42,7 @@ def _unsigned(kind: str) -> str:
 
 
 def _wrapped(function: Compute) -> Callable[..., Maker]:
-    """An operation modulo a power of two: signs make no difference."""
+    """Return an operation modulo a power of two: signs make no difference."""
 
     def make(name: str, count: int) -> Maker:
         def maker(layout: Layout, instr: Instr) -> Action:
@@ -63,7 +63,7 @@ def _signed(name: str, count: int, function: Compute) -> Maker:
 
 
 def high(a: Array, b: Array) -> Array:
-    """The upper half of a product."""
+    """Return the upper half of a product."""
     bits = 8 * a.dtype.itemsize
     if bits < 64:
         wide = np.dtype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
@@ -106,7 +106,7 @@ def _multiply_add(layout: Layout, instr: Instr) -> Action:
 
 
 def _quotient(a: Array, b: Array) -> tuple[Array, Array]:
-    """The quotient toward zero, and the remainder."""
+    """Return the quotient toward zero, and the remainder."""
     wrong = np.atleast_1d(b == 0)
     if wrong.any():
         raise UndefinedError("a division by zero", first(wrong) if wrong.size > 1 else 0)
@@ -130,7 +130,7 @@ CARRY = (
 
 
 def _with_carry(layout: Layout, instr: Instr) -> Action:
-    """Sums of many words: `.cc` sets the carry of a thread, a `c` behind the name adds it."""
+    """Add words of a long sum: `.cc` sets the carry of a thread, a `c` behind the name adds it."""
     multiplies = instr.opcode.startswith("mad")
     match = form(instr, CARRY, 4 if multiplies else 3)
     if multiplies != bool(match["part"]):
@@ -187,7 +187,7 @@ def _bitwise(name: str, count: int, function: Compute) -> Maker:
 
 
 def _shift(name: str) -> Maker:
-    """A shift; by its width or more it moves out all bits."""
+    """Return a shift; by its width or more it moves out all bits."""
 
     def maker(layout: Layout, instr: Instr) -> Action:
         kind = form(instr, rf"{name}\.([bsu](?:{WIDTHS}))", 3)[1]
@@ -300,7 +300,7 @@ def _permute(layout: Layout, instr: Instr) -> Action:
 
 
 def _logic(layout: Layout, instr: Instr) -> Action:
-    """`lop3`: any function of three bits, given by its table."""
+    """Run `lop3`: any function of three bits, given by its table."""
     form(instr, r"lop3\.b32", 5)
     table = instr.operands[-1]
     if not isinstance(table, Number):

@@ -53,13 +53,13 @@ def run(
 
 
 def _together(launch: Launch) -> int:
-    """How many blocks run together."""
+    """Return how many blocks run together."""
     shared = launch.layout.shared_end + launch.dynamic
     return max(1, min(AT_ONCE // int(np.prod(launch.block)), MOST_BYTES // shared))
 
 
 def _packed(code: Code, parameters: Sequence[int]) -> bytes:
-    """The parameters of a kernel in memory, each at its place."""
+    """Return the parameters of a kernel in memory, each at its place."""
     params = code.entry.params
     if len(parameters) != len(params):
         raise PtxError(
@@ -74,7 +74,7 @@ def _packed(code: Code, parameters: Sequence[int]) -> bytes:
 
 
 def _statics(code: Code) -> list[Segment]:
-    """The variables of a module."""
+    """Return the variables of a module."""
     found: list[Segment] = []
     for address, variable in code.layout.statics:
         initial = variable.initial or bytes(variable.nbytes)
@@ -87,6 +87,6 @@ def _statics(code: Code) -> list[Segment]:
 def _places(numbers: np.ndarray[tuple[int], np.dtype[np.int64]], grid: Index) -> np.ndarray[
     tuple[int, int], np.dtype[np.int64]
 ]:  # fmt: skip
-    """The indices of blocks from their numbers; x runs fastest."""
+    """Return the indices of blocks from their numbers; x runs fastest."""
     x, y, _ = grid
     return np.stack([numbers % x, numbers // x % y, numbers // (x * y)], axis=1)

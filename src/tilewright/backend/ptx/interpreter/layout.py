@@ -117,22 +117,22 @@ class Layout:
         raise PtxError(f"{name} is not declared in {self.function.name}")
 
     def address(self, name: str) -> int:
-        """The address of a variable in its own space."""
+        """Return the address of a variable in its own space."""
         return self.addresses[self._key(name)]
 
     def space(self, name: str) -> str:
-        """The space of a variable."""
+        """Return the space of a variable."""
         return self.spaces[self._key(name)]
 
     def is_used(self, register: Operand) -> bool:
-        """Whether anything but the one instruction that writes a register names it."""
+        """Return whether anything but the one instruction that writes a register names it."""
         name = self.function.name
         if name not in self._uses:
             self._uses[name] = Counter(_registers(self.function))
         return isinstance(register, Register) and self._uses[name][register] > 1
 
     def param(self, name: str, function: str = "") -> Place:
-        """Where a parameter lies that is no parameter of the kernel."""
+        """Return where a parameter lies that is no parameter of the kernel."""
         owner = function or self.function.name
         if (owner, name) not in self.places:
             raise PtxError(f"{name} is no parameter of {owner}")

@@ -102,7 +102,7 @@ class Memory:
         self._writable = _Reach(span for span in self.spans if span.writable)
 
     def with_statics(self, segments: Sequence[Segment]) -> Memory:
-        """The same, and variables of a module, which it only reads."""
+        """Return the same, and variables of a module, which it only reads."""
         more = [Span(each.start, each.start + len(each.data), writable=False) for each in segments]
         return Memory([*self.segments, *segments], [*self.spans, *more])
 
@@ -156,7 +156,7 @@ class Memory:
 
 
 def _extent(size: int, columns: Array) -> tuple[int, int]:
-    """The first byte of some columns, and the bytes up to the last."""
+    """Return the first byte of some columns, and the bytes up to the last."""
     first_byte = int(columns[0]) * size
     return first_byte, (int(columns[-1]) + 1) * size - first_byte
 
@@ -185,7 +185,7 @@ def _check_constant(dirty: Array, offsets: Array, nbytes: int) -> None:
 
 
 def bytes_in(size: int, columns: Array) -> Array:
-    """The bytes of some columns, counted from the address."""
+    """Return the bytes of some columns, counted from the address."""
     found: Array = (columns[:, None] * size + np.arange(size)).reshape(-1)
     return found
 

@@ -34,7 +34,7 @@ def _parts(instr: Instr, kind: str, count: int) -> str:
 
 
 def _pack(layout: Layout, instr: Instr, kind: str) -> Action:
-    """A vector becomes one number, its first part the lowest bits."""
+    """Pack a vector into one number; its first part has the lowest bits."""
     target, source = instr.operands
     assert isinstance(source, tuple), "a vector"
     part = _parts(instr, kind, len(source))
@@ -83,7 +83,7 @@ def _chosen(a: Array, b: Array, holds: Array) -> Array:
 
 
 def _generic(layout: Layout, instr: Instr) -> Action:
-    """`cvta`: an address of a space as a generic one, or back."""
+    """Run `cvta`: convert an address of a space to a generic one, or back."""
     match = form(instr, r"cvta(\.to)?\.(global|const|shared|local)\.u64", 2)
     window = np.uint64(WINDOWS[match[2]])
     back = bool(match[1])

@@ -77,7 +77,7 @@ class _Tokens:
         return self.tokens[min(self.at, len(self.tokens) - 1)].line
 
     def take(self, expected: str | None = None) -> str:
-        """The next token, which must be the expected one."""
+        """Return the next token, which must be the expected one."""
         token = self.next
         if not token or (expected is not None and token != expected):
             self.fail(f"expected {expected or 'more'}, got {token or 'the end'}")
@@ -144,7 +144,7 @@ class _Parser(_Tokens):
         self.take(";")
 
     def variable(self) -> Variable:
-        """A declaration up to its end, with the bytes that it holds at first."""
+        """Return a declaration up to its end, with the bytes that it holds at first."""
         space = self.take().removeprefix(".")
         align, size = 0, 0
         while self.next.startswith("."):
@@ -307,7 +307,7 @@ class _Body:
         return made
 
     def _call_parameter(self) -> None:
-        """The parameters of a call: the same name at each call is the same memory."""
+        """Return the parameters of a call: the same name at each call is the same memory."""
         made = self.parser.variable()
         known = self.function.variables.get(made.name)
         if known is not None and known.nbytes > made.nbytes:

@@ -45,7 +45,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """`_`: a part of a vector that nobody takes."""
+    """`_`: a part of a vector that is not used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ SAFE = 2.0**450, 2.0**-450
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """A sum, and what its rounding left out (Knuth)."""
+    """Return a sum, and what its rounding left out (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -39,7 +39,7 @@ def to_odd(total: Array, rest: Array) -> Array:
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """The sum of two f64, rounded to odd."""
+    """Return the sum of two f64, rounded to odd."""
     return to_odd(*two_sum(a, b))
 
 
@@ -54,7 +54,7 @@ def narrow(wide: Array, dtype: np.dtype[np.generic], mode: str = "rn") -> Array:
 
 
 def _narrow_bf16(wide: Array, mode: str) -> Array:
-    """bf16 is reached through f32; what is rounded to odd there is rounded once."""
+    """Round to bf16 through f32, rounded to odd, so that the result is rounded once."""
     toward_zero = _directed(wide, wide.astype(np.float32), "rz")
     inexact = (toward_zero.astype(np.float64) != wide) & np.isfinite(wide)
     single = np.where(inexact, toward_zero.view(np.uint32) | 1, toward_zero.view(np.uint32))
@@ -76,7 +76,7 @@ def _directed(wide: Array, nearest: Array, mode: str) -> Array:
 
 
 def _stepped(bits: Array, size: int, by: int) -> Array:
-    """The next float above (1) or below (-1), by its bits."""
+    """Return the next float above (1) or below (-1), by its bits."""
     sign = np.array(1 << size - 1, f"uint{size}").view(bits.dtype)
     zero = (bits & ~sign) == 0
     least = np.asarray(1, bits.dtype) | (sign if by < 0 else 0)
@@ -105,19 +105,19 @@ def flushed(array: Array) -> Array:
 
 
 def fma_wide(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of f64 that hold smaller floats, rounded to odd: the product is exact."""
+    """Return a * b + c of f64 that hold smaller floats, rounded to odd: the product is exact."""
     return odd_sum(a * b, c)
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
-    """A float as a sum of two with 26 bits each (Veltkamp)."""
+    """Return a float as a sum of two with 26 bits each (Veltkamp)."""
     scaled = x * 134217729.0
     upper = scaled - (scaled - x)
     return upper, x - upper
 
 
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of f64, rounded once to nearest."""
+    """Return a * b + c of f64, rounded once to nearest."""
     a, b, c = (np.array(x, np.float64) for x in np.broadcast_arrays(a, b, c))
     product = a * b
     (a1, a0), (b1, b0) = _halves(a), _halves(b)

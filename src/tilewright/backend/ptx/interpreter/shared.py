@@ -83,7 +83,7 @@ class SharedMemory:
         self._note_writes(threads, at, atomic=False)
 
     def update(self, threads: Array, addresses: Array, size: int) -> tuple[Array, Array]:
-        """Where atomic updates of elements happen: bytes by address, which they may change."""
+        """Return the bytes, by address, that atomic updates of elements change."""
         at = self._at(threads, addresses, np.arange(size), "an atomic update")
         known = np.asarray(self.written[at].all(1))
         if not known.all():

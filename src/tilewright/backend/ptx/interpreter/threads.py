@@ -1,6 +1,6 @@
-"""Threads of a few blocks at work: their registers, where each of them stands, who waits.
+"""Threads of a few blocks at work: their registers, their program counters, which of them wait.
 
-Each thread has a program counter of its own. Those that stand at the lowest step run it together,
+Each thread has a separate program counter. Those at the lowest step run it together,
 as far as its end; a loop, or the side of a branch that comes first in the text, so runs until all
 threads have left it, and they go on together. Now and then others have their turn, so that threads
 that wait for others in a loop do not do so for ever.
@@ -31,7 +31,7 @@ WAITS = NEVER - 1
 MOST_STEPS = 2_000_000
 """Steps after which threads count as ones that do not end."""
 FAIR = 64
-"""Of so many turns one is for threads that do not stand at the lowest step."""
+"""One turn of this many is for threads that are not at the lowest step."""
 POISON = {1: True, 8: 0xAB, 16: 0xABBA, 32: 0xDEADBEEF, 64: 0xDEADBEEFABADCAFE}
 
 
@@ -107,19 +107,19 @@ class Threads:
         return {name: value.astype(np.uint32) for name, value in found.items()}
 
     def special(self, name: str) -> Array:
-        """A special register."""
+        """Return a special register."""
         if name not in self._specials:
             raise PtxError(f"the interpreter does not know {name}")
         return self._specials[name]
 
     def numbers(self, lanes: Lanes) -> Array:
-        """The numbers of the threads that run."""
+        """Return the numbers of the threads that run."""
         return np.arange(self.count) if isinstance(lanes, slice) else lanes
 
     # --- registers -----------------------------------------------------------------------------
 
     def read(self, register: Register, lanes: Lanes) -> Array:
-        """The register of some threads, which all must have written it."""
+        """Return the register of some threads, which all must have written it."""
         found = self._registers[register.number]
         if found is None:
             raise UndefinedError(f"{register.name} is read, and nothing has written it")
@@ -207,7 +207,7 @@ class Threads:
         )
 
     def described(self, thread: int) -> str:
-        """Where a thread stands in its block, and the block in the grid."""
+        """Return the index of a thread in its block, and of the block in the grid."""
         names = [f"%{what}.{axis}" for what in ("tid", "ctaid") for axis in "xyz"]
         numbers = [int(self._specials[name][thread]) for name in names]
         return f"thread {tuple(numbers[:3])} of block {tuple(numbers[3:])}"

@@ -52,7 +52,7 @@ class UndefinedError(Exception):
 
 
 def first(wrong: Array) -> int:
-    """The first of those at fault."""
+    """Return the first of those at fault."""
     return int(np.flatnonzero(wrong)[0])
 
 
@@ -70,7 +70,7 @@ def form(instr: Instr, pattern: str, operands: int) -> re.Match[str]:
 
 
 def bits_of(kind: str) -> int:
-    """How many bits a type has."""
+    """Return how many bits a type has."""
     return 1 if kind == "pred" else 8 * TYPES[kind].itemsize
 
 
@@ -141,7 +141,7 @@ def writer(
 def pure(
     layout: Layout, instr: Instr, result: str, given: tuple[str, ...], function: Compute
 ) -> Action:
-    """An instruction that computes its first operand of the others."""
+    """Return an instruction that computes its first operand of the others."""
     write = writer(instr, instr.operands[0], result)
     dtype = TYPES[result]
     pairs = zip(instr.operands[1:], given, strict=True)

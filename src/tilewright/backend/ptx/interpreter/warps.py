@@ -1,7 +1,7 @@
 """What threads do together: barriers of blocks, and shuffles, votes and matches in warps.
 
 Threads wait where they meet others, until all of them are there. Those of a warp must wait at the
-same instruction and name the same threads. Nobody waits for a thread that has ended.
+same instruction and name the same threads. No thread waits for one that has ended.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _meeting(layout: Layout, instr: Instr, number: int, mask: Operand, act: Toge
 
 
 def _ready(threads: Threads, here: Array, masks: Array) -> Array:
-    """Those of the threads that wait whose companions all wait as well."""
+    """Return those of the threads that wait whose companions all wait as well."""
     bits = np.uint32(1) << (here % WARP).astype(np.uint32)
     present = np.zeros(threads.count // WARP, np.uint32)
     np.bitwise_or.at(present, here // WARP, bits)
@@ -113,7 +113,7 @@ def _warp_barrier(layout: Layout, instr: Instr, number: int) -> End:
 
 
 def _spread(threads: Threads, lanes: Array, values: Array) -> Array:
-    """Values of threads by warp and lane; zero where there is none."""
+    """Return values of threads by warp and lane; zero where there is none."""
     all_lanes = np.zeros(threads.count, values.dtype)
     all_lanes[lanes] = values
     return all_lanes.reshape(-1, WARP)
@@ -154,7 +154,7 @@ def _shuffle(layout: Layout, instr: Instr, number: int) -> End:
 
 
 def _source(mode: str, lane: Array, steps: Array, bounds: Array) -> tuple[Array, Array]:
-    """The lane to take from, and whether it is within the segment."""
+    """Return the lane to take from, and whether it is within the segment."""
     segment, clamp = (bounds >> 8 & 31).astype(np.int64), (bounds & 31).astype(np.int64)
     low, high = lane & segment, (lane & segment) | (clamp & ~segment)
     if mode == "up":

@@ -1,4 +1,4 @@
-"""Enums of Tile IR by the codes that the bytecode holds, and versions of the bytecode."""
+"""Enums of Tile IR with the codes of the bytecode, and versions of the bytecode."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TypeAlias
 
 
 class Signedness(IntEnum):
-    """How an instruction reads integers, which have no sign of their own."""
+    """The signedness with which an instruction reads integers, whose types have no sign."""
 
     UNSIGNED = 0
     SIGNED = 1
 
 
 class OverflowCode(IntEnum):
-    """What an integer instruction promises about its exact result; a bit for each reading."""
+    """The promise of an integer instruction about its exact result; a bit for each reading."""
 
     NONE = 0
     NO_SIGNED_WRAP = 1
@@ -26,7 +26,7 @@ class OverflowCode(IntEnum):
 
 
 class RoundingCode(IntEnum):
-    """How results are rounded, or how roughly they may be computed."""
+    """Rounding modes, and permitted approximations."""
 
     NEAREST_EVEN = 0
     ZERO = 1
@@ -50,7 +50,7 @@ class ComparisonCode(IntEnum):
 
 
 class NanOrdering(IntEnum):
-    """What `cmpf` gives where an operand is NaN: true if unordered, false if ordered."""
+    """The result of `cmpf` if an operand is NaN: true if unordered, false if ordered."""
 
     UNORDERED = 0
     ORDERED = 1
@@ -67,7 +67,7 @@ class MemoryOrdering(IntEnum):
 
 
 class MemoryScope(IntEnum):
-    """Among whom a memory order holds."""
+    """Sets of threads for which a memory order holds."""
 
     TL_BLK = 0
     DEVICE = 1
@@ -75,7 +75,7 @@ class MemoryScope(IntEnum):
 
 
 class AtomicModeCode(IntEnum):
-    """What an atomic does with the old value and its operand."""
+    """The operation of an atomic on the old value and its operand."""
 
     AND = 0
     OR = 1
@@ -90,7 +90,7 @@ class AtomicModeCode(IntEnum):
 
 
 def words_of(enum: type[IntEnum]) -> tuple[str, ...]:
-    """The names of an enum's members, by their codes, as the disassembler writes them."""
+    """Return the names of an enum's members, by their codes, as the disassembler writes them."""
     return tuple(member.name.lower() for member in enum)
 
 
@@ -104,5 +104,5 @@ OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
 
 
 def version_text(version: Version) -> str:
-    """A version as people write it: `13.3`."""
+    """Return a version as people write it: `13.3`."""
     return f"{version[0]}.{version[1]}"

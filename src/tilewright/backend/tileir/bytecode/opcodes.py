@@ -28,7 +28,7 @@ from .enums import (
 
 
 class FieldForm(Enum):
-    """How the bytes of an attribute are made."""
+    """The encodings of an attribute."""
 
     UNIT = auto()
     """A flag alone."""
@@ -92,12 +92,12 @@ class OpCode:
     """From which version on the last result exists."""
 
     def has_flags(self, version: Version) -> bool:
-        """Whether flags are written at all."""
+        """Return whether flags are written at all."""
         flagged: tuple[InstructionField | OperandSlot, ...] = (*self.fields, *self.slots)
         return any(f.flag is not None and f.since <= version for f in flagged)
 
     def fields_in(self, version: Version) -> tuple[InstructionField, ...]:
-        """The attributes that a version knows."""
+        """Return the attributes that a version knows."""
         return tuple(f for f in self.fields if f.since <= version)
 
 
@@ -124,7 +124,7 @@ def _unit(name: str, flag: int, since: Version = OLDEST) -> InstructionField:
 
 
 def _slots(text: str) -> tuple[OperandSlot, ...]:
-    """Operands written as "view index* token?2": a name, an arity, the flag of an optional one."""
+    """Return the operands of "view index* token?2": name, arity, flag of an optional one."""
     found: list[OperandSlot] = []
     for word in text.split():
         name, mark, flag = word.partition("?")

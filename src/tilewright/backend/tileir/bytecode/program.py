@@ -11,7 +11,7 @@ from .opcodes import FieldForm, InstructionField, OpCode
 from .types import Kind, ScalarType, TileValueType
 
 # -------------------------------------------------------------------------------------------------
-# Values, instructions, kernels. What an instruction may hold is said by its `OpCode`.
+# Values, instructions, kernels. The `OpCode` of an instruction declares its contents.
 
 Hints: TypeAlias = Mapping[str, Mapping[str, int | bool]]
 """From an architecture, or `default`, to hints by name."""
@@ -19,7 +19,7 @@ Hints: TypeAlias = Mapping[str, Mapping[str, int | bool]]
 
 @dataclass(frozen=True, slots=True)
 class DivBy:
-    """Assumes that every element is a multiple of `divisor` (in bytes for pointers)."""
+    """The assumption that every element is a multiple of `divisor` (in bytes for pointers)."""
 
     divisor: int
 
@@ -29,7 +29,7 @@ class DivBy:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Assumes that every element lies between two bounds, both included."""
+    """The assumption that every element lies between two bounds, both included."""
 
     low: int | None
     high: int | None
@@ -41,7 +41,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """Assumes that runs of this many elements along each axis are equal."""
+    """The assumption that runs of this many elements along each axis are equal."""
 
     runs: tuple[int, ...]
 
@@ -51,7 +51,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a reduction starts with: a number as its bits."""
+    """The initial value of a reduction: a number as its bits."""
 
     kind: ScalarType
     bits: int
@@ -113,13 +113,13 @@ class Kernel:
     """What was decided when it was lowered, for `explain()`; not part of the bytecode."""
 
     def walk(self) -> Iterator[Instr]:
-        """All instructions in order, those inside regions after the one that holds them."""
+        """Return all instructions in order, those inside regions after the one that holds them."""
         return _walk(self.body)
 
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """Kernels compiled together."""
+    """The kernels of one module."""
 
     kernels: tuple[Kernel, ...]
     producer: str = ""
@@ -141,7 +141,7 @@ FEW = 8
 
 
 def program_text(program: Program) -> str:
-    """All kernels of a program."""
+    """Return all kernels of a program."""
     return "\n".join(
         "\n".join(_ProgramPrinter().kernel(kernel)) + "\n" for kernel in program.kernels
     )

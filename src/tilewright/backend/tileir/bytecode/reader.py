@@ -1,4 +1,4 @@
-"""Reads bytecode back into a program; input of any kind gives a program or a BytecodeError."""
+"""Read bytecode into a program; any input results in a program or a BytecodeError."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ from .writer import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# Reads numbers and lists from bytes that nobody has vouched for.
+# Primitives: numbers and lists from untrusted bytes.
 
 MOST_BYTES = 10
 """The longest a 64-bit number may be."""
 
 
 class BytecodeError(Error, ValueError):
-    """Bytes that are no bytecode."""
+    """Raised for bytes that are not valid bytecode."""
 
 
 class Bytes:
@@ -90,11 +90,11 @@ class Bytes:
         return self.end - self.at
 
     def wrong(self, what: str) -> BytecodeError:
-        """An error that says where it happened."""
+        """Return an error that says where it happened."""
         return BytecodeError("this is not Tile IR bytecode", got=f"{what}, at byte {self.at}")
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         if count > self.left:
             raise self.wrong(f"{count} bytes expected where {self.left} are left")
         start = self.at
@@ -102,17 +102,17 @@ class Bytes:
         return self.data[start : self.at]
 
     def part(self, length: int) -> Bytes:
-        """The next bytes as a stretch of their own."""
+        """Return the next bytes as a separate reader."""
         start = self.at
         self.take(length)
         return Bytes(self.data, start, self.at)
 
     def byte(self) -> int:
-        """One byte."""
+        """Return one byte."""
         return self.take(1)[0]
 
     def varint(self) -> int:
-        """An unsigned number."""
+        """Return an unsigned number."""
         value = 0
         for shift in range(0, 7 * MOST_BYTES, 7):
             byte = self.byte()
@@ -124,29 +124,29 @@ class Bytes:
         raise self.wrong("a number of more than 64 bits")
 
     def signed_varint(self) -> int:
-        """A signed number."""
+        """Return a signed number."""
         value = self.varint()
         return value >> 1 ^ -(value & 1)
 
     def count(self, width: int = 1) -> int:
-        """The length of a list whose elements take at least so many bytes each."""
+        """Return the length of a list whose elements take at least so many bytes each."""
         n = self.varint()
         if n * width > self.left:
             raise self.wrong(f"a list of {n} where {self.left} bytes are left")
         return n
 
     def i32s(self) -> tuple[int, ...]:
-        """A list of 32-bit numbers."""
+        """Return a list of 32-bit numbers."""
         n = self.count(4)
         return struct.unpack(f"<{n}i", self.take(4 * n))
 
     def i64s(self) -> tuple[int, ...]:
-        """A list of 64-bit numbers."""
+        """Return a list of 64-bit numbers."""
         n = self.count(8)
         return struct.unpack(f"<{n}q", self.take(8 * n))
 
     def fixed(self, count: int, width: int) -> list[int]:
-        """Numbers of a fixed width."""
+        """Return numbers of a fixed width."""
         data = self.take(count * width)
         return [int.from_bytes(data[i : i + width], "little") for i in range(0, len(data), width)]
 
@@ -156,7 +156,7 @@ class Bytes:
 
 
 # -------------------------------------------------------------------------------------------------
-# The sections of a file and the rows of its tables, each row read when it is first asked for.
+# Sections and tables; each row is read on first use.
 
 SECTIONS = 8
 SCALARS = {tag: scalar for scalar, tag in SCALAR_TAGS.items()}
@@ -186,7 +186,7 @@ class Rows:
         return number, Bytes(row.data, row.at, row.end)
 
     def string(self, data: Bytes) -> str:
-        """The text that the next number names."""
+        """Return the text that the next number names."""
         _, row = self._row(data, self.strings, "string")
         try:
             return row.take(row.left).decode()
@@ -194,12 +194,12 @@ class Rows:
             raise row.wrong("a text that is not UTF-8") from None
 
     def constant(self, data: Bytes) -> bytes:
-        """The elements that the next number names."""
+        """Return the elements that the next number names."""
         _, row = self._row(data, self.constants, "constant")
         return row.take(row.varint())
 
     def kind(self, data: Bytes) -> Kind:
-        """The type that the next number names."""
+        """Return the type that the next number names."""
         number, row = self._row(data, self.types, "type")
         found = self._kinds.get(number)
         if found is None:
@@ -223,21 +223,21 @@ class Rows:
         return read(self, row)
 
     def scalar(self, row: Bytes) -> ScalarType:
-        """An element type."""
+        """Return an element type."""
         kind = self.kind(row)
         if not isinstance(kind, ScalarType):
             raise row.wrong(f"elements of type {kind}")
         return kind
 
     def tensor(self, row: Bytes) -> TensorView:
-        """The tensor of a view."""
+        """Return the tensor of a view."""
         kind = self.kind(row)
         if not isinstance(kind, TensorView):
             raise row.wrong(f"a view of {kind}")
         return kind
 
     def padding(self, row: Bytes, flags: int) -> PaddingMode | None:
-        """The padding of a view."""
+        """Return the padding of a view."""
         there = flags & 1 if self.version >= V13_3 else row.byte()
         if not there:
             return None
@@ -247,7 +247,7 @@ class Rows:
         return PaddingMode(code)
 
     def flags(self, row: Bytes, since: Version) -> int:
-        """The flags of a type, where the version has them."""
+        """Return the flags of a type, where the version has them."""
         return row.varint() if self.version >= since else 0
 
 
@@ -351,14 +351,14 @@ def _missing(whole: Bytes, what: str) -> Bytes:
 
 
 # -------------------------------------------------------------------------------------------------
-# Reads bytecode back into a program; input of any kind gives a program or a BytecodeError.
+# Instructions and kernels.
 
 DEEPEST_REGION = 64
 """Regions inside regions that are followed."""
 
 
 def read(data: bytes) -> tuple[Program, Version]:
-    """The program in a file, and the version it is written in."""
+    """Return the program in a file, and the version it is written in."""
     whole = Bytes(data)
     if whole.take(len(MAGIC)) != MAGIC:
         raise whole.wrong("another kind of file")
@@ -380,7 +380,7 @@ def _kernel(data: Bytes, rows: Rows) -> Kernel:
     flags = data.byte()
     if not flags & ENTRY:
         raise data.wrong("a function that is no kernel")
-    data.varint()  # where it stands in the debug section
+    data.varint()  # its location in the debug section
     hints: dict[str, dict[str, int | bool]] = {}
     if flags & HINTED:
         if data.varint() != HINTS:
@@ -398,7 +398,7 @@ def _kernel(data: Bytes, rows: Rows) -> Kernel:
 
 
 class _BodyReader:
-    """Reads the instructions of one function; values are numbered as they become visible."""
+    """The reader of one function's instructions; values are numbered as they become visible."""
 
     def __init__(self, data: Bytes, rows: Rows, args: Sequence[Val]) -> None:
         self.data = data
@@ -537,7 +537,7 @@ FIXED_RESULTS: dict[str, int] = {
 
 
 def _check(data: Bytes, op: OpCode, results: Sequence[Val], attrs: dict[str, AttrValue]) -> None:
-    """Refuse a constant that is not a tile of numbers."""
+    """Reject a constant that is not a tile of numbers."""
     if op.name == "constant":
         kind = results[0].kind
         if not isinstance(kind, TileValueType) or not isinstance(kind.elem, ScalarType):

@@ -68,7 +68,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class TileValueType:
-    """Numbers or pointers in a static shape; every extent is a power of two."""
+    """A tile of numbers or pointers of static shape; every extent is a power of two."""
 
     elem: ScalarType | Pointer
     shape: Shape = ()
@@ -85,11 +85,11 @@ class TileValueType:
         return size(self.shape)
 
     def of(self, elem: ScalarType | Pointer) -> TileValueType:
-        """The same shape with another element."""
+        """Return the same shape with another element."""
         return TileValueType(elem, self.shape)
 
     def shaped(self, shape: Shape) -> TileValueType:
-        """The same element in another shape."""
+        """Return the same element in another shape."""
         return TileValueType(self.elem, shape)
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class TileValueType:
 
 @dataclass(frozen=True, slots=True)
 class TensorView:
-    """Memory seen whole."""
+    """A tensor in memory."""
 
     elem: ScalarType
     shape: Dims
@@ -110,7 +110,7 @@ class TensorView:
 
 
 class PaddingMode(Enum):
-    """What a load gives outside of the tensor; the value is the code."""
+    """The value of loads outside of the tensor; the enum value is the code."""
 
     zero = 0
     neg_zero = 1
@@ -176,7 +176,7 @@ class FunctionType:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What orders memory accesses."""
+    """A token that orders memory accesses."""
 
     def __str__(self) -> str:
         return "token"
@@ -211,7 +211,7 @@ SCALAR_OF: dict[AnyDType, ScalarType] = {
 
 
 def kind_of(t: Type) -> TileValueType | Token:
-    """The type here of what may be a value there: a tile or a token."""
+    """Return the type here of what may be a value there: a tile or a token."""
     if isinstance(t, TokenType):
         return TOKEN
     assert isinstance(t, TileType), f"{t} is no value of Tile IR"
@@ -220,7 +220,7 @@ def kind_of(t: Type) -> TileValueType | Token:
 
 
 def tile_of(t: Type) -> TileValueType:
-    """The type here of a tile there."""
+    """Return the type here of a tile there."""
     kind = kind_of(t)
     assert isinstance(kind, TileValueType), f"{t} is not a tile"
     return kind

@@ -1,4 +1,4 @@
-"""Writes a program as bytecode: primitives, tables, debug information, instructions."""
+"""Write a program as bytecode: primitives, tables, debug information, instructions."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ from .types import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# Numbers and lists as bytes, and tables whose rows are numbered in order of first use.
+# Primitives: numbers and lists as bytes, and tables numbered in order of first use.
 
 WORD = (1 << 64) - 1
 MAGIC = b"\x7fTileIR\0"
 FILLER = b"\xcb"
 DYNAMIC = -(1 << 63)
-"""Stands for an extent or a stride that is known at run time only."""
+"""The code of an extent or a stride that is known at run time only."""
 
 
 def varint(n: int) -> bytes:
-    """An unsigned number, seven bits a byte, low bits first."""
+    """Return an unsigned number, seven bits a byte, low bits first."""
     assert 0 <= n <= WORD, f"{n} does not fit 64 bits"
     out = bytearray()
     while n > 0x7F:
@@ -76,22 +76,22 @@ def varint(n: int) -> bytes:
 
 
 def signed_varint(n: int) -> bytes:
-    """A signed number, its sign moved to the lowest bit."""
+    """Return a signed number, its sign moved to the lowest bit."""
     return varint((n << 1 ^ n >> 63) & WORD)
 
 
 def i32s(numbers: Sequence[int]) -> bytes:
-    """A list of 32-bit numbers."""
+    """Return a list of 32-bit numbers."""
     return varint(len(numbers)) + struct.pack(f"<{len(numbers)}i", *numbers)
 
 
 def i64s(numbers: Sequence[int]) -> bytes:
-    """A list of 64-bit numbers."""
+    """Return a list of 64-bit numbers."""
     return varint(len(numbers)) + struct.pack(f"<{len(numbers)}q", *numbers)
 
 
 def filled(data: bytes, alignment: int) -> bytes:
-    """Data brought to a multiple of some length."""
+    """Return data brought to a multiple of some length."""
     return data + FILLER * (-len(data) % alignment)
 
 
@@ -99,7 +99,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Numbering(Generic[T]):
-    """Things numbered from 0 in the order in which they are first asked for."""
+    """A numbering from 0 in the order of first use."""
 
     def __init__(self) -> None:
         self.rows: dict[T, int] = {}
@@ -109,7 +109,7 @@ class Numbering(Generic[T]):
 
 
 def table(rows: Sequence[bytes], width: int) -> bytes:
-    """A section of rows: their number, where each starts, their bytes."""
+    """Return a section of rows: their number, where each starts, their bytes."""
     starts: list[int] = []
     at = 0
     for row in rows:
@@ -122,8 +122,7 @@ def table(rows: Sequence[bytes], width: int) -> bytes:
 
 
 # -------------------------------------------------------------------------------------------------
-# The tables of a file: strings, types and constants, numbered as the code that uses them is
-# written.
+# The tables of a file: strings, types and constants, numbered on first use.
 
 SCALAR_TAGS: dict[ScalarType, int] = {
     I1: 0, I8: 1, I16: 2, I32: 3, I64: 4, F16: 5, BF16: 6, F32: 7, TF32: 8, F64: 9,
@@ -136,7 +135,7 @@ POINTER, TILE, TENSOR, PARTITION, FUNCTION, TOKEN_TAG, GATHER, STRIDED = (
 
 
 class TooOldError(Exception):
-    """Something that a version of the bytecode does not have; `since` is the first that does."""
+    """Raised for a feature that a bytecode version lacks; `since` is the first with it."""
 
     def __init__(self, what: str, since: Version) -> None:
         super().__init__(what)
@@ -145,7 +144,7 @@ class TooOldError(Exception):
 
 
 def need(what: str, since: Version, version: Version) -> None:
-    """Refuse what came later than a version."""
+    """Reject what came later than a version."""
     if since > version:
         raise TooOldError(what, since)
 
@@ -161,22 +160,22 @@ class Tables:
         self._kinds: dict[Kind, int] = {}
 
     def string(self, text: str) -> bytes:
-        """The number of a text, as bytes."""
+        """Return the number of a text, as bytes."""
         return varint(self.strings[text.encode()])
 
     def constant(self, data: bytes) -> bytes:
-        """The number of a constant's elements, as bytes."""
+        """Return the number of a constant's elements, as bytes."""
         return varint(self.constants[varint(len(data)) + data])
 
     def type(self, kind: Kind) -> bytes:
-        """The number of a type, as bytes."""
+        """Return the number of a type, as bytes."""
         found = self._kinds.get(kind)
         if found is None:
             found = self._kinds[kind] = self.types[self._row(kind)]
         return varint(found)
 
     def sections(self) -> tuple[bytes, bytes, bytes]:
-        """The sections of constants, types and strings."""
+        """Return the sections of constants, types and strings."""
         return (
             table(list(self.constants.rows), 8),
             table(list(self.types.rows), 4),
@@ -219,7 +218,7 @@ class Tables:
         return varint(tag) + flags + inner + padding
 
     def _padding(self, padding: PaddingMode | None) -> tuple[bytes, bytes]:
-        """What comes before a view's fields, and what after them."""
+        """Return what comes before a view's fields, and what after them."""
         there, code = (0, b"") if padding is None else (1, varint(padding.value))
         if self.version >= V13_3:
             return varint(there), code
@@ -234,7 +233,7 @@ def _dims(dims: Dims) -> list[int]:
 
 
 # -------------------------------------------------------------------------------------------------
-# The section that says from which line of Python each instruction comes.
+# Debug information: the line of Python of each instruction.
 
 UNIT, FILE, LOCATION, SUBPROGRAM, CALL_SITE = 1, 2, 4, 5, 6
 NOWHERE = 0
@@ -256,7 +255,7 @@ class DebugRows:
         return bool(self._starts)
 
     def kernel(self, kernel: Kernel) -> int:
-        """Note the places of a kernel and its instructions; give its number, 0 without a place."""
+        """Note the locations of a kernel and its instructions; return its number, or 0."""
         if kernel.span is None:
             return 0
         self._linkage, self._first_line = kernel.name, kernel.span.line
@@ -268,7 +267,7 @@ class DebugRows:
         return len(self._starts)
 
     def section(self) -> bytes:
-        """The bytes of the section."""
+        """Return the bytes of the section."""
         starts = filled(varint(len(self._starts)), 4) + pack(
             f"<{len(self._starts)}I", *self._starts
         )
@@ -288,7 +287,7 @@ class DebugRows:
         return self._rows[b"".join(parts)] + 1
 
     def _place(self, span: Span) -> int:
-        """A location; one in an inlined function is a call site, down to the kernel itself."""
+        """Return a location; one in an inlined function is a call site, up to the kernel."""
         kernel = span.caller is None
         scope = self._subprogram(span, self._linkage if kernel else span.function)
         name = self._tables.string(PurePath(span.file.name).name)
@@ -306,7 +305,7 @@ class DebugRows:
 
 
 # -------------------------------------------------------------------------------------------------
-# Writes a program as bytecode: the same program gives the same bytes, in any process.
+# The program: equal programs have equal bytes, in any process.
 
 STRINGS, FUNCTIONS, DEBUG, CONSTANTS, TYPES, PRODUCER = 1, 2, 3, 4, 5, 7
 ALIGNED = 0x80
@@ -316,7 +315,7 @@ INTEGER, FLOAT, BOOLEAN, DIV_BY, SAME, DICTIONARY, HINTS, BOUNDED = 1, 2, 3, 8, 
 
 
 def write(program: Program, version: Version, *, places: bool = True) -> bytes:
-    """The bytes of a program; TooOldError where the version lacks something it uses.
+    """Return the bytes of a program; TooOldError where the version lacks something it uses.
 
     With `places` they say for each instruction which line of Python it comes from.
     """
@@ -354,7 +353,7 @@ def _kernel(kernel: Kernel, tables: Tables, debug: DebugRows | None) -> bytes:
 
 
 class _BodyWriter:
-    """Writes the instructions of one function; values are numbered as they become visible."""
+    """The writer of one function's instructions; values are numbered as they become visible."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -496,7 +495,7 @@ def _predicate(value: AttrValue) -> bytes:
 
 
 def hint_bytes(hints: Hints, tables: Tables) -> bytes:
-    """Hints by architecture, each a dictionary of its own."""
+    """Return hints by architecture, each as a dictionary."""
     parts = [varint(len(hints))]
     for arch, inner in hints.items():
         parts += [tables.string(arch), varint(DICTIONARY), varint(len(inner))]

@@ -1,5 +1,5 @@
-"""Runs Tile IR programs in NumPy, block after block, and raises where their behaviour is undefined.
+"""Run Tile IR programs in NumPy, block after block; raise where their behaviour is undefined.
 
-The reference interpreter defines the language; this one defines what a lowered program computes, so
-that the lowering and the bytecode can be compared with the reference where there is no GPU.
+The reference interpreter defines the language. This one defines the result of a lowered program, so
+that the lowering and the bytecode can be compared with the reference without a GPU.
 """

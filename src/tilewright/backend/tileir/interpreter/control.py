@@ -1,4 +1,4 @@
-"""Control flow: regions that run as often as they should, and how they end; the grid; tokens."""
+"""Control flow: regions and how they end; the grid; tokens."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _make_token(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _join_tokens(frame: BlockFrame, instr: Instr) -> Results:
-    """Also passes one token on: a fence, or a dependent launch, which orders nothing here."""
+    """Join tokens; also pass on one token: a fence, or a dependent launch."""
     joined = 0
     for value in instr.operands:
         token = frame.values[value]

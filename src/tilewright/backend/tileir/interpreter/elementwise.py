@@ -42,7 +42,7 @@ COMPARISONS: dict[ComparisonCode, Binary] = {
 
 
 def elementwise(frame: BlockFrame, instr: Instr) -> list[Array]:
-    """The operands of an instruction on elements: tiles of one shape."""
+    """Return the operands of an instruction on elements: tiles of one shape."""
     found = frame.arrays(instr)
     if not frame.by_lanes and len({x.shape for x in found}) > 1:
         frame.fail(f"its operands have the shapes {[x.shape for x in found]}")
@@ -50,12 +50,12 @@ def elementwise(frame: BlockFrame, instr: Instr) -> list[Array]:
 
 
 def scalar_of(instr: Instr) -> ScalarType:
-    """The element type of the only result."""
+    """Return the element type of the only result."""
     return tile_kind(instr.result.kind).scalar
 
 
 def readings(instr: Instr, arrays: list[Array], name: str = "signedness") -> list[Array]:
-    """Operands as an instruction reads them: signed or unsigned."""
+    """Return operands as an instruction reads them: signed or unsigned."""
     read = signed if number_of(instr, name) == Signedness.SIGNED else unsigned
     return [read(x) for x in arrays]
 
@@ -64,7 +64,7 @@ def readings(instr: Instr, arrays: list[Array], name: str = "signedness") -> lis
 
 
 def _exact_integer(arrays: list[Array], *, is_signed: bool) -> list[Array]:
-    """Integers of which sums and products are exact: Python's own if they are wide."""
+    """Return integers of which sums and products are exact: Python's own if they are wide."""
     read = [(signed if is_signed else unsigned)(x) for x in arrays]
     wide = any(x.dtype.itemsize > 4 for x in read)
     return [x.astype(object if wide else np.int64) for x in read]
@@ -89,12 +89,12 @@ def _check_range(made: Array, low: int, high: int, what: str) -> None:
 
 
 def _shifted(a: Array, b: Array) -> Array:
-    """a * 2**b, exact."""
+    """Compute a * 2**b, exactly."""
     return np.asarray(a.astype(object) * (np.asarray(2).astype(object) ** b.astype(object)))
 
 
 def _wrapping(native: Callable[..., Array], exact: Callable[..., Array] | None = None) -> Rule:
-    """An instruction that wraps around unless it promises not to."""
+    """Return an instruction that wraps around unless it promises not to."""
 
     def rule(frame: BlockFrame, instr: Instr) -> Results:
         arrays = elementwise(frame, instr)
@@ -229,7 +229,7 @@ INTEGERS_RULES: dict[str, Rule] = {
 # -------------------------------------------------------------------------------------------------
 # Float arithmetic, functions and comparisons.
 #
-# Functions that hardware approximates are the exact ones here, rounded once.
+# Functions that hardware approximates are computed exactly here and rounded once.
 
 Function = Callable[..., Array]
 Sign = Callable[..., int]
@@ -238,7 +238,7 @@ FAST = (RoundingCode.APPROX, RoundingCode.FULL)
 
 
 def _mode(frame: BlockFrame, instr: Instr, *others: RoundingCode) -> RoundingCode:
-    """How to round: to nearest, in a direction, or as the instruction may besides, in f32."""
+    """Return the rounding mode: nearest, directed, or an approximation of f32."""
     mode = RoundingCode(number_of(instr, "rounding_mode"))
     plain = mode is RoundingCode.NEAREST_EVEN or mode in DIRECTED
     if not plain and (mode not in others or scalar_of(instr) is not F32):
@@ -254,7 +254,7 @@ def _flushing(frame: BlockFrame, instr: Instr) -> bool:
 
 
 def _rounded(native: Callable[..., Array], sign: Sign, *others: RoundingCode) -> Rule:
-    """An instruction that is told how to round its only result."""
+    """Return an instruction with a rounding mode and one result."""
 
     def rule(frame: BlockFrame, instr: Instr) -> Results:
         arrays, kind = elementwise(frame, instr), scalar_of(instr)
@@ -272,7 +272,7 @@ def _rounded(native: Callable[..., Array], sign: Sign, *others: RoundingCode) ->
 
 
 def _negative_zeros(made: Array, first: Array, second: Array) -> Array:
-    """A sum that is exactly zero is -0 toward -infinity, unless it is one of positive zeros."""
+    """Return which exact zero sums are -0: those toward -infinity, unless all terms are +0."""
     positive = ~(np.signbit(first) | np.signbit(second))
     is_exact = (first == -second) & ~positive
     return np.where((made == 0) & is_exact, -np.abs(made), made).astype(made.dtype)
@@ -287,7 +287,7 @@ def _subtracted(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _multiplied(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """A product that is too small for a float is not zero."""
+    """Return a product that is too small for a float is not zero."""
     product = a * b
     return np.where((a != 0) & (b != 0) & (product == 0), np.nan, product), c
 
@@ -324,7 +324,7 @@ def _float_extreme(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _function(native: Function) -> Rule:
-    """A function of floats: computed in f64, and rounded once."""
+    """Return a function of floats: computed in f64, and rounded once."""
 
     def rule(frame: BlockFrame, instr: Instr) -> Results:
         arrays = elementwise(frame, instr)
@@ -341,7 +341,7 @@ def _function(native: Function) -> Rule:
 
 
 def _check_function(frame: BlockFrame, instr: Instr) -> None:
-    """Refuse a rounding that a function does not have: it is rough, and in f32 rougher."""
+    """Reject a rounding that a function does not have: it is rough, and in f32 rougher."""
     if not any(f.name == "rounding_mode" for f in instr.op.fields):
         return
     mode = RoundingCode(number_of(instr, "rounding_mode"))
@@ -359,7 +359,7 @@ def _remainder(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _exact_float(native: Function) -> Rule:
-    """An instruction without rounding."""
+    """Return an instruction without rounding."""
 
     def rule(frame: BlockFrame, instr: Instr) -> Results:
         arrays = elementwise(frame, instr)
@@ -424,7 +424,7 @@ FLOATS_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Conversions between element types, and bits seen as another type.
+# Conversions between element types, and reinterpretation of bits.
 
 STICKY = 12
 """Low bits of a 64-bit integer that one bit may stand for, when fewer than 42 are kept."""
@@ -449,7 +449,7 @@ def _ftof(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _side(x: float, nearest: float) -> int:
-    """Whether a number lies above, below or on what it was rounded to."""
+    """Return whether a number lies above, below or on what it was rounded to."""
     return (x > nearest) - (x < nearest)
 
 
@@ -464,7 +464,7 @@ def _itof(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _sticky(source: Array) -> Array:
-    """Integers that f64 holds, and that round as the given ones do to types of few bits."""
+    """Return integers that f64 holds, and that round as the given ones do to types of few bits."""
     if source.dtype.itemsize < 8:
         return source
     negative = source < 0
@@ -508,7 +508,7 @@ def _bitcast(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _bytes_of(array: Array, kind: ScalarType) -> Array:
-    """The bytes of a flat tile; two f4 are one, the first in the low half."""
+    """Return the bytes of a flat tile; two f4 are one, the first in the low half."""
     if kind is not F4E2M1FN:
         return array.view(np.uint8)
     bits = array.view(np.uint8) & 0xF

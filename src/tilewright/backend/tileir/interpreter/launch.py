@@ -1,4 +1,4 @@
-"""A launch: parameters as the driver has them, and blocks that run one after the other."""
+"""A launch: parameters as the driver passes them, and blocks that run one after the other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(
 
     A parameter is the 64-bit word at its address, of which it takes as many bytes as it has.
     Behaviour that Tile IR leaves undefined raises TileIRError. What it leaves unspecified, such as
-    elements outside of a tensor that nothing pads, is a number that nobody expects.
+    elements outside of a tensor that nothing pads, is an improbable number.
     """
     args = kernel.body.args
     if len(parameters) != len(args):
@@ -81,7 +81,7 @@ def _argument(
 
 
 def _place(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The index of a block from its number; x runs fastest."""
+    """Return the index of a block from its number; x runs fastest."""
     rest, x = divmod(number, grid[0])
     z, y = divmod(rest, grid[1])
     return x, y, z

@@ -1,4 +1,4 @@
-"""Tiles from nothing, and tiles in another shape."""
+"""Creation and rearrangement of tiles."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _cat(frame: BlockFrame, instr: Instr) -> Results:
 def _places(
     frame: BlockFrame, whole: tuple[int, ...], part: tuple[int, ...], index: list[int]
 ) -> tuple[slice, ...]:
-    """The slices of one part of a tile that is cut into equal parts."""
+    """Return the slices of one part of a tile that is cut into equal parts."""
     for n, m, i in zip(whole, part, index, strict=True):
         if n % m or not 0 <= i < n // m:
             frame.fail(f"part {index} of {whole} cut into {part}")

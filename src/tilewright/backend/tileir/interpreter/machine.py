@@ -1,4 +1,4 @@
-"""One tile block at work: what its values are, and how regions run."""
+"""One running tile block: its values, and the execution of regions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TileIRError(InternalError):
 
 @dataclass(frozen=True, slots=True)
 class RegionExit:
-    """How a region ended: the name of its last instruction, and the values that it passes on."""
+    """The end of a region: the name of its last instruction, and the values that it passes on."""
 
     name: str
     values: tuple[Value, ...]
@@ -31,7 +31,7 @@ class RegionExit:
 
 @dataclass(slots=True)
 class TileLaunch:
-    """What all blocks of a launch share."""
+    """The state that all blocks of a launch share."""
 
     memory: DeviceMemory
     grid: tuple[int, int, int]
@@ -85,17 +85,17 @@ class BlockFrame:
     # --- operands ------------------------------------------------------------------------------
 
     def array(self, value: Val) -> Array:
-        """The tile that a value is."""
+        """Return the tile that a value is."""
         found = self.values[value]
         assert not isinstance(found, TensorValue | ViewValue | TokenValue), f"{value.kind}"
         return found
 
     def arrays(self, instr: Instr) -> list[Array]:
-        """The operands of an instruction that takes tiles alone."""
+        """Return the operands of an instruction that takes tiles alone."""
         return [self.array(value) for value in instr.operands]
 
     def group(self, instr: Instr, name: str) -> tuple[Val, ...]:
-        """The operands of an instruction under one declared name."""
+        """Return the operands of an instruction under one declared name."""
         at = 0
         for slot, count in zip(instr.op.slots, instr.sizes, strict=True):
             if slot.name == name:
@@ -104,16 +104,16 @@ class BlockFrame:
         raise KeyError(name)
 
     def maybe(self, instr: Instr, name: str) -> Array | None:
-        """An optional tile."""
+        """Return an optional tile."""
         found = self.group(instr, name)
         return self.array(found[0]) if found else None
 
     def scalar(self, value: Val) -> int:
-        """A rank-0 integer, read as signed."""
+        """Return a rank-0 integer, read as signed."""
         return int(self.array(value))
 
     def token(self, instr: Instr) -> TokenValue:
-        """The token that an access waits for; an empty one where it waits for none."""
+        """Return the token that an access waits for; an empty one where it waits for none."""
         found = self.group(instr, "token")
         made = self.values[found[0]] if found else TokenValue()
         assert isinstance(made, TokenValue), f"{made} is no token"
@@ -127,7 +127,7 @@ class BlockFrame:
         raise TileIRError(f"`{name}` in block {self.block}: {what}")
 
     def check_order(self, instr: Instr, *allowed: MemoryOrdering) -> MemoryOrdering:
-        """The memory order of an access: one it may have, with a scope unless it is weak."""
+        """Return the memory order of an access: one it may have, with a scope unless it is weak."""
         code, scope = instr.attrs["memory_ordering_semantics"], instr.attrs["memory_scope"]
         assert isinstance(code, int), "an enum is its code"
         order = MemoryOrdering(code)
@@ -140,11 +140,11 @@ class BlockFrame:
 
 Results: TypeAlias = Sequence[Value] | RegionExit
 Rule: TypeAlias = Callable[[BlockFrame, Instr], Results]
-"""Runs an instruction: gives its results, or how the region ends."""
+"""The implementation of an instruction: return its results, or how the region ends."""
 
 
 def number_of(instr: Instr, name: str) -> int:
-    """An attribute that is a number, an enum or a flag."""
+    """Return an attribute that is a number, an enum or a flag."""
     value = instr.attrs.get(name)
     if value is None:  # an older version does not have it
         value = next(f.otherwise for f in instr.op.fields if f.name == name)

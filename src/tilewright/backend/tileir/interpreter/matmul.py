@@ -1,4 +1,4 @@
-"""Matrix products: summed up in f64, or exactly for integers, and rounded once."""
+"""Matrix products: summed in f64, or exactly for integers, and rounded once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _mmaf(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _without_low_bits(array: Array) -> Array:
-    """Elements of tf32 as tensor cores read them."""
+    """Return elements of tf32 as tensor cores read them."""
     bits = np.ascontiguousarray(array).view(np.uint32)
     return (bits >> TF32_DROPPED << TF32_DROPPED).view(np.float32)
 

@@ -46,7 +46,7 @@ ATOMIC = tuple(order for order in MemoryOrdering if order is not MemoryOrdering.
 
 
 def pointee(value: Val) -> ScalarType:
-    """What a tile of pointers points to."""
+    """Return what a tile of pointers points to."""
     elem = tile_kind(value.kind).elem
     assert isinstance(elem, Pointer), f"{value.kind} holds no pointers"
     return elem.to
@@ -64,7 +64,7 @@ def _offset(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def moved(pointers: Array, nbytes: Array) -> Array:
-    """Pointers so many bytes further on."""
+    """Return pointers so many bytes further on."""
     made = np.empty(np.broadcast_shapes(pointers.shape, nbytes.shape), POINTER)
     made["address"] = pointers["address"] + nbytes
     made["origin"] = pointers["origin"]
@@ -93,7 +93,7 @@ def _ptr_to_ptr(frame: BlockFrame, instr: Instr) -> Results:
 def note(
     frame: BlockFrame, instr: Instr, pieces: list[Piece], order: MemoryOrdering, *, writes: bool
 ) -> TokenValue:
-    """Note an access of the block, and give its token."""
+    """Note an access of the block, and return its token."""
     weak = order is MemoryOrdering.WEAK
     name, token = instr.op.name, frame.token(instr)
     return frame.accesses.note(pieces, name, token, writes=writes, weak=weak)
@@ -196,7 +196,7 @@ def _atomic(
 
 
 def _apart(piece: Piece) -> list[Piece]:
-    """A piece in parts whose elements have addresses of their own."""
+    """Return a piece in parts whose elements have distinct addresses."""
     if len(np.unique(piece.index)) == len(piece.index):
         return [piece]
     return [
@@ -214,12 +214,12 @@ ACCESSES_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Tensor views and tiles of them: loads and stores, padded and cut off at the edges.
+# Tensor views and tiles of them: loads and stores, padded and clipped at the boundary.
 #
 # A tile whose index is outside of the index space has no element in the tensor: nothing of it is
-# touched. The specification leaves that undefined, but the assembler compares the index with the
-# number of tiles wherever `inbounds` does not promise anything, and the lowering relies on it: for
-# parts of regions at the edge, and for tensors without elements after a check that failed.
+# accessed. The specification leaves that undefined, but the assembler compares the index with the
+# number of tiles unless `inbounds` promises otherwise, and the lowering relies on it: for boundary
+# parts of regions, and for empty tensors after a failed check.
 
 PADDINGS: dict[PaddingMode, float] = {
     PaddingMode.zero: 0.0, PaddingMode.neg_zero: -0.0, PaddingMode.nan: math.nan,
@@ -242,7 +242,7 @@ def _make_tensor(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _wrapped(stride: int) -> int:
-    """A stride as addresses see it, which wrap around after 64 bits."""
+    """Return a stride as addresses see it, which wrap around after 64 bits."""
     return stride - (1 << 64) if stride >> 63 else stride
 
 
@@ -257,7 +257,7 @@ def _make_view(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _steps(view: ViewValue) -> tuple[int, ...]:
-    """How far apart tiles start, along each axis of the tile."""
+    """Return how far apart tiles start, along each axis of the tile."""
     match view.kind:
         case GatherView():
             return (1,) * len(view.kind.tile)
@@ -268,7 +268,7 @@ def _steps(view: ViewValue) -> tuple[int, ...]:
 
 
 def _axes(view: ViewValue) -> tuple[int, ...]:
-    """The axis of the tensor along each axis of the tile."""
+    """Return the axis of the tensor along each axis of the tile."""
     kind = view.kind
     return tuple(range(len(kind.tile))) if isinstance(kind, GatherView) else kind.dim_map
 
@@ -279,7 +279,7 @@ def _index_space(view: ViewValue) -> tuple[int, ...]:
 
 
 def _coordinates(frame: BlockFrame, view: ViewValue, k: int, index: Array, promised: bool) -> Array:
-    """The coordinates of a tile along one of its axes; some may lie outside of the tensor."""
+    """Return the coordinates of a tile along one of its axes; some may be out of bounds."""
     kind, length = view.kind, view.kind.tile[k]
     extent = view.tensor.shape[_axes(view)[k]]
     if isinstance(kind, GatherView) and k == kind.sparse:
@@ -296,7 +296,7 @@ def _coordinates(frame: BlockFrame, view: ViewValue, k: int, index: Array, promi
 def _elements(
     frame: BlockFrame, view: ViewValue, index: Sequence[Array], instr: Instr
 ) -> tuple[Array, Array]:
-    """Pointers to the elements of a tile, and which of them lie inside of the tensor."""
+    """Return pointers to the elements of a tile, and which of them lie inside of the tensor."""
     shape, tensor = view.kind.tile, view.tensor
     promises = instr.attrs.get("inbounds")
     promised = promises if isinstance(promises, tuple) else (0,) * len(shape)
@@ -320,7 +320,7 @@ def _view(frame: BlockFrame, value: Val) -> ViewValue:
 
 
 def _padded(view: ViewValue, kind: TileValueType) -> Array:
-    """A tile of what elements outside of the tensor are."""
+    """Return a tile of what elements outside of the tensor are."""
     if view.kind.padding is None:
         return garbage(kind)
     value = PADDINGS[view.kind.padding]

@@ -1,7 +1,7 @@
-"""Reductions and scans: their bodies run for whole arrays of elements at once.
+"""Reductions and scans: their bodies run on arrays of elements.
 
-Elements are combined in pairs of neighbours, so that a body that is not associative, or an identity
-that is not neutral, gives something else than the reference.
+Adjacent elements are combined in pairs, so that a body that is not associative, or an identity that
+is not neutral, has another result than in the reference.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _combiner(frame: BlockFrame, instr: Instr) -> Combine:
 
 
 def _inputs(frame: BlockFrame, instr: Instr) -> list[Array]:
-    """The operands, with the axis that is worked along in front."""
+    """Return the operands, with the axis that is worked along in front."""
     axis = number_of(instr, "dim")
     return [np.moveaxis(x, axis, 0) for x in frame.arrays(instr)]
 
@@ -69,7 +69,7 @@ def _reduce(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _scan(frame: BlockFrame, instr: Instr) -> Results:
-    """Give each element those before it, at distances of 1, 2, 4, ... (Hillis and Steele)."""
+    """Scan by doubling distances 1, 2, 4, ... (Hillis and Steele)."""
     combine, parts = _combiner(frame, instr), _inputs(frame, instr)
     if number_of(instr, "reverse"):
         parts = [x[::-1] for x in parts]

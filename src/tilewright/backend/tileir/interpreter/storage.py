@@ -11,7 +11,7 @@ from ..bytecode.types import F4E2M1FN, I1, I4, ScalarType
 from .values import ELEMENTS, POINTER, Array, DType, TokenValue, UndefinedError
 
 # -------------------------------------------------------------------------------------------------
-# The memory of a device: allocations, and pointers that know which of them they may reach.
+# Allocations, and pointers with provenance: each may reach its own allocation only.
 
 ANY = 0
 """The origin of a pointer that was made of an integer: it may reach every allocation."""
@@ -21,7 +21,7 @@ WORD = 4
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Memory in one piece: where it starts, its bytes, which of them were ever written."""
+    """An allocation: its start, its bytes, which of them were written."""
 
     start: int
     data: Array
@@ -36,7 +36,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """What a pointer may reach: part of an allocation, or nothing."""
+    """The memory that a pointer may reach: part of an allocation, or nothing."""
 
     name: str
     start: int
@@ -45,7 +45,7 @@ class _Origin:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Elements in one allocation: which lanes of a tile they are, and their numbers there."""
+    """Elements in one allocation: their lanes in a tile, and their numbers there."""
 
     allocation: Allocation
     number: int
@@ -68,7 +68,7 @@ class DeviceMemory:
         self._origins = [_Origin("an integer", 0, 0)]
 
     def pointer(self, name: str, address: int, span: tuple[int, int] | None = None) -> Array:
-        """A pointer that may reach a span of addresses; all of its allocation unless one is given.
+        """Return a pointer that may reach a span of addresses, by default its allocation.
 
         Where there is no allocation the pointer may be made, but not be used.
         """
@@ -80,7 +80,7 @@ class DeviceMemory:
         return np.array((address, len(self._origins) - 1), POINTER)
 
     def _number_of(self, addresses: Array) -> Array:
-        """The number of the allocation around each address, or -1."""
+        """Return the number of the allocation around each address, or -1."""
         if not self._allocations:
             return np.full(addresses.shape, -1)
         found = np.searchsorted(self._starts, addresses, side="right") - 1
@@ -90,7 +90,7 @@ class DeviceMemory:
     # --- accesses ------------------------------------------------------------------------------
 
     def pieces(self, pointers: Array, mask: Array | None, kind: ScalarType) -> list[Piece]:
-        """Where the elements are that a tile of pointers refers to; only those under the mask."""
+        """Return the elements that a tile of pointers refers to, where the mask holds."""
         lanes = np.arange(pointers.size) if mask is None else np.flatnonzero(mask)
         chosen = pointers.reshape(-1)[lanes]
         itemsize = stored(kind).itemsize
@@ -152,14 +152,14 @@ def store(pieces: Sequence[Piece], kind: ScalarType, values: Array) -> None:
 
 
 def stored(kind: ScalarType) -> DType:
-    """The NumPy type of an element in memory; any byte but 0 is true."""
+    """Return the NumPy type of an element in memory; any byte but 0 is true."""
     if kind in (F4E2M1FN, I4):
         raise UndefinedError(f"{kind} has no separate address")
     return np.dtype(np.uint8) if kind is I1 else ELEMENTS[kind]
 
 
 def _elements(piece: Piece, kind: ScalarType) -> Array:
-    """An allocation as an array of elements, the last word filled up."""
+    """Return an allocation as an array of elements, the last word filled up."""
     data, dtype = piece.allocation.data, stored(kind)
     count = -(-len(data) // dtype.itemsize)
     if count * dtype.itemsize == len(data):
@@ -180,10 +180,10 @@ def _check_written(piece: Piece) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# Memory order inside of one block: accesses are ordered by tokens, not as they are written.
+# Memory order inside of one block: tokens order accesses, not program order.
 #
-# An access comes after another if it waits, directly or not, for the token of that. Two accesses
-# of the same memory, one of which writes and one of which is weak, must be ordered so.
+# Each token has the set of accesses that happen before it (a vector clock, as a bit set). Two
+# accesses of the same memory, one of which writes and one of which is weak, must be ordered.
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class _Access:
     itemsize: int
 
     def meets(self, other: _Access) -> bool:
-        """Whether two accesses have a byte in common."""
+        """Return whether two accesses have a byte in common."""
         if self.low >= other.high or other.low >= self.high:
             return False
         return bool(np.isin(self.bytes, other.bytes).any())
@@ -219,7 +219,7 @@ class OrderedAccesses:
     def note(
         self, pieces: Sequence[Piece], name: str, token: TokenValue, *, writes: bool, weak: bool
     ) -> TokenValue:
-        """Note an access that waits for a token; gives the token of those that wait for it."""
+        """Note an access that waits for a token; return the token of those that wait for it."""
         number = self.count
         self.count += 1
         for piece in pieces:

@@ -36,10 +36,10 @@ from ..bytecode.types import (
 )
 
 # -------------------------------------------------------------------------------------------------
-# What values of Tile IR are here: NumPy arrays for tiles, records for views, sets for tokens.
+# Values: NumPy arrays for tiles, records for views, sets for tokens.
 #
-# Integers are kept as signed; an instruction that reads them as unsigned says so. One bit is a
-# boolean, tf32 an f32, as in memory, a pointer an address and the memory it may reach.
+# Integers are stored as signed; an instruction that reads them as unsigned declares it. One bit is
+# a boolean, tf32 an f32, as in memory, a pointer an address and the memory it may reach.
 
 Array: TypeAlias = np.ndarray[Any, Any]
 DType: TypeAlias = np.dtype[Any]
@@ -59,11 +59,11 @@ POINTER = np.dtype([("address", np.int64), ("origin", np.int32)])
 TF32_DROPPED = 13
 """Low bits of an f32 that tf32 does not have."""
 GARBAGE = 0xCD
-"""The bytes of elements that are unspecified: a number that nobody expects."""
+"""The bytes of unspecified elements: an improbable number."""
 
 
 class UndefinedError(Exception):
-    """What an instruction was given makes its behaviour undefined."""
+    """Raised if the operands of an instruction make its behaviour undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ViewValue:
 
 @dataclass(frozen=True, slots=True)
 class TokenValue:
-    """The accesses that come before whoever waits for a token: a bit for each."""
+    """The accesses that happen before the users of a token: a bit for each."""
 
     before: int = 0
 
@@ -95,12 +95,12 @@ Value: TypeAlias = Array | TensorValue | ViewValue | TokenValue
 
 
 def dtype_of(elem: ScalarType | Pointer) -> DType:
-    """The NumPy type of what a tile holds."""
+    """Return the NumPy type of what a tile holds."""
     return POINTER if isinstance(elem, Pointer) else ELEMENTS[elem]
 
 
 def tile_kind(kind: Kind) -> TileValueType:
-    """A type that is known to be a tile."""
+    """Return a type that is known to be a tile."""
     assert isinstance(kind, TileValueType), f"expected a tile, got {kind}"
     return kind
 
@@ -125,7 +125,7 @@ def integers(array: Array, kind: ScalarType) -> Array:
 
 
 def element(bits: int, kind: ScalarType) -> Array:
-    """A number given by its bits."""
+    """Return a number given by its bits."""
     if kind is TF32:
         return np.array(bits << TF32_DROPPED, np.uint32).view(np.float32)
     data = bits.to_bytes(max(kind.nbytes, 1), "little")
@@ -133,7 +133,7 @@ def element(bits: int, kind: ScalarType) -> Array:
 
 
 def constant(data: bytes, kind: TileValueType) -> Array:
-    """The elements of a constant; one element stands for all of them."""
+    """Return the elements of a constant; a single element is repeated."""
     scalar, count = kind.scalar, kind.size
     if scalar is I1:
         return _bits(data, count).reshape(kind.shape)
@@ -157,7 +157,7 @@ def _bits(data: bytes, count: int) -> Array:
 
 
 def garbage(kind: TileValueType) -> Array:
-    """A tile whose elements are unspecified."""
+    """Return a tile whose elements are unspecified."""
     dtype = dtype_of(kind.elem)
     if dtype == np.bool_:
         return np.ones(kind.shape, np.bool_)
@@ -166,10 +166,10 @@ def garbage(kind: TileValueType) -> Array:
 
 
 # -------------------------------------------------------------------------------------------------
-# Rounding: results that are exact, or nearly so, come down to an element type once.
+# Rounding of exact, or nearly exact, results to an element type, once.
 #
-# Directed rounding corrects what rounding to nearest gave, by the sign of what it left out; this
-# is known exactly, by fractions where no float holds it.
+# Directed rounding corrects the rounding to nearest by the sign of its error, which is known
+# exactly, by fractions where no float represents it.
 
 LARGEST: dict[ScalarType, float] = {F8E4M3FN: 448.0, F8E5M2: 57344.0, F4E2M1FN: 6.0}
 """The largest numbers of the types that numbers too large become, instead of infinity."""
@@ -213,7 +213,7 @@ def _tf32(single: Array) -> Array:
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """The sum of two f64, rounded to odd: where it is inexact, its last bit is set (TwoSum)."""
+    """Return the sum of two f64, rounded to odd (TwoSum): the last bit is set if inexact."""
     total = np.asarray(a + b)
     part = total - a
     rest = (a - (total - part)) + (b - part)
@@ -225,7 +225,7 @@ def odd_sum(a: Array, b: Array) -> Array:
 
 
 def fma(a: Array, b: Array, c: Array, kind: ScalarType) -> Array:
-    """a * b + c, rounded once to nearest."""
+    """Compute a * b + c, rounded once to nearest."""
     wide = [x.astype(np.float64) for x in (a, b, c)]
     if kind is not F64:  # products of f32 are exact in f64
         return narrow(odd_sum(wide[0] * wide[1], wide[2]), kind)
@@ -245,7 +245,7 @@ def _fma_f64(a: float, b: float, c: float) -> float:
 
 
 def _where_finite(made: Array, given: list[Array], function: Callable[..., float]) -> Array:
-    """What a function of numbers gives, where all of these are finite."""
+    """Return what a function of numbers gives, where all of these are finite."""
     shaped = np.broadcast_arrays(*given)
     result = np.array(made, np.float64)
     finite = np.logical_and.reduce([np.isfinite(x) for x in shaped])
@@ -280,7 +280,7 @@ def directed(
 
 
 def _target(nearest: float, sign: int, mode: RoundingCode) -> float | None:
-    """Where to move by one step what was rounded to nearest; None if it stays."""
+    """Return where to move by one step what was rounded to nearest; None if it stays."""
     if mode is RoundingCode.POSITIVE_INF and sign > 0:
         return math.inf
     if mode is RoundingCode.NEGATIVE_INF and sign < 0:
@@ -290,7 +290,7 @@ def _target(nearest: float, sign: int, mode: RoundingCode) -> float | None:
 
 
 def sign_of(exact: Exact) -> Callable[..., int]:
-    """Whether an exact result lies above, below or on what it was rounded to."""
+    """Return whether an exact result lies above, below or on what it was rounded to."""
 
     def sign(*row: float) -> int:
         *given, nearest = row
@@ -303,13 +303,13 @@ def sign_of(exact: Exact) -> Callable[..., int]:
 
 
 def sign_of_root(x: float, nearest: float) -> int:
-    """The same for a square root."""
+    """Return the same for a square root."""
     rest = Fraction(x) - Fraction(nearest) ** 2
     return (rest > 0) - (rest < 0)
 
 
 def sign_of_quotient(a: float, b: float, nearest: float) -> int:
-    """The same for a quotient, which a divisor of zero does not have."""
+    """Return the same for a quotient, which a divisor of zero does not have."""
     return sign_of(_quotient)(a, b, nearest) if b else 0
 
 
@@ -318,6 +318,6 @@ def _quotient(a: Fraction, b: Fraction) -> Fraction:
 
 
 def flushed(array: Array) -> Array:
-    """Subnormal f32 as zeros of their sign."""
+    """Replace subnormal f32 by zeros of their sign."""
     small = np.abs(array) < np.finfo(np.float32).tiny
     return np.where(small, np.copysign(np.float32(0), array), array).astype(array.dtype)

@@ -24,9 +24,9 @@ LARGEST_UNROLLED = 2048
 LARGEST_PIPELINED = 8192
 """Instructions of a pipelined loop with all its copies: the 128 KiB of the instruction cache."""
 UNROLLED_LOADING, UNROLLED = 15, 4
-"""The most iterations that are unrolled: of loops with loads, and of others."""
+"""The most iterations that are unrolled: of loops with loads, and of loops without."""
 COPIES, COPIES_BRANCHING, COPIES_STAGED = 10, 45, 2
-"""How often the body stands in a pipelined loop: at most, as far as was seen; the same if functions
+"""Copies of the body in a pipelined loop: at most, as far as was seen; the same if functions
 in it branch; and in a loop with products, whose factors wait in the shared memory."""
 LOADS = ("load_view_tko", "load_ptr_tko")
 NOT_PIPELINED = 10
@@ -68,7 +68,7 @@ def _code_size(em: TileEmitter) -> CodeSize:
 
 
 def _iterations(em: TileEmitter, bounds: Sequence[Val]) -> int:
-    """The constant number of iterations of a loop; 0 if it is not constant."""
+    """Return the constant number of iterations of a loop; 0 if it is not constant."""
     lower, upper, step = (_constant(em, value) for value in bounds)
     if lower is None or upper is None or step is None or step <= 0:
         return 0
@@ -82,7 +82,7 @@ def _constant(em: TileEmitter, value: Val) -> int | None:
 
 
 def _hidden(em: TileEmitter, upper: Val) -> Val:
-    """The same number, though the assembler takes every number for possible."""
+    """Return the same number, though the assembler takes every number for possible."""
     block, _, _ = em.op("get_tile_block_id", [INDEX] * 3)
     kind = tile(upper)
     other = em.widened(block, kind.scalar) if kind.scalar.width > INDEX.scalar.width else block
@@ -99,7 +99,7 @@ def _keep_in_order(em: TileEmitter, loads: Sequence[Instr]) -> None:
 
 
 def _latency(em: TileEmitter, load: Instr) -> int:
-    """How early a load shall begin; 0 if nothing is said."""
+    """Return how early a load shall begin; 0 if nothing is said."""
     return int(_hints(em, load).get("latency", 0))
 
 

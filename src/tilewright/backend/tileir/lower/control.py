@@ -43,7 +43,7 @@ from .elementwise import is_signed
 from .emitter import Rule, TileEmitter, kind_of_value, tile
 
 # -------------------------------------------------------------------------------------------------
-# Where this block stands: logical indices, made in the kernel's first lines.
+# Position of this block in the grid: logical indices, computed at the start of the kernel.
 
 
 def _block_id(em: TileEmitter, op: Op) -> Sequence[Val]:
@@ -66,7 +66,7 @@ def _tile_index(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def numbers(em: TileEmitter) -> Numbers[Val]:
-    """How to calculate indices with instructions.
+    """Return how to calculate indices with instructions.
 
     Nothing is below 0: divisions that knew signs would take half as many instructions again.
     """
@@ -90,7 +90,7 @@ GRID_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Checks, assertions and prints: records in the launch's memory, never a trap.
+# Checks, assertions and prints: records in the launch's memory. They never trap.
 
 WORD = TileValueType(I64)
 HEAD = 24
@@ -98,12 +98,12 @@ HEAD = 24
 
 
 def site_of(em: TileEmitter, op: Op) -> int:
-    """The number under which an op reports."""
+    """Return the number under which an op reports."""
     return next(i for i, other in enumerate(reporting_ops(em.func)) if other is op)
 
 
 def _place(em: TileEmitter, word: CudaLaunchWord) -> Val:
-    """The address of a word of the launch record."""
+    """Return the address of a word of the launch record."""
     assert em.record is not None, "a kernel that reports has a launch record"
     return em.one("offset", em.record.kind, em.record, em.index(word))
 
@@ -119,7 +119,7 @@ def _write(em: TileEmitter, word: CudaLaunchWord, value: Val) -> None:
 
 
 def _linear_block(em: TileEmitter) -> Val:
-    """The number of this block, the last grid axis running fastest."""
+    """Return the number of this block, the last grid axis running fastest."""
     number = em.widened(em.block[0])
     for block, length in zip(em.block[1:], em.grid[1:], strict=True):
         rows = em.same("muli", number, em.widened(length))
@@ -208,7 +208,7 @@ def _print(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _memory_form(em: TileEmitter, value: Val) -> Val:
-    """A value as its elements stand in a record."""
+    """Return a value in the memory form of a record."""
     kind = tile(value)
     if isinstance(kind.elem, Pointer):
         return em.one("ptr_to_int", kind.of(I64), value)
@@ -218,7 +218,7 @@ def _memory_form(em: TileEmitter, value: Val) -> Val:
 
 
 def _nibbles(em: TileEmitter, value: Val, kind: TileValueType) -> Val:
-    """The bits of f4, one byte each: packed into pairs, and these taken apart."""
+    """Return the bits of f4, one byte each: packed into pairs, and these taken apart."""
     half = kind.size // 2
     pairs, column = TileValueType(I8, (half,)), TileValueType(I8, (half, 1))
     flat = em.one("reshape", kind.shaped((kind.size,)), value)
@@ -255,7 +255,7 @@ CHECK: dict[str, Rule] = {"check": _check}
 
 
 # -------------------------------------------------------------------------------------------------
-# Structured control flow, as desugared: the only exits left are those that Tile IR has.
+# Structured control flow, after `lower_control_flow`: only exits that Tile IR has.
 
 BITS: dict[ScalarType | Pointer, ScalarType] = {
     **{kind: kind for kind in (I8, I16, I32, I64)},
@@ -268,7 +268,7 @@ def _for(em: TileEmitter, op: Op) -> Sequence[Val]:
     lower, upper, step = (em.get(op.one(name)) for name in ("lower", "upper", "step"))
     signed = is_signed(op.one("lower"))
     if em.ranges.of(op.one("step")).low <= 0:
-        # A step that is not positive means no rounds, and must not mean endless ones.
+        # A step that is not positive means no iterations, and must not mean endless ones.
         kind = tile(step)
         positive = em.compare(ComparisonCode.GREATER_THAN, step, em.number(0, kind), signed=signed)
         upper = em.one("select", kind, positive, upper, lower)
@@ -301,7 +301,7 @@ def _branched(
     then: InstructionRegion,
     otherwise: InstructionRegion | None,
 ) -> tuple[Val, ...]:
-    """An `if` whose results are of these types; tiles of truth values leave its arms as bytes.
+    """Emit an `if` whose results are of these types; boolean tiles leave its arms as bytes.
 
     Where one arm gives a tile of true and the other one of false, and be it after folding,
     assemblers put the condition in its place, which is no tile, and then fail.
@@ -317,7 +317,7 @@ def _branched(
 
 
 def _carried(kind: Kind) -> Kind:
-    """The type in which a value leaves an arm."""
+    """Return the type in which a value leaves an arm."""
     return (
         kind.of(I8) if isinstance(kind, TileValueType) and kind.shape and kind.elem == I1 else kind
     )
@@ -338,7 +338,7 @@ def _yield_as(em: TileEmitter, arm: InstructionRegion, kinds: Sequence[Kind]) ->
 
 
 def _given(em: TileEmitter, value: Val, kind: Kind, is_own: bool) -> Val:
-    """A value as an arm gives it; `is_own` if it was made there."""
+    """Return a value as an arm gives it; `is_own` if it was made there."""
     given = value
     if value.kind != kind:
         given = em.one("exti", kind, value, signedness=Signedness.UNSIGNED)
@@ -348,7 +348,7 @@ def _given(em: TileEmitter, value: Val, kind: Kind, is_own: bool) -> Val:
 
 
 def _remade(em: TileEmitter, value: Val, kind: TileValueType) -> Val:
-    """The same bits from instructions that are one too many only for who looks at several."""
+    """Return the same bits by a redundant instruction that the assembler cannot remove."""
     if kind.elem not in BITS:
         return value
     whole = kind.of(BITS[kind.elem])

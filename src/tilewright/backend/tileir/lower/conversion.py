@@ -1,4 +1,4 @@
-"""Conversions between element types, and rematerialized ones that the assembler must not merge."""
+"""Conversions between element types, and opaque rematerialized ones."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from .elementwise import OVERFLOWS, is_signed
 from .emitter import Reduced, Rule, TileEmitter, tile
 
 # -------------------------------------------------------------------------------------------------
-# Opaque rematerialization: keeps the assembler from merging rematerialized conversions (CSE).
+# Opaque rematerialization: keep the assembler from merging rematerialized conversions (CSE).
 #
-# An assembler takes two conversions of one tile for one, and keeps the wide result in registers,
-# unless the second is of something else, and not to be had before the reduction. So it is of the
-# tile's bits and a term that is always 0, though no assembler sees that.
+# tileiras would merge two conversions of one tile and hold the wide result in registers. So the
+# second one converts the tile's bits combined with an opaque zero, a term that is always 0 and that
+# depends on the reduction, which makes it distinct and not available before.
 
 WORDS = {1: I8, 2: I16}
 """The integers of narrow elements, by their bytes."""
@@ -46,14 +46,14 @@ HALF = 16
 
 
 def note_reduction(em: TileEmitter, op: Op, results: tuple[Val, ...]) -> None:
-    """A reduction has been lowered."""
+    """Note that a reduction has been lowered."""
     given = op.operands[0].tile.shape
     if tile(results[0]).elem == F32:
         em.reduced[id(em.code)] = Reduced(results[0], given, op.attrs["axis"])
 
 
 def converted(em: TileEmitter, value: Value) -> Val:
-    """What is to be converted: the value, or its bits in disguise if that was done before."""
+    """Return the operand of a conversion: the value, or its opaque bits if converted before."""
     found, last = em.get(value), em.reduced.get(id(em.code))
     word = WORDS.get(value.tile.dtype.itemsize)
     first = em.converted.setdefault((id(em.code), value), last)
@@ -76,7 +76,7 @@ def opaque_false(em: TileEmitter, x: Val) -> Val:
 
 
 def _zeros(em: TileEmitter, last: Reduced, word: ScalarType) -> Val:
-    """A zero per result of a reduction."""
+    """Return a zero per result of a reduction."""
     kind = tile(last.result).of(I32)
     never = opaque_false(em, em.one("bitcast", kind, last.result))
     zero = em.one("exti", kind.of(word), never, signedness=Signedness.UNSIGNED)
@@ -85,7 +85,7 @@ def _zeros(em: TileEmitter, last: Reduced, word: ScalarType) -> Val:
 
 
 # -------------------------------------------------------------------------------------------------
-# Conversions between element types; what Tile IR leaves open is decided here.
+# Conversions between element types; cases that Tile IR leaves open are decided here.
 
 
 def _ftof(em: TileEmitter, op: Op) -> Sequence[Val]:
@@ -103,7 +103,7 @@ def _ftof(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _zero_for_nan(em: TileEmitter, arg: Val) -> Val:
-    """A float for a type without NaN, of which hardware would make the largest number."""
+    """Return a float for a type without NaN, of which hardware would make the largest number."""
     kind = tile(arg)
     ordinary = _ask(em, ComparisonCode.EQUAL, arg, arg)
     return em.one("select", kind, ordinary, arg, em.number(0.0, kind))
@@ -120,7 +120,7 @@ OVERFLOWS_TO: dict[ScalarType | Pointer, tuple[ComparisonCode, float, float]] = 
 
 
 def _overflowing(em: TileEmitter, arg: Val, narrow: Val, kind: TileValueType) -> Val:
-    """What was converted, or what numbers too large become."""
+    """Return what was converted, or what numbers too large become."""
     predicate, bound, beyond = OVERFLOWS_TO[kind.elem]
     source = tile(arg)
     large = _ask(em, predicate, em.same("absf", arg), em.number(bound, source))
@@ -131,7 +131,7 @@ def _overflowing(em: TileEmitter, arg: Val, narrow: Val, kind: TileValueType) ->
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where a float has its exponent, as far as conversions to powers of two need it."""
+    """The exponent field of a float, for conversions to powers of two."""
 
     word: ScalarType
     fraction: int
@@ -150,7 +150,7 @@ NOT_A_NUMBER = 0xFF
 
 
 def _to_scale(em: TileEmitter, arg: Val, kind: TileValueType) -> Val:
-    """To the nearest power of two, the greater at a tie; NaN for all that is not positive.
+    """Convert to the nearest power of two, the greater at a tie; NaN unless positive.
 
     All between the two least powers goes to the greater, as in the other backends.
     """
@@ -198,7 +198,7 @@ def _converted(
 
 
 def _saturated(em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType) -> Val:
-    """The nearest bound where a number does not fit, 0 for NaN: by comparisons."""
+    """Return the nearest bound where a number does not fit, 0 for NaN: by comparisons."""
     low, high = int_range(to)
     source = tile(arg)
     # high + 1 is a power of two, so it is exact as a float.
@@ -247,7 +247,7 @@ STICKY = 12
 
 
 def _as_f64(em: TileEmitter, arg: Val, *, signed: bool) -> Val:
-    """An integer as an f64 that lies on the same side of all numbers of few bits."""
+    """Return an integer as an f64 that lies on the same side of all numbers of few bits."""
     kind = tile(arg)
     if kind.scalar is I64:
         low = em.same("andi", arg, em.number((1 << STICKY) - 1, kind))
@@ -293,7 +293,7 @@ def _bitcast(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _repacked(name: str) -> Rule:
-    """Between packed bytes and f4: flat tiles in Tile IR."""
+    """Return the conversion between packed bytes and f4, through flat tiles."""
 
     def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
         (arg,) = em.all(op)

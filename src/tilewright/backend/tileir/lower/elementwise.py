@@ -17,15 +17,15 @@ from .emitter import Rule, TileEmitter, tile
 from .math_expansion import COMPOSED, in_f64, power_of_two
 
 # -------------------------------------------------------------------------------------------------
-# Rows divided by one number each: multiplied by its reciprocal, which is computed once.
+# Division of rows by one divisor each: multiplication by its reciprocal, computed once.
 
 LARGE = 2.0**64
 LEAST = 4
-"""How many elements must share a divisor that is no number of its own."""
+"""The least number of elements that share a divisor which is not a scalar."""
 
 
 def shared_divisor(em: TileEmitter, op: Op) -> Val | None:
-    """What an f32 division divides by, before it was repeated for many elements, if it was.
+    """Return what an f32 division divides by, before it was repeated for many elements, if it was.
 
     A single number is known early, so that its reciprocal is worth it for any tile.
     """
@@ -45,7 +45,7 @@ REPEATED = ("broadcast", "reshape")
 
 
 def multiplied(em: TileEmitter, number: Val, divisor: Val) -> Val:
-    """A quotient within 1.5 ulp, in two factors, so that none of them leaves the range of f32.
+    """Compute a quotient within 1.5 ulp by two factors, each within the range of f32.
 
     The reciprocal of what is very large or very small would. Its divisor is therefore scaled by a
     power of two, and so is the number, before it is multiplied: where that overflows, or loses
@@ -63,7 +63,7 @@ def multiplied(em: TileEmitter, number: Val, divisor: Val) -> Val:
 
 
 def _reciprocal(em: TileEmitter, value: Val) -> Val:
-    """The reciprocal of what is not very large or small: the hardware's own, made better.
+    """Return the reciprocal of what is not very large or small: the hardware's own, made better.
 
     Of 0 and infinity it cannot be made better.
     """
@@ -93,7 +93,7 @@ def _rounded(em: TileEmitter, name: str, *operands: Val) -> Val:
 
 
 # -------------------------------------------------------------------------------------------------
-# Arithmetic: floats one to one; integer division guarded, for Tile IR leaves some of it open.
+# Arithmetic: floats one to one; integer division is guarded where Tile IR is undefined.
 
 ROUNDINGS: dict[Rounding, enums.RoundingCode] = {
     Rounding.NEAREST_EVEN: enums.RoundingCode.NEAREST_EVEN,
@@ -112,7 +112,7 @@ OVERFLOWS: dict[Overflow, enums.OverflowCode] = {
 
 
 def rounded(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """A float op that is told how to round."""
+    """Return the lowering of a float op with a rounding mode."""
     attrs: dict[str, Any] = {"rounding_mode": ROUNDINGS[op.attrs["rounding"]]}
     return (em.same(op.name, *em.all(op), flush_to_zero=op.attrs["ftz"], **attrs),)
 
@@ -134,12 +134,12 @@ def _fma(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def plain(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """An op that is the same in both, without attributes."""
+    """Return an op that is the same in both, without attributes."""
     return (em.same(op.name, *em.all(op)),)
 
 
 def renamed(name: str) -> Rule:
-    """An op that Tile IR has under another name."""
+    """Return an op that Tile IR has under another name."""
 
     def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
         return (em.same(name, *em.all(op)),)
@@ -153,17 +153,17 @@ def _extreme(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def wrapping(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """An integer op that may promise not to overflow."""
+    """Return an integer op that may promise not to overflow."""
     return (em.same(op.name, *em.all(op), overflow=OVERFLOWS[op.attrs["overflow"]]),)
 
 
 def signed(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """An integer op that depends on the sign."""
+    """Return an integer op that depends on the sign."""
     return (em.same(op.name, *em.all(op), signedness=is_signed(op.operands[0])),)
 
 
 def is_signed(value: Value) -> bool:
-    """Whether a tile holds signed integers."""
+    """Return whether a tile holds signed integers."""
     return value.tile.dtype.is_signed
 
 
@@ -176,7 +176,7 @@ def _absi(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _divisor(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
-    """A divisor that leaves nothing open, and where the given one is zero (None: nowhere).
+    """Return a divisor that leaves nothing open, and where the given one is zero (None: nowhere).
 
     Dividing by 1 instead of -1 gives MIN for MIN / -1, and 0 for the remainder.
     """
@@ -234,11 +234,11 @@ ARITHMETIC_RULES: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Functions of floats: one to one, but for exponentials and what Tile IR lacks or has roughly.
+# Functions of floats: one to one, except exponentials and functions that Tile IR lacks.
 
 
 def _how(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """A function with a choice between two roundings."""
+    """Return a function with a choice between two roundings."""
     return (em.same(op.name, *em.all(op), rounding_mode=ROUNDINGS[op.attrs["rounding"]]),)
 
 
@@ -267,7 +267,7 @@ def _exp2(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _rough(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """A function that is more than 2 ulp off in f32."""
+    """Return a function that is more than 2 ulp off in f32."""
     if op.result.tile.dtype is f32:
         return (in_f64(em, op.name, em.all(op)),)
     return plain(em, op)
@@ -304,7 +304,7 @@ def _cmpi(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _lies_inside(em: TileEmitter, op: Op) -> bool:
-    """Whether an index is compared with an extent that is known to be larger on this way."""
+    """Return whether an index is compared with an extent that is known to be larger on this way."""
     if not em.least or op.attrs["predicate"] is not Predicate.LT:
         return False
     maker = em.nesting.definer(op.one("rhs"))
@@ -336,7 +336,7 @@ def _select(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _select_wide(em: TileEmitter, cond: Val, a: Val, b: Val, kind: TileValueType) -> Val:
-    """As wider floats, which hold every f4: Tile IR does not select f4 itself."""
+    """Select as wider floats, which hold every f4: Tile IR does not select f4."""
     wide = [em.one("ftof", kind.of(F32), v) for v in (a, b)]
     return em.one("ftof", kind, em.one("select", kind.of(F32), cond, *wide))
 
@@ -345,7 +345,7 @@ COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": _se
 
 
 # -------------------------------------------------------------------------------------------------
-# Bitwise ops; shifts are brought to amounts below the width first, for Tile IR leaves others open.
+# Bitwise ops; shift amounts are reduced below the width first, as Tile IR leaves others open.
 
 
 def _noti(em: TileEmitter, op: Op) -> Sequence[Val]:
@@ -354,20 +354,20 @@ def _noti(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _fits(em: TileEmitter, op: Op) -> bool:
-    """Whether the amount surely is below the width."""
+    """Return whether the amount provably is below the width."""
     amount = em.ranges.of(op.one("rhs"))
     return amount.low >= 0 and amount.high < op.result.tile.dtype.bits
 
 
 def _small(em: TileEmitter, amount: Val, width: int) -> Val:
-    """The amount, at most one below the width; read as unsigned."""
+    """Return the amount, at most one below the width; read as unsigned."""
     return em.same(
         "mini", amount, em.number(width - 1, tile(amount)), signedness=Signedness.UNSIGNED
     )
 
 
 def _or_zero(em: TileEmitter, amount: Val, width: int, shifted: Val) -> Val:
-    """What was shifted, or 0 where the amount is the width or more."""
+    """Return what was shifted, or 0 where the amount is the width or more."""
     kind = tile(shifted)
     inside = em.compare(ComparisonCode.LESS_THAN, amount, em.number(width, kind), signed=False)
     return em.one("select", kind, inside, shifted, em.number(0, kind))

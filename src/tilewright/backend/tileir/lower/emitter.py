@@ -1,4 +1,4 @@
-"""Emits instructions of Tile IR, and knows what each value of the IR became."""
+"""Emit instructions of Tile IR, and map values of the IR to lowered ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from ..heuristics import Decisions
 from ..target import TileTarget
 
 # -------------------------------------------------------------------------------------------------
-# Numbers as the bytes and bits that constants and identities are written in.
+# Encodings of numbers in constants and identities.
 
 FLOATS: dict[ScalarType, Any] = {
     F16: np.float16, BF16: ml_dtypes.bfloat16, F32: np.float32, F64: np.float64, TF32: np.float32,
@@ -55,7 +55,7 @@ TF32_DROPPED = 13
 
 
 def number_bits(value: float | int | bool, kind: ScalarType) -> int:
-    """The bit pattern of a number that is exact in its type."""
+    """Return the bit pattern of a number that is exact in its type."""
     if kind.is_int:
         return int(value) & ((1 << kind.width) - 1)
     raw = np.asarray(value, np.float64).astype(FLOATS[kind])
@@ -64,19 +64,19 @@ def number_bits(value: float | int | bool, kind: ScalarType) -> int:
 
 
 def bits_of(bits: int, kind: ScalarType) -> bytes:
-    """One element of a constant, given by its bits."""
+    """Return one element of a constant, given by its bits."""
     if kind is I1:  # all elements alike are all ones or all zeros
         return b"\xff" if bits else b"\0"
     return bits.to_bytes(kind.nbytes, "little")
 
 
 def constant_bytes(value: float | int | bool, kind: ScalarType) -> bytes:
-    """One element of a constant, which stands for all of them."""
+    """Return one element of a constant, which stands for all of them."""
     return bits_of(number_bits(value, kind), kind)
 
 
 # -------------------------------------------------------------------------------------------------
-# Puts instructions one after the other, and knows what each value of the IR became.
+# The emitter: it appends instructions and maps each IR value to its lowered value.
 
 Given: TypeAlias = "Val | Sequence[Val] | None"
 
@@ -185,20 +185,20 @@ class TileEmitter:
         return self.one(name, operands[0].kind, *operands, **attrs)
 
     def number(self, value: float | int | bool, kind: TileValueType) -> Val:
-        """A tile of one number."""
+        """Return a tile of one number."""
         return self.one("constant", kind, value=constant_bytes(value, kind.scalar))
 
     def bits(self, bits: int, kind: TileValueType) -> Val:
-        """A tile of one number given by its bits."""
+        """Return a tile of one number given by its bits."""
         return self.one("constant", kind, value=bits_of(bits, kind.scalar))
 
     @staticmethod
     def zero_identity(kind: ScalarType) -> tuple[Identity, ...]:
-        """What a sum of integers starts with."""
+        """Return what a sum of integers starts with."""
         return (Identity(kind, 0),)
 
     def index(self, value: int) -> Val:
-        """A 32-bit scalar."""
+        """Return a 32-bit scalar."""
         return self.number(value, INDEX)
 
     def compare(self, predicate: ComparisonCode, lhs: Val, rhs: Val, *, signed: bool = True) -> Val:
@@ -207,14 +207,14 @@ class TileEmitter:
         return self.one("cmpi", kind, lhs, rhs, comparison_predicate=predicate, signedness=signed)
 
     def spread(self, value: Val, shape: tuple[int, ...]) -> Val:
-        """A scalar repeated in a shape."""
+        """Return a scalar repeated in a shape."""
         if not shape:
             return value
         ones = self.one("reshape", tile(value).shaped((1,) * len(shape)), value)
         return ones if set(shape) == {1} else self.one("broadcast", tile(value).shaped(shape), ones)
 
     def widened(self, value: Val, to: ScalarType = I64, *, signed: bool = True) -> Val:
-        """An integer as a wider one; itself where it is wide already."""
+        """Return an integer as a wider one; itself where it is wide already."""
         if tile(value).elem == to:
             return value
         return self.one("exti", tile(value).of(to), value, signedness=signed)
@@ -231,7 +231,7 @@ class TileEmitter:
             self.code = outer
 
     def region(self, block: Block) -> InstructionRegion:
-        """A region of the IR, lowered."""
+        """Return a region of the IR, lowered."""
         region = InstructionRegion(tuple(Val(kind_of_value(a)) for a in block.args))
         self.bind(block.args, region.args)
         with self.inside(region):
@@ -247,7 +247,7 @@ class TileEmitter:
     def only_if(
         self, condition: Val, token: Val | None, access: Callable[[], Sequence[Val]]
     ) -> Sequence[Val]:
-        """A write that happens only if a condition holds; gives the token behind it."""
+        """Emit a write that happens only if a condition holds; return the token after it."""
         before = token or self.one("make_token", TOKEN)
         then, otherwise = InstructionRegion(), InstructionRegion()
         with self.inside(then):
@@ -259,7 +259,7 @@ class TileEmitter:
     def either(
         self, condition: Val, ways: tuple[Callable[[], Sequence[Val]], Callable[[], Sequence[Val]]]
     ) -> tuple[Val, ...]:
-        """What the first way gives if a condition holds, else what the second does."""
+        """Return the value of the first branch if a condition holds, else of the second."""
         regions, results = (InstructionRegion(), InstructionRegion()), list[Sequence[Val]]()
         for region, way in zip(regions, ways, strict=True):
             with self.inside(region):
@@ -278,34 +278,34 @@ class TileEmitter:
     # --- values --------------------------------------------------------------------------------
 
     def bind(self, old: Sequence[Value], new: Sequence[Val]) -> None:
-        """Say what values of the IR became; memory and views are kept elsewhere."""
+        """Bind values of the IR to lowered ones; memory and views are bound elsewhere."""
         self.values.update(zip(old, new, strict=False))
 
     def get(self, value: Value) -> Val:
-        """What a value of the IR became."""
+        """Return what a value of the IR became."""
         return self.values[value]
 
     def all(self, op: Op) -> list[Val]:
-        """What the operands of an op became."""
+        """Return what the operands of an op became."""
         return [self.values[v] for v in op.operands]
 
     def constant_of(self, value: Value) -> float | int | bool | None:
-        """The number a value surely is."""
+        """Return the number a value provably is."""
         return self.known.get(value)
 
     def token_of(self, op: Op) -> Val | None:
-        """The token an access waits for."""
+        """Return the token an access waits for."""
         if not any(slot.name == "token" for slot in op.defn.operands):
             return None
         token = op.maybe("token")
         return None if token is None else self.get(token)
 
     def last_read(self, tile_read: tuple[Value, ...]) -> Val | None:
-        """The token of the last load of a tile in this region, given by its view and index."""
+        """Return the token of the last load of a tile in this region, by view and index."""
         return self._read.get((id(self.code), tile_read))
 
     def note_read(self, tile_read: tuple[Value, ...], token: Val) -> None:
-        """A tile has been loaded in this region."""
+        """Note that a tile has been loaded in this region."""
         self._read[id(self.code), tile_read] = token
 
     def _tensor(self, op: Op) -> Value:
@@ -316,13 +316,13 @@ class TileEmitter:
     # --- complaints ----------------------------------------------------------------------------
 
     def fail(self, message: str, *, expected: str, got: str, hint: str) -> CompileError:
-        """An error that points at the op being lowered."""
+        """Return an error that points at the op being lowered."""
         return CompileError(
             message, expected=expected, got=got, hint=hint, span=self.span, code=Code.DTYPE
         )
 
     def fail_version(self, what: str, since: Version) -> None:
-        """Refuse what the installed assembler does not know."""
+        """Reject what the installed assembler does not know."""
         raise CompileError(
             f"{what} needs a newer tileiras",
             expected=f"one that reads Tile IR {version_text(since)}",
@@ -334,17 +334,17 @@ class TileEmitter:
 
 
 Rule: TypeAlias = Callable[[TileEmitter, Op], Sequence[Val]]
-"""Lowers an op: gives what its results became."""
+"""The lowering of an op: return the lowered results."""
 
 
 def tile(value: Val) -> TileValueType:
-    """The type of a value known to be a tile."""
+    """Return the type of a value known to be a tile."""
     assert isinstance(value.kind, TileValueType), f"expected a tile, got {value.kind}"
     return value.kind
 
 
 def kind_of_value(value: Value) -> Kind:
-    """The type that a value of the IR has here."""
+    """Return the type that a value of the IR has here."""
     return kind_of(value.type)
 
 

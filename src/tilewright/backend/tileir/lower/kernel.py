@@ -1,4 +1,4 @@
-"""Lowers a whole kernel: parameters, the grid, and its body in one or two versions."""
+"""Lower a kernel: parameters, the grid, and its body in one or two versions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .emitter import TensorMemory, TileEmitter, tile
 from .memory import is_whole, place_of, whole_view
 
 # -------------------------------------------------------------------------------------------------
-# Multi-versions the body of a kernel: for blocks whose tiles are all in bounds, and for others.
+# Multi-versioning of the body: one version for blocks with full tiles only, one for others.
 #
-# Where each load asks for itself, what it loads must be complete before the next load is begun.
-# One question before all of them lets the assembler load, compute and store as it sees fit. Where
-# tiles lie inside, extents are at least their lengths, so masks made of them are not needed.
+# If each load had its own bounds test, its result would have to be complete before the next load
+# begins. One test before all of them lets the assembler overlap loads, arithmetic and stores. Where
+# tiles are full, extents are at least their lengths, so masks computed from extents vanish.
 
 
 def multiversioned_body(em: TileEmitter) -> None:
-    """The whole body behind one question."""
+    """Emit the body in two versions behind one bounds test."""
     em.either(
         _all_whole(em),
         (lambda: _version_body(em, whole=True), lambda: _version_body(em, whole=False)),
@@ -46,7 +46,7 @@ def _version_body(em: TileEmitter, *, whole: bool) -> tuple[Val, ...]:
 
 
 def _least(em: TileEmitter) -> dict[tuple[Value, int], int]:
-    """What the extents of tensors are at least where the tiles that were asked for lie inside."""
+    """Return lower bounds of extents that follow if the tested tiles are in bounds."""
     found: dict[tuple[Value, int], int] = {}
     for op, access in em.decisions.accesses.items():
         if not access.whole_first or access.view is None:
@@ -67,7 +67,7 @@ def _tensor_of(em: TileEmitter, load: Op) -> Value:
 
 
 def _all_whole(em: TileEmitter) -> Val:
-    """Whether all tiles lie inside that are loaded in a way of their own then."""
+    """Return whether all tiles with a separate full path are in bounds."""
     made: set[Value] = set()
     asked: dict[tuple[object, ...], Val] = {}
     for op, access in em.decisions.accesses.items():
@@ -97,13 +97,13 @@ def _make(em: TileEmitter, value: Value, made: set[Value]) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# A whole kernel: parameters with what is known of them, the grid, then the body.
+# The kernel: parameters with the assumptions about them, the grid, then the body.
 
 LARGEST = (1 << 31) - 1
 
 
 def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
-    """The kernel of a function."""
+    """Return the kernel of a function."""
     em = TileEmitter(func, target, decisions, RULES)
     reports = bool(reporting_ops(func))
     slots = abi.slots(func.signature, reports=reports)
@@ -219,7 +219,7 @@ def _grid(em: TileEmitter, lengths: Sequence[Val]) -> None:
 
 
 def _asks_for_blocks(em: TileEmitter) -> bool:
-    """Whether anything in the kernel depends on where the block stands."""
+    """Return whether anything in the kernel depends on the position of the block."""
     names = {op.name for op in em.func.walk()}
     framed = any(a.view is not None for a in em.decisions.accesses.values())
     return (
@@ -231,7 +231,7 @@ def _asks_for_blocks(em: TileEmitter) -> bool:
 
 
 def _ordered(em: TileEmitter, ids: Sequence[Val], order: Shape) -> tuple[Val, ...]:
-    """The index of a block in another order than that of launch, which counts the first axis up.
+    """Return the index of a block in another order than that of the launch.
 
     Axes that the order does not speak of stay as they are: each would take a division, and the
     first load waits for all of them.
@@ -245,7 +245,7 @@ def _ordered(em: TileEmitter, ids: Sequence[Val], order: Shape) -> tuple[Val, ..
 
 
 def _lengths(em: TileEmitter, rank: int) -> Sequence[Val]:
-    """How many blocks there are along the first axes: the tiles of an output, where there is one.
+    """Return the number of blocks along the first axes: the tiles of an output, if any.
 
     What is made of the grid's own size, the assembler computes where it is used: to store a tile,
     when all of it has been computed. What is made of parameters it computes before it waits.
@@ -259,13 +259,13 @@ def _lengths(em: TileEmitter, rank: int) -> Sequence[Val]:
 
 
 def _has_the_grid(spec: OutputSpec, rank: int) -> bool:
-    """Whether each tile of an output has a block of its own, along so many axes or more."""
+    """Return whether each tile of an output has a separate block, along this many axes or more."""
     is_cut = spec.groups is None and not (spec.partial or spec.shared)
     return is_cut and spec.facts.narrow and len(spec.tile) >= rank
 
 
 def _tiles(em: TileEmitter, extent: Val | int, tile: int) -> Val:
-    """How many tiles cover an extent, which is not negative."""
+    """Return how many tiles cover an extent, which is not negative."""
     if isinstance(extent, int):
         return em.index(-(-extent // tile))
     more = em.same("addi", extent, em.index(tile - 1))
@@ -277,7 +277,7 @@ def _div(em: TileEmitter, a: Val, b: Val) -> Val:
 
 
 def _only_real_blocks(em: TileEmitter) -> None:
-    """The body of a folded kernel, for blocks that the logical grid has."""
+    """Emit the body of a folded kernel for blocks that are in the logical grid."""
     x, y, z = (em.widened(v) for v in em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK))
     across, down, _ = (em.widened(v) for v in em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK))
     rows = em.same("addi", em.same("muli", z, down), y)
@@ -295,7 +295,7 @@ def _only_real_blocks(em: TileEmitter) -> None:
 
 
 def _unfolded(em: TileEmitter, number: Val, lengths: Sequence[Val]) -> Iterator[Val]:
-    """The index of a block along each axis, the last first."""
+    """Yield the index of a block along each axis, the last first."""
     for n in reversed(lengths):
         rest = em.same("remi", number, n, signedness=Signedness.SIGNED)
         number = _div(em, number, n)

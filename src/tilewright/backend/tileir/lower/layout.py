@@ -10,7 +10,7 @@ from ..bytecode.types import I32, INDEX, tile_of
 from .emitter import Rule, TileEmitter
 
 # -------------------------------------------------------------------------------------------------
-# Tiles from nothing.
+# Creation: constants, ranges, broadcasts.
 
 
 def _constant(em: TileEmitter, op: Op) -> Sequence[Val]:
@@ -29,7 +29,7 @@ CREATION_RULES: dict[str, Rule] = {"constant": _constant, "iota": _iota}
 
 
 # -------------------------------------------------------------------------------------------------
-# Shapes of tiles: one to one but for what Tile IR does not accept because nothing would change.
+# Rearrangement: one to one, except ops without effect, which Tile IR does not accept.
 
 
 def _rearranged(name: str) -> Rule:
@@ -62,7 +62,7 @@ def _extract(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _wrapped(em: TileEmitter, index: Value, count: int) -> Val:
-    """An index modulo the number of parts, which is a power of two."""
+    """Return an index modulo the number of parts, which is a power of two."""
     found = em.ranges.of(index)
     if found.low >= 0 and found.high < count:
         return em.get(index)

@@ -1,4 +1,4 @@
-"""Functions composed of others, where Tile IR has none or not within the bounds of the language."""
+"""Composed functions, where Tile IR has none or none within our error bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..bytecode.types import F32, F64, I1, I32, I64, ScalarType, TileValueType
 from .emitter import Rule, TileEmitter, tile
 
 # -------------------------------------------------------------------------------------------------
-# Functions within the bounds of the language, where those of Tile IR are not.
+# Functions within our error bounds, where those of Tile IR are not.
 
 EXPONENT = 23
 """Where the exponent of an f32 begins."""
@@ -42,7 +42,7 @@ def in_f64(em: TileEmitter, name: str, args: Sequence[Val]) -> Val:
 
 
 def power_of_two(em: TileEmitter, x: Val) -> Val:
-    """2**x: a polynomial of what is left of the nearest whole number, which is the exponent.
+    """Compute 2**x: a polynomial of the fraction, scaled by the nearest integer exponent.
 
     Results that would be subnormal are zero.
     """
@@ -85,9 +85,9 @@ def _ask(em: TileEmitter, predicate: ComparisonCode, lhs: Val, rhs: float) -> Va
 
 
 # -------------------------------------------------------------------------------------------------
-# Functions that Tile IR does not have, composed of what it has, in f32 or f64.
+# Functions that Tile IR does not have, composed of its ops, in f32 or f64.
 #
-# What they are made of is what the CPU's are made of too: see `base/polynomials.py`.
+# They use the same polynomials as the CPU: see `base/polynomials.py`.
 
 WHOLE: dict[ScalarType, ScalarType] = {F32: I32, F64: I64}
 """The integer that holds the bits of a float."""
@@ -106,7 +106,7 @@ Function = Callable[["Writer", Val], Val]
 
 
 class Writer:
-    """Writes arithmetic of tiles of one kind; numbers stand for tiles of them."""
+    """The writer of arithmetic on tiles of one type; numbers mean tiles of them."""
 
     def __init__(self, em: TileEmitter, kind: TileValueType) -> None:
         self._em = em
@@ -115,17 +115,17 @@ class Writer:
         self.name = str(kind.scalar)
 
     def value(self, x: Val | float) -> Val:
-        """A tile, or that of a number."""
+        """Return a tile, or that of a number."""
         return x if isinstance(x, Val) else self._em.number(x, self._kind)
 
     def do(self, name: str, *operands: Val | float, **attrs: int | bool) -> Val:
-        """An instruction whose operands and result are tiles of the kind."""
+        """Return an instruction whose operands and result are tiles of the kind."""
         return self._em.same(name, *map(self.value, operands), **attrs)
 
     def where(
         self, lhs: Val, predicate: ComparisonCode, rhs: Val | float, yes: Val | float, no: Val
     ) -> Val:
-        """One where a comparison holds, which no NaN does, else the other."""
+        """Return one where a comparison holds, which no NaN does, else the other."""
         held = self._em.one(
             "cmpf", self._kind.of(I1), lhs, self.value(rhs),
             comparison_predicate=predicate, comparison_ordering=NanOrdering.ORDERED,
@@ -133,14 +133,14 @@ class Writer:
         return self._em.one("select", self._kind, held, self.value(yes), no)
 
     def horner(self, x: Val, coefficients: Sequence[float]) -> Val:
-        """The polynomial with these coefficients, lowest first."""
+        """Return the polynomial with these coefficients, lowest first."""
         result = self.value(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             result = self.do("fma", result, x, coefficient)
         return result
 
     def half_power(self, shifted: Val) -> Val:
-        """Half of 2**n, where n is in the low bits of a float; all others are shifted out."""
+        """Compute half of 2**n, where n is in the low bits of a float; the rest is shifted out."""
         kind = self._kind.of(WHOLE[self.scalar])
         biased = self._em.same(
             "addi", self._em.one("bitcast", kind, shifted),
@@ -151,7 +151,7 @@ class Writer:
 
 
 def expm1(w: Writer, x: Val) -> Val:
-    """e**x - 1 = 2**n (e**r - 1) + (2**n - 1), in halves: 2**n may overflow where that does not."""
+    """Compute e**x - 1 = 2**n (e**r - 1) + (2**n - 1), in halves: 2**n may overflow."""
     low_end, high_end = EXPM1_ENDS[w.scalar]
     inside = w.where(x, ComparisonCode.GREATER_THAN, high_end, high_end, x)
     inside = w.where(inside, ComparisonCode.LESS_THAN, low_end, low_end, inside)
@@ -175,7 +175,7 @@ def expm1(w: Writer, x: Val) -> Val:
 
 
 def log1p(w: Writer, x: Val) -> Val:
-    """log(1 + x): near 0 by a polynomial; else what the sum had to leave out counts, too."""
+    """Compute log(1 + x): near 0 by a polynomial, else with the rounding error of the sum."""
     total = w.do("addf", x, 1.0)
     added = w.do("subf", total, 1.0)
     rest = w.do("addf", w.do("subf", 1.0, w.do("subf", total, added)), w.do("subf", x, added))
@@ -190,14 +190,14 @@ def log1p(w: Writer, x: Val) -> Val:
 
 
 def _correction_f32(w: Writer, x: Val) -> Val:
-    """log(1 + x) - x."""
+    """Compute log(1 + x) - x."""
     square = w.do("mulf", x, x)
     cubic = w.do("mulf", w.do("mulf", square, x), w.horner(x, LOG_F32))
     return w.do("fma", square, -0.5, cubic)
 
 
 def _correction_f64(w: Writer, x: Val) -> Val:
-    """The same by 2 atanh(s) with s = x / (2 + x)."""
+    """Return the same by 2 atanh(s) with s = x / (2 + x)."""
     s = w.do("divf", x, w.do("addf", x, 2.0))
     square, half = w.do("mulf", s, s), w.do("mulf", w.do("mulf", x, x), 0.5)
     inner = w.do("fma", square, w.horner(square, LOG_F64), half)
@@ -208,7 +208,7 @@ _CORRECTIONS: dict[ScalarType, Function] = {F32: _correction_f32, F64: _correcti
 
 
 def erf(w: Writer, x: Val) -> Val:
-    """The error function: an odd polynomial up to 1, beyond it 1 - 2**q, a small power."""
+    """Return the error function: an odd polynomial up to 1, beyond it 1 - 2**q, a small power."""
     magnitude = w.do("absf", x)
     near = w.do("fma", x, w.horner(w.do("mulf", x, x), ERF[w.name]), x)
     one = ERF_ONE[w.name]
@@ -221,7 +221,7 @@ def erf(w: Writer, x: Val) -> Val:
 
 
 def _composed(function: Function) -> Rule:
-    """The rule of a function; smaller floats are computed in f32 and rounded once."""
+    """Return the rule of a function; smaller floats are computed in f32 and rounded once."""
 
     def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
         (arg,) = em.all(op)

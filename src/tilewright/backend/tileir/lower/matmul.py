@@ -1,4 +1,4 @@
-"""Matrix products, summed up as the Numbers say."""
+"""Matrix products and block-scaled matrix products."""
 
 from __future__ import annotations
 

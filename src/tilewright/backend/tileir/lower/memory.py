@@ -29,14 +29,14 @@ from . import pointers as pointer_ops
 from .emitter import Rule, TensorMemory, TileEmitter, tile
 
 # -------------------------------------------------------------------------------------------------
-# Tiles of a view element by element: addresses, and which of them are inside.
+# Tiles of a view element by element: addresses, and masks of those in bounds.
 #
-# Coordinates are 64-bit, so no index can wrap around into the tensor; what lies outside of the
-# tensor, or of this block's frame, is masked off.
+# Coordinates are 64-bit, so no index can wrap around into the tensor; elements outside of the
+# tensor, or of this block's frame, are masked off.
 
 
 def elements(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
-    """The addresses of a tile's elements, and a mask of those that may be touched."""
+    """Return the addresses of a tile's elements, and a mask of those that may be touched."""
     value = op.one("view")
     view, memory = value.view, em.memory[value]
     guard = op.maybe("guard")
@@ -55,7 +55,7 @@ def elements(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
 def _along(
     em: TileEmitter, view: ViewType, memory: TensorMemory, k: int, index: Val
 ) -> tuple[Val, Val]:
-    """The coordinates along one axis of the tile, and which of them are inside."""
+    """Return the coordinates along one axis of the tile, and which of them are inside."""
     axis, row = view.dim_map[k], TileValueType(I64, (view.tile[k],))
     if k == view.sparse:
         coords = em.widened(index)
@@ -94,7 +94,7 @@ def _scaled(em: TileEmitter, value: Val, by: Val | int, width: ScalarType = I64)
 
 
 def _laid_out(em: TileEmitter, row: Val, view: ViewType, k: int) -> Val:
-    """A row of values along one axis of the tile, repeated along the others."""
+    """Return a row of values along one axis of the tile, repeated along the others."""
     ones = tuple(n if i == k else 1 for i, n in enumerate(view.tile))
     kind = tile(row)
     shaped = row if kind.shape == ones else em.one("reshape", kind.shaped(ones), row)
@@ -113,7 +113,7 @@ def _and(em: TileEmitter, a: Val | None, b: Val) -> Val:
 
 
 def near_elements(em: TileEmitter, op: Op, place: Sequence[Val]) -> tuple[Val, Val]:
-    """The same for a tile at a place that is not negative, in a tensor that is not too large.
+    """Return the same for a tile at a non-negative offset in a tensor that is not too large.
 
     How many elements along an axis are inside is found by 64-bit numbers, once for all of them.
     Those that are have 31-bit offsets; the others may have any, for they are masked off.
@@ -137,7 +137,7 @@ def near_elements(em: TileEmitter, op: Op, place: Sequence[Val]) -> tuple[Val, V
 
 
 def _before_end(em: TileEmitter, memory: TensorMemory, axis: int, index: Val, length: int) -> Val:
-    """Which elements of the tile with this index are inside, along one axis."""
+    """Return which elements of the tile with this index are inside, along one axis."""
     start = _scaled(em, em.widened(index), length)
     extent = memory.extents[axis]
     end = em.number(extent, tile(start)) if isinstance(extent, int) else em.widened(extent)
@@ -150,14 +150,14 @@ def _before_end(em: TileEmitter, memory: TensorMemory, axis: int, index: Val, le
 
 
 def pointee(pointers: Val) -> TileValueType:
-    """The type of what a tile of pointers points to."""
+    """Return the type of what a tile of pointers points to."""
     elem = tile(pointers).elem
     assert isinstance(elem, Pointer), f"expected pointers, got {pointers.kind}"
     return tile(pointers).of(elem.to)
 
 
 # -------------------------------------------------------------------------------------------------
-# Tensors, views, and accesses of tiles: through views of Tile IR where `accesses` says so.
+# Tensors, views, and accesses of tiles: through views of Tile IR if `accesses` decides so.
 
 MOST = int_range(i32)[1]
 
@@ -171,7 +171,7 @@ def _extent(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _as_index(em: TileEmitter, value: Val | int) -> Val:
-    """An extent as a 32-bit index; one that does not fit wraps, as everywhere."""
+    """Return an extent as a 32-bit index; one that does not fit wraps, as everywhere."""
     if isinstance(value, int):
         low, high = int_range(i32)
         return em.index((value - low) % (high - low + 1) + low)
@@ -191,7 +191,7 @@ def _make_tensor(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def whole_view(em: TileEmitter, tensor: Value) -> Val:
-    """The Tile IR view of a whole tensor, made now unless it is there."""
+    """Return the Tile IR view of a whole tensor, made now unless it is there."""
     kind = tensor_view(tensor.tensor)
     assert kind is not None, f"{tensor.type} has no view"
     found = em.views.get((tensor, kind))
@@ -218,7 +218,7 @@ MAKERS: dict[type, str] = {PartitionView: "make_partition_view", StridedView: "m
 
 
 def _view(em: TileEmitter, value: Value, kind: PartitionView | StridedView) -> Val:
-    """A view of Tile IR; assemblers before 13.3 want it made next to its use."""
+    """Return a view of Tile IR; assemblers before 13.3 want it made next to its use."""
     found = em.views.get((value, kind))
     if found is None:
         found = em.one(MAKERS[type(kind)], kind, whole_view(em, em.tensor_of[value]))
@@ -252,7 +252,7 @@ def _num_tiles(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def place_of(em: TileEmitter, op: Op) -> list[Val]:
-    """The index of a tile among those of the whole tensor.
+    """Return the index of a tile among those of the whole tensor.
 
     Where a check has failed it is that of the first tile: the launch raises, and nothing outside
     is touched.
@@ -276,7 +276,7 @@ def _in_frame(em: TileEmitter, view: ViewType, k: int, given: Value, index: Val)
 
 
 def hints_of(em: TileEmitter, access: TileAccess) -> Hints | None:
-    """The hints on one access."""
+    """Return the hints on one access."""
     found: dict[str, int | bool] = {}
     if access.allow_tma is not None:
         found["allow_tma"] = access.allow_tma
@@ -350,7 +350,7 @@ def _load_either(
     index: Sequence[Val],
     token: Val | None,
 ) -> tuple[Val, ...]:
-    """A load that asks once whether the tile lies inside, and pads it only if it does not."""
+    """Emit a load with one bounds test for the tile; pad it only if it is not full."""
     ways = (
         lambda: _load_tile(em, op, kind, index, token, inside=True),
         lambda: _load_tile(em, op, kind, index, token, inside=False),
@@ -361,7 +361,7 @@ def _load_either(
 def is_whole(
     em: TileEmitter, memory: TensorMemory, kind: PartitionView | StridedView, index: Sequence[Val]
 ) -> Val:
-    """Whether a tile lies inside: its index is less than the number of whole tiles, on every axis.
+    """Return whether a tile is full: its index is below the number of full tiles on each axis.
 
     Compared as unsigned, so that a negative index is not.
     """
@@ -443,7 +443,7 @@ ORDERED: dict[str, Rule] = {
 
 
 # -------------------------------------------------------------------------------------------------
-# Tokens; the accesses that take and give them stand with their plain twins.
+# Tokens; the accesses with tokens are lowered with their plain variants.
 
 
 def _make_token(em: TileEmitter, op: Op) -> Sequence[Val]:

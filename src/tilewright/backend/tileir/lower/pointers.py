@@ -47,7 +47,7 @@ SCOPES: dict[Scope, MemoryScope] = {
 
 
 def order_of(op: Op) -> dict[str, Any]:
-    """Memory order and scope; a weak access has none."""
+    """Return memory order and scope; a weak access has none."""
     ordering: Ordering = op.attrs["ordering"]
     weak = ordering is Ordering.WEAK
     scope = None if weak else SCOPES[op.attrs["scope"]]
@@ -111,9 +111,9 @@ POINTER_ORDERED: dict[str, Rule] = {"load_ptr_tko": _load, "store_ptr_tko": _sto
 
 
 # -------------------------------------------------------------------------------------------------
-# Emulates atomics that Tile IR does not have with compare-and-swap loops.
+# Emulation of missing atomics by compare-and-swap loops.
 #
-# Elements smaller than 32 bits are changed inside the 32-bit word that holds them.
+# Elements smaller than 32 bits are updated inside the 32-bit word that holds them.
 
 WORDS: dict[int, ScalarType] = {1: I8, 8: I8, 16: I16, 32: I32, 64: I64}
 """The integer with the bits of an element in memory."""
@@ -121,7 +121,7 @@ WORDS: dict[int, ScalarType] = {1: I8, 8: I8, 16: I16, 32: I32, 64: I64}
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words that hold a tile's elements: where they are, and how far up the elements stand."""
+    """The words that hold a tile's elements: their addresses, and the shifts of the elements."""
 
     pointers: Val
     shift: Val | None
@@ -183,7 +183,7 @@ def _round(
 
 
 def _any(em: TileEmitter, flags: Val) -> Val:
-    """Whether any element of a tile is true."""
+    """Return whether any element of a tile is true."""
     kind = tile(flags)
     if not kind.shape:
         return flags
@@ -219,7 +219,7 @@ def _words(em: TileEmitter, pointers: Val, elem: TileValueType) -> _Words:
 
 
 def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val:
-    """A first guess of what the words hold."""
+    """Return a first guess of what the words hold."""
     loaded, _ = em.op(
         "load_ptr_tko", [words.word, TOKEN], words.pointers, mask, em.number(0, words.word), token,
         memory_ordering_semantics=MemoryOrdering.RELAXED, memory_scope=MemoryScope.DEVICE,
@@ -228,7 +228,7 @@ def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val
 
 
 def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
-    """The elements in words."""
+    """Return the elements that are inside 32-bit words."""
     bits = whole
     if words.shift is not None:
         moved = em.same("shri", whole, words.shift, signedness=Signedness.UNSIGNED)
@@ -239,7 +239,7 @@ def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
 
 
 def _put(em: TileEmitter, words: _Words, whole: Val, elements: Val) -> Val:
-    """Words with other elements in them."""
+    """Return words with other elements in them."""
     if words.elem.elem == I1:
         bits = em.one("exti", words.small, elements, signedness=Signedness.UNSIGNED)
     else:
@@ -282,7 +282,7 @@ INTEGER_OPS: dict[AtomicMode, str] = {
 
 
 def _same(em: TileEmitter, a: Val, b: Val) -> Val:
-    """Whether elements are the same bit for bit."""
+    """Return whether elements are the same bit for bit."""
     kind = tile(a)
     if not kind.scalar.is_int:
         bits = kind.of(WORDS[kind.scalar.width])
@@ -291,7 +291,7 @@ def _same(em: TileEmitter, a: Val, b: Val) -> Val:
 
 
 # -------------------------------------------------------------------------------------------------
-# Atomics: those that Tile IR has, and the others as loops of compare-and-swap.
+# Atomics: those that Tile IR has, and the others as CAS loops.
 
 BITS: dict[AtomicMode, enums.AtomicModeCode] = {
     AtomicMode.AND: enums.AtomicModeCode.AND, AtomicMode.OR: enums.AtomicModeCode.OR,
@@ -309,7 +309,7 @@ ADDED_SINCE: dict[ScalarType, int] = {F16: 80, BF16: 90, F32: 80, F64: 80}
 def mode_of(
     em: TileEmitter, mode: AtomicMode, dtype: AnyDType, kind: ScalarType
 ) -> enums.AtomicModeCode | None:
-    """The mode as Tile IR has it; None if it has none for this element type."""
+    """Return the mode as Tile IR has it; None if it has none for this element type."""
     if mode is AtomicMode.ADD and dtype.is_float:
         return enums.AtomicModeCode.ADDF if em.target.number >= ADDED_SINCE[kind] else None
     if kind.width < 32:
@@ -322,7 +322,7 @@ def mode_of(
 
 
 def atomic_order(op: Op) -> dict[str, Any]:
-    """Memory order and scope of an atomic, which is never weak."""
+    """Return memory order and scope of an atomic, which is never weak."""
     given = order_of(op)
     return given if given["memory_scope"] is not None else given | {
         "memory_ordering_semantics": enums.MemoryOrdering.RELAXED,
@@ -339,7 +339,7 @@ def combine(
     token: Val | None,
     dtype: AnyDType,
 ) -> tuple[Val, Val]:
-    """Combine values into memory; gives the old ones and a token."""
+    """Combine values into memory; return the old ones and a token."""
     mode = mode_of(em, op.attrs["mode"], dtype, tile(value).scalar)
     if mode is None:
         return cas_loop(em, op.attrs["mode"], pointers, value, mask, token, dtype)

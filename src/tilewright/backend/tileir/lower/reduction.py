@@ -1,4 +1,4 @@
-"""Reductions and scans: their bodies are regions here too."""
+"""Reductions and scans: their bodies are regions in Tile IR too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMUTATIVE = frozenset(("addf", "mulf", "maxf", "minf", "addi", "muli", "maxi",
 
 
 def _body(em: TileEmitter, op: Op) -> InstructionRegion:
-    """The body of a reduction or scan, in the form the assembler looks for.
+    """Return the body of a reduction or scan, in the form the assembler looks for.
 
     It knows a sum or an extreme by the order of its operands; of another one it makes slower code,
     and does not overlap the products around it.
