@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
-import pytest
-
 from benchmarks import runner
-from benchmarks.__main__ import RESULTS, TRIALS, chosen, folder, parse
+from benchmarks.__main__ import TRIALS, chosen, parse
 from benchmarks.progress import Progress
 from benchmarks.timing import Effort
 from benchmarks.workloads import WORKLOADS
@@ -33,17 +31,8 @@ def test_all_cores_forgets_what_the_shell_says():
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], RESULTS),
-        (["--quick"], TRIALS),
-        (["--only", "add"], TRIALS),
-        (["--threads", "all"], TRIALS),
-    ],
-)
-def test_only_whole_runs_replace_the_results(arguments, expected):
-    assert folder(parse(arguments)) == expected
+def test_results_of_the_repository_are_never_replaced():
+    assert parse([]).out == TRIALS and "results" not in TRIALS.parts
 
 
 def test_names_are_chosen_by_their_parts():
