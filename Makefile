@@ -11,6 +11,10 @@ BENCH_WITH ?=
 PACK_ARGS ?=
 FRAMEWORKS ?= $(VENV)/.frameworks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Modules are compiled once, when they are first imported: pip would compile all of torch, and tests start a hundred
+# processes that import the package.
+export PIP_NO_COMPILE := 1
+unexport PYTHONDONTWRITEBYTECODE
 # The other Pythons that are here: `make test` runs the tests of SHORT with the newest, `make test-all` with each;
 # PYTHONS= leaves them out.
 PYTHONS ?= $(shell tools/pythons.sh $(PYTHON))

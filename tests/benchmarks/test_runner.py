@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
+import pytest
+
 from benchmarks import runner
 from benchmarks.__main__ import TRIALS, chosen, parse
 from benchmarks.progress import Progress
@@ -41,6 +43,7 @@ def test_names_are_chosen_by_their_parts():
     assert chosen(["nonsense"]) == []
 
 
+@pytest.mark.full
 def test_a_process_measures_and_checks():
     """Ours and NumPy are always there; the others may be missing, and then a reason is."""
     stream = io.StringIO()
