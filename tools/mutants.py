@@ -52,13 +52,16 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         f"native/core/{name}.?pp" for name in ("borrow", "memory_state", "timeline", "records")
     ),
 }
-TESTS = (
-    "tests/host/analysis", "tests/host/passes", "tests/host/ir", "tests/host/compile",
-    "tests/host/backend/tileir",
-)  # fmt: skip
+TESTS: dict[str, tuple[str, ...]] = {
+    "ir": ("tests/host/ir", "tests/host/passes", "tests/host/compile"),
+    "analysis": ("tests/host/analysis", "tests/host/passes"),
+    "passes": ("tests/host/passes", "tests/host/analysis"),
+    "tileir/lower": ("tests/host/backend/tileir",),
+    "native/core": (),
+}
 """Where tests are looked for; others run the same code, but say less of it."""
-INTERPRETED = ("src/tilewright/backend/tileir/lower", "src/tilewright/ir")
-"""What is also tested by kernels of the language, run as interpreted Tile IR."""
+INTERPRETED = ("tileir/lower", "ir")
+"""Packages that kernels of the language test too, run as interpreted Tile IR."""
 
 NOTICED = ("killed", "timeout")
 
@@ -84,9 +87,10 @@ class Suite:
     """Whether the cases of a test are chosen one by one."""
 
 
-def suites() -> list[Suite]:
-    """The suites, in the order in which they judge a mutant."""
-    files = [f for folder in TESTS for f in sorted((ROOT / folder).rglob("test_*.py"))]
+def suites(packages: Iterable[str]) -> list[Suite]:
+    """The suites of some packages, in the order in which they judge a mutant."""
+    folders = dict.fromkeys(folder for package in packages for folder in TESTS[package])
+    files = [f for folder in folders for f in sorted((ROOT / folder).rglob("test_*.py"))]
     host = Suite("host", (), tuple((str(f.relative_to(ROOT)),) for f in files), by_case=False)
     found = [host]
     for arch in sorted(interpreted.PARTS, reverse=True):
@@ -147,10 +151,13 @@ def _named(code: CodeType) -> str:
     return f"{path}:{code.co_name}"
 
 
-def recorded() -> dict[str, Calls]:
-    """Run the tests once, each file in a process of its own; again only what has changed."""
+def recorded(packages: Iterable[str]) -> dict[str, Calls]:
+    """Run their tests once, each file in a process of its own; again only what has changed."""
     known: dict[str, Any] = json.loads(MAP.read_text()) if MAP.exists() else {}
-    todo = [(suite, part, _key(suite, part)) for suite in suites() for part in suite.parts]
+    found = suites(packages)
+    if not any(package in INTERPRETED for package in packages):
+        found = found[:1]
+    todo = [(suite, part, _key(suite, part)) for suite in found for part in suite.parts]
     old = [each for each in todo if known.get(each[2], {}).get("at") != _changed(each[1])]
     for k, (suite, part, key) in enumerate(old):
         _progress(k, len(old), f"which functions does {key} call?")
@@ -230,8 +237,8 @@ def judge(package: str, mutant: Mutant, calls: Mapping[str, Calls]) -> Result:
         how, by = mutants_native.judged(mutant, OUT)
         return Result(package, path, mutant.line, how, shown, by)
     how, by = "untested", ""
-    for suite in suites():
-        if suite.options and not path.startswith(INTERPRETED):
+    for suite in suites([package]):
+        if suite.options and package not in INTERPRETED:
             continue
         if tests := selected(mutant, calls[suite.name]):
             how, by = _judged(mutant, source, suite, tests)
@@ -421,7 +428,7 @@ def main() -> None:
         again(_last(), asked.only) if asked.again else chosen(asked.sample, asked.only, asked.seed)
     )
     native = all(m.is_native for each in todo.values() for m in each)
-    calls = {} if native else recorded()
+    calls = {} if native else recorded([*todo])
     results: list[Result] = []
     total = sum(map(len, todo.values()))
     for result in run(todo, calls, asked.jobs):
