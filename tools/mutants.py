@@ -21,6 +21,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ SOURCES = ROOT / "src" / "tilewright"
 OUT = ROOT / "build" / "mutants"
 MAP = OUT / "calls.json"
 RESULTS = OUT / "results.json"
+PUBLISHED = ROOT / "benchmarks" / "results" / "mutants.json"
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "ir": ("src/tilewright/ir/**/*.py",),
@@ -397,16 +399,46 @@ def report(results: Sequence[Result]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for package in dict.fromkeys(r.package for r in results):
-        own = [r.how for r in results if r.package == package]
-        seen = sum(how in NOTICED for how in own)
-        rows.append(f"| {package} | {len(own)} | {seen} | {own.count('survived')} |"
-                    f" {own.count('untested')} | {100 * seen / len(own):.0f} % |")  # fmt: skip
+        counts = [*score(package, results).values()][1:]
+        percent = 100 * int(counts[1]) // int(counts[0])
+        rows.append(f"| {package} | {' | '.join(map(str, counts))} | {percent} % |")
     left = sorted(_lines(r for r in results if r.how not in NOTICED))
     return "\n".join([*rows, "", *left, ""])
 
 
 def _lines(results: Iterable[Result]) -> Iterator[str]:
     return (f"- {r.path}:{r.line}: {r.how}: {r.shown}" for r in results)
+
+
+def publish(results: Sequence[Result], seed: int, path: Path = PUBLISHED) -> None:
+    """Add the scores to those that docs quote; those of one seed and commit are one draw."""
+    commit = _git("describe", "--always", "--dirty")
+    draws: list[dict[str, Any]] = json.loads(path.read_text())["draws"] if path.exists() else []
+    scores = [score(package, results) for package in dict.fromkeys(r.package for r in results)]
+    new = {"seed": seed, "commit": commit, "date": _git("log", "-1", "--format=%as")}
+    judged = {each["package"] for each in scores}
+    for draw in draws:
+        if (draw["seed"], draw["commit"]) == (seed, commit):
+            scores = [s for s in draw["scores"] if s["package"] not in judged] + scores
+    others = [d for d in draws if (d["seed"], d["commit"]) != (seed, commit)]
+    path.write_text(json.dumps({"draws": [*others, {**new, "scores": scores}]}, indent=1) + "\n")
+
+
+def score(package: str, results: Sequence[Result]) -> dict[str, str | int]:
+    """Return how many mutants of a package there were, and what became of them."""
+    own = [r.how for r in results if r.package == package]
+    return {
+        "package": package,
+        "mutants": len(own),
+        "noticed": sum(how in NOTICED for how in own),
+        "survived": own.count("survived"),
+        "untested": own.count("untested"),
+    }
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def main() -> None:
@@ -418,6 +450,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="files whose path has this in it")
     parser.add_argument("--seed", type=int, default=0, help="which ones are drawn")
     parser.add_argument("--again", action="store_true", help="those not noticed the last time")
+    parser.add_argument("--publish", action="store_true", help="add the scores to those of docs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
@@ -439,6 +472,8 @@ def main() -> None:
     results = merged(_last(), results, whole=not asked.again)
     RESULTS.write_text(json.dumps([r.__dict__ for r in results], indent=1))
     (OUT / "report.md").write_text(report(results))
+    if asked.publish:
+        publish([r for r in results if r.package in todo], asked.seed)
     print(report(results))
 
 

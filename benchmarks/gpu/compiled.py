@@ -99,13 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="part of a name")
     parser.add_argument("--out", type=Path, default=TRIALS, help="folder for the results")
     given = parser.parse_args(arguments)
+    machine = {**describe(), "nvidia-cuda-tileiras": version("nvidia-cuda-tileiras")}
     chosen = [n for n in CALLS if not given.only or any(part in n for part in given.only)]
     safety: dict[str, Twins] = {}
     for number, name in enumerate(chosen, 1):
         safety[name] = twins(CALLS[name], ARCH)
         print(f"[{number}/{len(chosen)}] {name}: {safety[name]}", flush=True)
     compiled = {name: compile_times(CALLS[name]) for name in TIMED if name in chosen}
-    machine = {**describe(), "nvidia-cuda-tileiras": version("nvidia-cuda-tileiras")}
     data = {
         "machine": machine,
         "safety": {name: asdict(each) for name, each in safety.items()},

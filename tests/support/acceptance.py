@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from tilewright.base.dtypes import (
-    bf16, bool_, f4e2m1fn, f4e2m1fnx2, f8e4m3fn, f8e8m0fnu, f32, i8, i32, i64,
+    bf16,
+    bool_,
+    f4e2m1fn,
+    f4e2m1fnx2,
+    f8e4m3fn,
+    f8e8m0fnu,
+    f32,
+    i8,
+    i32,
+    i64,
 )  # fmt: skip
 from tilewright.ir.opdef import REQUIRED, Attr, OpDef, TypeRuleError
 from tilewright.ir.types import TOKEN, PtrType, SharedType, TensorType, TileType, Type, ViewType
