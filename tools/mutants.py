@@ -347,9 +347,13 @@ def merged(last: Sequence[Result], new: Sequence[Result], *, whole: bool) -> lis
     """Results of before, but for what was judged anew: packages as a `whole`, or some mutants."""
     packages = {r.package for r in new}
     judged = {(r.path, r.shown) for r in new}
-    kept = [
-        r for r in last if not (r.package in packages if whole else (r.path, r.shown) in judged)
-    ]
+
+    def is_old(r: Result) -> bool:
+        if whole:
+            return r.package in packages
+        return r.how not in NOTICED and (r.path, r.shown) in judged
+
+    kept = [r for r in last if not is_old(r)]
     return sorted([*kept, *new], key=lambda r: (list(PACKAGES).index(r.package), r.path, r.line))
 
 

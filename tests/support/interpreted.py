@@ -52,6 +52,11 @@ def chosen(arch: str) -> list[str]:
     return [f"{_path(file)}::{test}" for file, tests in PARTS[arch].items() for test in tests]
 
 
+def files() -> list[str]:
+    """Return the files of these tests."""
+    return sorted({_path(file) for parts in PARTS.values() for file in parts})
+
+
 def options(arch: str) -> list[str]:
     """Return the options of pytest that interpret kernels for an architecture."""
     return [f"--simulate={arch}", "--on=cuda"]

@@ -1,7 +1,7 @@
 """Kernels of the language as the Tile IR they become, interpreted on a simulated GPU.
 
 No assembler is needed. The quick tier runs the tests of `support/interpreted.py`, the full tier all
-of `tests/cpu/language`.
+of their files.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ def test_language(arch):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "file", sorted(ROOT.glob("tests/cpu/language/test_*.py")), ids=lambda file: file.stem
-)
+@pytest.mark.parametrize("file", interpreted.files())
 def test_all_of_the_language(file):
-    _passes("sm_90", [str(file)])
+    _passes("sm_90", [file])
 
 
 def _passes(arch, tests):
