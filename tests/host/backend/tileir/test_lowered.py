@@ -13,8 +13,14 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from benchmarks import kernels
-from tilewright.base.dtypes import AnyDType, bf16, f16, f32
+from fuzz.wild.kept import kept
+from fuzz.wild.running import AGREES, judge
+from support.cuda import cuda_ir, lowered
+from tilewright.backend.tileir.encoding.versions import VERSIONS, Version
+from tilewright.backend.tileir.program.text import program_text
+from tilewright.base.dtypes import AnyDType, bf16, f16, f32, i8, i32
 
 OPTIONS: dict[str, tw.CompileOptions | None] = {
     "plain": None,
@@ -141,3 +147,71 @@ def test_the_kernels_have_what_is_decided(name: str) -> None:
     arrays = [tw.meta(shape, dtype) for shape in case.inputs]
     text = str(case.kernel.explain(part, *arrays, *case.numbers, device="sm_90", **case.constants))
     assert DECIDED[name](text), text
+
+
+@pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
+def test_kernels_that_once_failed(simulated_gpu: Any) -> None:
+    for name, program in kept().items():
+        verdict = judge(program, simulated_gpu)
+        assert verdict.kind == AGREES, f"{name}: {verdict}"
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+
+@tw.entry
+def reporting(z: tl.TensorMut[f32], x: tl.Tensor[f32], where: tl.Tensor[i32], n: i32) -> None:
+    """What tells the host something: an index from data, an assertion, prints."""
+    tile = x.partition((8,)).load([where.load_tile((1,), 0).item()])
+    total = tl.reduce_sum(tile, 0)
+    assert total > 0.0, "nothing to add"
+    print("total", total, n)
+    print(f"{tile:.3f}")
+    z.store(tile * _twice(total))
+
+
+def _twice(x: Any) -> Any:
+    return x + x
+
+
+@tw.entry
+def combining(z: tl.TensorMut[i32], x: tl.Tensor[i8], n: i32) -> None:
+    """Reductions and scans of integers, arms of truth values, long counts of short types."""
+    row = x.load_tile((512,), [tl.block_id(0)])
+    low = tl.reduce_min(row, 0, keepdims=True)
+    found = tl.reduce_sum(row.astype(i32), 0, keepdims=True) + low.astype(i32)
+    large = row > low
+    if n > 3:
+        large = row < tl.arange(512, i8)
+    counted = tl.reduce_sum(large.astype(i32), 0, keepdims=True)
+    z.store(found + counted * tl.cumsum(tl.full((1,), 1, i32), 0))
+
+
+def meta(case: Case, dtype: AnyDType = bf16) -> tuple[Any, ...]:
+    part: Any = tw.meta(case.shape, dtype).partition_mut(case.tile)
+    if case.groups is not None:
+        part = part.map(case.groups, 3)
+    return (part, *(tw.meta(shape, dtype) for shape in case.inputs), *case.numbers)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text(name: str, golden: Callable[..., None]) -> None:
+    case = CASES[name]
+    golden(program_text(lowered(cuda_ir(case.kernel, *meta(case), **case.constants)).program), name)
+
+
+def test_text_of_reports(golden: Callable[..., None]) -> None:
+    part, x = tw.meta((16,), f32).partition_mut((8,)), tw.meta((24,), f32)
+    golden(program_text(lowered(cuda_ir(reporting, part, x, tw.meta((1,), i32), 1)).program))
+
+
+@pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
+def test_text_of_reductions(golden: Callable[..., None]) -> None:
+    part = tw.meta((2,), i32).partition_mut((1,))
+    golden(program_text(lowered(cuda_ir(combining, part, tw.meta((1000,), i8), 1)).program))
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_text_of_every_version(version: Version, golden: Callable[..., None]) -> None:
+    made = lowered(cuda_ir(kernels.add, *meta(CASES["add"])), version=version)
+    golden(program_text(made.program), "version-" + ".".join(map(str, version)))
