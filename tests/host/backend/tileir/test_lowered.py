@@ -182,7 +182,7 @@ def combining(z: tl.TensorMut[i32], x: tl.Tensor[i8], n: i32) -> None:
     found = tl.reduce_sum(row.astype(i32), 0, keepdims=True) + low.astype(i32)
     large = row > low
     if n > 3:
-        large = row < tl.arange(512, i8)
+        large = row < tl.arange(512).astype(i8)
     counted = tl.reduce_sum(large.astype(i32), 0, keepdims=True)
     z.store(found + counted * tl.cumsum(tl.full((1,), 1, i32), 0))
 
