@@ -19,7 +19,7 @@ from mutating import Mutant
 
 ROOT = Path(__file__).resolve().parent.parent
 NATIVE = ROOT / "native"
-TESTS = ("test_borrow", "test_memory_state", "test_timeline")
+TESTS = ("test_borrow", "test_borrow_again", "test_memory_state", "test_timeline")
 PRESETS = {
     "plain": ("-O1",),
     "asan": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),

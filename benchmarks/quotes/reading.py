@@ -39,7 +39,8 @@ def origin(machine: Mapping[str, str]) -> str:
 
 def wrapped(text: str, *, indent: str = "") -> list[str]:
     """Break a paragraph into lines; a further line begins with `indent`."""
-    lines, line = [], ""
+    lines: list[str] = []
+    line = ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > WIDTH:
             lines.append(line)
