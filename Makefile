@@ -6,10 +6,15 @@ JOBS ?= auto
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 MUTANTS_ARGS ?=
+FIGURES_ARGS ?=
 BENCH_WITH ?=
 PACK_ARGS ?=
 FRAMEWORKS ?= $(VENV)/.frameworks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Modules are compiled once, when they are first imported: pip would compile all of torch, and tests start a hundred
+# processes that import the package.
+export PIP_NO_COMPILE := 1
+unexport PYTHONDONTWRITEBYTECODE
 # The other Pythons that are here: `make test` runs the tests of SHORT with the newest, `make test-all` with each;
 # PYTHONS= leaves them out.
 PYTHONS ?= $(shell tools/pythons.sh $(PYTHON))
@@ -33,7 +38,7 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all newest native sanitize mutants other inplace wheel check lint mypy pyright format bench \
-    hostbench gpubench gpu-pack clean FORCE
+    figures hostbench gpubench gpu-pack clean FORCE
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
@@ -103,7 +108,11 @@ format: $(VENV)/.dev  ## rewrite the sources in house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in benchmarks/results
+figures: $(VENV)/.bench $(FRAMEWORKS)  ## measure what README and docs quote, at this commit; FIGURES_ARGS=--gpu
+	@$(BIN)/python $(CORE)
+	@$(BIN)/python -m benchmarks.figures $(FIGURES_ARGS)
+
+bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in build/bench
 	@$(BIN)/python $(CORE)
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 

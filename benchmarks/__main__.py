@@ -1,6 +1,6 @@
 """The command behind `make bench`: measures, then writes JSON, a table and a picture.
 
-Whole runs go to benchmarks/results, others to build/bench unless --out says otherwise.
+Results go to build/bench, or where --out says; `make figures` makes those that are quoted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from .table import markdown
 from .timing import QUICK, Effort
 from .workloads import WORKLOADS
 
-RESULTS, TRIALS = ROOT / "benchmarks" / "results", ROOT / "build" / "bench"
+TRIALS = ROOT / "build" / "bench"
+"""Where results go unless --out says otherwise; those of the repository are those of
+`benchmarks.figures`."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -29,7 +31,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="part of a name")
     parser.add_argument("--threads", nargs="+", choices=[*SETTINGS], default=[*SETTINGS])
     parser.add_argument("--seconds", type=float, help="time per contestant and workload")
-    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument("--out", type=Path, default=TRIALS, help="folder for the results")
     parser.add_argument("--list", action="store_true", help="name the workloads and stop")
     return parser.parse_args(arguments)
 
@@ -37,14 +39,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def chosen(parts: Sequence[str]) -> list[str]:
     """The workloads whose names contain one of the parts; all if there are none."""
     return [name for name in WORKLOADS if not parts or any(part in name for part in parts)]
-
-
-def folder(given: argparse.Namespace) -> Path:
-    """Where results go: those in the repository are replaced by whole runs only."""
-    if given.out is not None:
-        return Path(given.out)
-    whole = not (given.quick or given.only or len(given.threads) < len(SETTINGS))
-    return RESULTS if whole else TRIALS
 
 
 def write(report: Report, place: Path) -> None:
@@ -67,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         effort = Effort(given.seconds, effort.rounds)
     machine = describe()
     records = run_all(names, given.threads, effort, Progress(sys.stderr))
-    place = folder(given)
+    place: Path = given.out
     write(Report(machine, records), place)
     problems = [f"{r.workload} ({r.threads}): {r.problem}" for r in records if r.problem]
     print(f"results are in {place}")

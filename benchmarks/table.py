@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from .case import OURS
@@ -15,7 +16,8 @@ NOISY = 0.1
 HOW = """\
 Each row is one run in which all contestants took turns. Times are minima over the turns, medians in
 brackets. The other columns say how many times faster Tilewright is than that library: the ratio of
-the minima, and in brackets of the medians. Above 1 Tilewright is faster.
+the minima, and in brackets of the medians, rounded down. Above 1 Tilewright is faster. What is
+wanted is judged by medians.
 """
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
@@ -26,6 +28,17 @@ def duration(seconds: float) -> str:
     scale, unit = next(((s, u) for s, u in UNITS if seconds >= s), UNITS[-1])
     value = seconds / scale
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+def down(ratio: float, digits: int = 2) -> str:
+    """A ratio rounded down, so that it never looks better than it is: 0.979 is 0.97."""
+    # A float just below its decimal, such as 1.15, is that decimal.
+    return f"{math.floor(round(ratio * 10**digits, 6)) / 10**digits:.{digits}f}"
+
+
+def verdict(found: float, wanted: float) -> str:
+    """Whether a ratio is what was wanted: 0.979 is not 0.98."""
+    return "reached" if found >= wanted else f"not reached ({down(found)})"
 
 
 def markdown(report: Report) -> str:
@@ -79,16 +92,17 @@ def _row(record: Record, goals: bool) -> list[str]:
 
 def _ratio(record: Record, peer: str) -> str:
     least, middle = record.ratio(peer), record.ratio(peer, "median")
-    return "" if least is None or middle is None else f"{least:.2f} ({middle:.2f})"
+    return "" if least is None or middle is None else f"{down(least)} ({down(middle)})"
 
 
 def goal(record: Record) -> str:
-    """The ratios we want, each with a tick where we have it."""
+    """The ratios we want, by medians, and whether we have them."""
     parts: list[str] = []
     for peer, wanted in record.goals.items():
-        ratio = record.ratio(peer)
-        reached = ratio is not None and round(ratio, 2) >= wanted
-        parts.append(f"{peer} {wanted:g}{' reached' if reached else ''}")
+        ratio = record.ratio(peer, "median")
+        parts.append(
+            f"{peer} {wanted:g} {'not measured' if ratio is None else verdict(ratio, wanted)}"
+        )
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ import io
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -43,9 +43,26 @@ class Module:
         parts = self.path.relative_to(SOURCES).parts
         return parts[0] if len(parts) > 1 else ""
 
-    @cached_property
+    @property
     def tree(self) -> ast.Module:
-        return ast.parse(self.path.read_text(encoding="utf-8"), str(self.path))
+        return tree_of(self.path)
+
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, found once for all tests."""
+        return nodes_of(self.path)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of the syntax tree of a file."""
+    return tuple(ast.walk(tree_of(path)))
 
 
 def relative(path: Path) -> str:
@@ -116,13 +133,13 @@ def code_lines(path: Path) -> frozenset[int]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (*skipped, tokenize.ENDMARKER):
             lines.update(range(token.start[0], token.end[0] + 1))
-    return frozenset(lines - _docstring_lines(ast.parse(text)))
+    return frozenset(lines - _docstring_lines(path))
 
 
-def _docstring_lines(tree: ast.Module) -> set[int]:
+def _docstring_lines(path: Path) -> set[int]:
     """Lines of strings that stand alone as statements: docstrings of everything."""
     lines: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if alone and isinstance(node.value.value, str):
             lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
@@ -132,7 +149,7 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 def functions(path: Path) -> Iterator[tuple[str, int, int]]:
     """Name, line and number of code lines of each function in a file."""
     code = code_lines(path)
-    for name, body in _bodies(path.read_text(encoding="utf-8")):
+    for name, body in _bodies(path):
         yield name, body.start, len(code.intersection(body))
 
 
@@ -141,13 +158,16 @@ def may_exceed(path: Path, file: int, function: int) -> bool:
 
     This is found without tokens, which take long, and most files are short.
     """
-    text = path.read_text(encoding="utf-8")
-    return text.count("\n") > file or any(len(body) > function for _, body in _bodies(text))
+    lines = path.read_text(encoding="utf-8").count("\n")
+    return lines > file or (
+        lines > function and any(len(body) > function for _, body in _bodies(path))
+    )
 
 
-def _bodies(text: str) -> Iterator[tuple[str, range]]:
-    """Name and lines of each function in a text."""
-    for node in ast.walk(ast.parse(text)):
+def _bodies(path: Path) -> Iterator[tuple[str, range]]:
+    """Name and lines of each function in a file."""
+    own = SOURCES in path.parents  # others are read by this test alone
+    for node in nodes_of(path) if own else ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, range(node.lineno, (node.end_lineno or node.lineno) + 1)
 

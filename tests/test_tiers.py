@@ -31,6 +31,10 @@ def test_three(a, b, c): pass
 @pytest.mark.parametrize("b", range(3))
 def test_two(a, b): pass
 
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("a", range(4))
+def test_devices(device, a): pass
+
 @pytest.mark.thinned
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 2), (2, 2)])
 @pytest.mark.parametrize("c", range(2))
@@ -42,7 +46,7 @@ def test_few(a): pass
 
 def test_counts(pytestconfig):
     assert tiers.count(quick=1, full=2) == {"quick": 1, "full": 2}[tiers.tier()]
-    assert pytestconfig.getoption("--programs") == {"quick": 2_000, "full": 20_000}[tiers.tier()]
+    assert pytestconfig.getoption("--programs") == {"quick": 1_200, "full": 20_000}[tiers.tier()]
     assert pytestconfig.getoption("--kernels") == 7
 """
 
@@ -68,12 +72,15 @@ def counted(tmp_path):
 
 
 def test_what_each_tier_runs(counted):
-    quick = {"test_counts": 1, "test_few": 3, "test_rows": 3, "test_three": 12, "test_two": 12}
+    quick = {
+        "test_counts": 1, "test_devices": 4, "test_few": 3, "test_rows": 3, "test_three": 12,
+        "test_two": 12,
+    }  # fmt: skip
     assert counted() == quick
     assert counted("--tier=quick") == quick
     assert counted("--tier=full") == {
-        "test_counts": 1, "test_few": 9, "test_long": 1, "test_rows": 6, "test_three": 24,
-        "test_two": 12,
+        "test_counts": 1, "test_devices": 8, "test_few": 9, "test_long": 1, "test_rows": 6,
+        "test_three": 24, "test_two": 12,
     }  # fmt: skip
 
 

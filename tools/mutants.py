@@ -6,9 +6,10 @@
 
 Nothing is written to the sources: a process is forked for each mutant, before the package is
 imported, and reads the damaged text in place of the file. It runs the tests that call the function
-with the mistake, those of the mirrored test file first, until one fails. Mutants of the native
-core are built in a copy of the tree. Results go to `build/mutants`, beside those of other packages:
-results.json, and tables in report.md.
+with the mistake, those of the mirrored test file first, until one fails; then, for what lowers to
+Tile IR, tests of the language whose kernels are interpreted. Mutants of the native core are built
+in a copy of the tree, and run against its unit tests. Results go to `build/mutants`, beside those
+of other packages: results.json, and tables in report.md.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ import io
 import json
 import os
 import random
-import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -33,29 +32,42 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
+import mutants_native
 from mutating import Mutant, mutants
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests"))
+interpreted: Any = importlib.import_module("support.interpreted")
+
 SOURCES = ROOT / "src" / "tilewright"
 OUT = ROOT / "build" / "mutants"
 MAP = OUT / "calls.json"
 RESULTS = OUT / "results.json"
+PUBLISHED = ROOT / "benchmarks" / "results" / "mutants.json"
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "ir": ("src/tilewright/ir/**/*.py",),
     "analysis": ("src/tilewright/analysis/**/*.py",),
     "passes": ("src/tilewright/passes/**/*.py",),
     "tileir/lower": ("src/tilewright/backend/tileir/lower/**/*.py",),
-    "native/core": ("native/core/borrow.cpp", "native/core/timeline.cpp"),
+    "native/core": tuple(
+        f"native/core/{name}.?pp" for name in ("borrow", "memory_state", "timeline", "records")
+    ),
 }
-TESTS = (
-    "tests/host/analysis", "tests/host/passes", "tests/host/ir", "tests/host/compile",
-    "tests/host/backend/tileir",
-)  # fmt: skip
+TESTS: dict[str, tuple[str, ...]] = {
+    "ir": ("tests/host/ir", "tests/host/passes", "tests/host/compile"),
+    "analysis": ("tests/host/analysis", "tests/host/passes"),
+    "passes": ("tests/host/passes", "tests/host/analysis"),
+    "tileir/lower": ("tests/host/backend/tileir",),
+    "native/core": (),
+}
 """Where tests are looked for; others run the same code, but say less of it."""
-NATIVE_TESTS = ("tests/host/tensors/test_borrow.py", "tests/ownership", "tests/host/tensors")
+INTERPRETED = ("tileir/lower", "ir")
+"""Packages that kernels of the language test too, run as interpreted Tile IR."""
 
-MOST_SECONDS = 6.0
+NOTICED = ("killed", "timeout")
+
+MOST_SECONDS = 12.0
 """Of tests for one mutant, by what they took without one; the quickest others come after the
 mirrored ones."""
 SLACK = 20.0
@@ -63,6 +75,34 @@ SLACK = 20.0
 
 Calls: TypeAlias = dict[str, dict[str, float]]
 """For each function (`path:name`) the tests that call it, with the seconds of each."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests that one run of pytest can run together."""
+
+    name: str
+    options: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...]
+    """What is recorded at a time: a file, or ids of tests of one file."""
+    by_case: bool
+    """Whether the cases of a test are chosen one by one."""
+
+
+def suites(packages: Iterable[str]) -> list[Suite]:
+    """The suites of some packages, in the order in which they judge a mutant."""
+    folders = dict.fromkeys(folder for package in packages for folder in TESTS[package])
+    files = [f for folder in folders for f in sorted((ROOT / folder).rglob("test_*.py"))]
+    host = Suite("host", (), tuple((str(f.relative_to(ROOT)),) for f in files), by_case=False)
+    found = [host]
+    for arch in sorted(interpreted.PARTS, reverse=True):
+        ids = interpreted.chosen(arch)
+        grouped = {
+            i.partition("::")[0]: [j for j in ids if j.startswith(i[: i.index("::")])] for i in ids
+        }
+        parts = tuple(tuple(group) for group in grouped.values())
+        found.append(Suite(arch, tuple(interpreted.options(arch)), parts, by_case=True))
+    return found
 
 
 @dataclass(frozen=True)
@@ -83,8 +123,9 @@ class Result:
 class Recorder:
     """A plugin of pytest: which functions of the package each test calls, and how long it takes."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, *, by_case: bool) -> None:
         self.calls = calls
+        self.by_case = by_case
 
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> None:
         """Before a test, with its fixtures."""
@@ -95,7 +136,8 @@ class Recorder:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """After a test."""
         sys.settrace(None)
-        test, spent = nodeid.partition("[")[0], time.process_time() - self.start
+        test = nodeid if self.by_case else nodeid.partition("[")[0]
+        spent = time.process_time() - self.start
         for name in {_named(code) for code in self.seen}:
             found = self.calls.setdefault(name, {})
             found[test] = found.get(test, 0.0) + spent
@@ -111,36 +153,47 @@ def _named(code: CodeType) -> str:
     return f"{path}:{code.co_name}"
 
 
-def recorded() -> Calls:
-    """Run every test file once, each in a process of its own; again only what has changed."""
+def recorded(packages: Iterable[str]) -> dict[str, Calls]:
+    """Run their tests once, each file in a process of its own; again only what has changed."""
     known: dict[str, Any] = json.loads(MAP.read_text()) if MAP.exists() else {}
-    files = [f for folder in TESTS for f in sorted((ROOT / folder).rglob("test_*.py"))]
-    kept = {str(f.relative_to(ROOT)): f.stat().st_mtime for f in files}
-    old = [name for name, at in kept.items() if known.get(name, {}).get("at") != at]
-    for k, name in enumerate(old):
-        _progress(k, len(old), f"which functions does {name} call?")
-        known[name] = {"at": kept[name], "calls": _recorded(name)}
+    found = suites(packages)
+    if not any(package in INTERPRETED for package in packages):
+        found = found[:1]
+    todo = [(suite, part, _key(suite, part)) for suite in found for part in suite.parts]
+    old = [each for each in todo if known.get(each[2], {}).get("at") != _changed(each[1])]
+    for k, (suite, part, key) in enumerate(old):
+        _progress(k, len(old), f"which functions does {key} call?")
+        known[key] = {"at": _changed(part), "calls": _recorded(suite, part)}
         MAP.write_text(json.dumps(known))
-    calls: Calls = {}
-    for name in kept:
-        for function, tests in known[name]["calls"].items():
-            calls.setdefault(function, {}).update(tests)
+    calls: dict[str, Calls] = {}
+    for suite, _, key in todo:
+        own = calls.setdefault(suite.name, {})
+        for function, tests in known[key]["calls"].items():
+            own.setdefault(function, {}).update(tests)
     return calls
 
 
-def _recorded(file: str) -> Calls:
-    part = OUT / f"part-{os.getpid()}.json"
-    part.write_text("{}")
+def _key(suite: Suite, part: Sequence[str]) -> str:
+    return f"{suite.name}: {' '.join(part)}"
+
+
+def _changed(part: Sequence[str]) -> float:
+    return (ROOT / part[0].partition("::")[0]).stat().st_mtime
+
+
+def _recorded(suite: Suite, part: Sequence[str]) -> Calls:
+    kept = OUT / f"part-{os.getpid()}.json"
+    kept.write_text("{}")
     child = os.fork()
     if not child:
         own: Calls = {}
         with redirect_stdout(io.StringIO()):
-            _pytest([file], Recorder(own))
-        part.write_text(json.dumps(own))
+            _pytest([*suite.options, *part], Recorder(own, by_case=suite.by_case))
+        kept.write_text(json.dumps(own))
         os._exit(0)
     os.waitpid(child, 0)
-    found: Calls = json.loads(part.read_text())
-    part.unlink()
+    found: Calls = json.loads(kept.read_text())
+    kept.unlink()
     return found
 
 
@@ -178,24 +231,38 @@ def _mirror(path: Path) -> str:
     return str(Path("tests/host") / inner.parent / f"test_{inner.name}") + "::"
 
 
-def judge(package: str, mutant: Mutant, calls: Calls) -> Result:
-    """Run the tests of a mutant in a process of its own; to be called in a process to fork."""
+def judge(package: str, mutant: Mutant, calls: Mapping[str, Calls]) -> Result:
+    """Run the tests of a mutant, suite after suite, until one fails."""
     source = mutant.path.read_text(encoding="utf-8")
     path, shown = str(mutant.path.relative_to(ROOT)), mutant.shown(source)
-    tests = selected(mutant, calls)
-    if not tests:
-        return Result(package, path, mutant.line, "untested", shown)
+    if mutant.is_native:
+        how, by = mutants_native.judged(mutant, OUT)
+        return Result(package, path, mutant.line, how, shown, by)
+    how, by = "untested", ""
+    for suite in suites([package]):
+        if suite.options and package not in INTERPRETED:
+            continue
+        if tests := selected(mutant, calls[suite.name]):
+            how, by = _judged(mutant, source, suite, tests)
+        if how in NOTICED:
+            break
+    return Result(package, path, mutant.line, how, shown, by)
+
+
+def _judged(
+    mutant: Mutant, source: str, suite: Suite, tests: Mapping[str, float]
+) -> tuple[str, str]:
+    """Run tests of one suite, in a process of its own."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
         os.close(read)
         os.setsid()
         _damaged(mutant, source)
-        os.write(write, _first_failure(list(tests)).encode())
+        os.write(write, _first_failure([*suite.options, *tests]).encode())
         os._exit(0)
     os.close(write)
-    how, by = _awaited(child, read, 5 * sum(tests.values()) + SLACK)
-    return Result(package, path, mutant.line, how, shown, by)
+    return _awaited(child, read, 5 * sum(tests.values()) + SLACK)
 
 
 def _damaged(mutant: Mutant, source: str) -> None:
@@ -244,60 +311,6 @@ def _awaited(child: int, read: int, limit: float) -> tuple[str, str]:
     return "timeout", f"more than {limit:.0f} s"
 
 
-# --- mutants of the native core -------------------------------------------------------------------
-
-
-def judge_native(package: str, mutant: Mutant) -> Result:
-    """Build a mutant in a copy of the tree, and run the tests of the core and of what it serves."""
-    copy, path = OUT / "tree", mutant.path.relative_to(ROOT)
-    source = mutant.path.read_text(encoding="utf-8")
-    shown = mutant.shown(source)
-    (copy / path).write_text(mutant.applied(source), encoding="utf-8")
-    try:
-        how, by = _built_and_tested(copy, path.stem)
-    finally:
-        (copy / path).write_text(source, encoding="utf-8")
-    return Result(package, str(path), mutant.line, how, shown, by)
-
-
-def copied() -> None:
-    """Make the copy of the tree, and see that its unit tests pass without a mistake."""
-    copy = OUT / "tree"
-    shutil.rmtree(copy, ignore_errors=True)
-    left_out = shutil.ignore_patterns(".git", ".venv", "build", "dist", "__pycache__", ".*")
-    shutil.copytree(ROOT, copy, ignore=left_out, symlinks=True)
-    said = _said(copy, [sys.executable, "native/build_core.py", "--test", "release"])[1]
-    for source in PACKAGES["native/core"]:
-        if not _passed(Path(source).stem, said):
-            raise SystemExit(f"the unit test of {source} does not pass as it is:\n{said}")
-
-
-def _passed(name: str, said: str) -> bool:
-    return re.search(rf"test_{name} \.+ +Passed", said) is not None
-
-
-def _built_and_tested(copy: Path, name: str) -> tuple[str, str]:
-    build = [sys.executable, "native/build_core.py"]
-    test = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", *NATIVE_TESTS]
-    try:
-        # Unit tests of other parts measure time, which a busy machine has none of.
-        if not _passed(name, _said(copy, [*build, "--test", "release"])[1]):
-            return "killed", "the build, or its unit test"
-        if _said(copy, build)[0] or _said(copy, test)[0]:
-            return "killed", "tests"
-    except subprocess.TimeoutExpired:
-        return "timeout", ""
-    return "survived", ""
-
-
-def _said(copy: Path, command: Sequence[str]) -> tuple[int, str]:
-    environment = {**os.environ, "PYTHONPATH": "src"}
-    done = subprocess.run(
-        command, cwd=copy, env=environment, timeout=600, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
 # --- all of them ----------------------------------------------------------------------------------
 
 
@@ -334,29 +347,30 @@ def merged(last: Sequence[Result], new: Sequence[Result], *, whole: bool) -> lis
     """Results of before, but for what was judged anew: packages as a `whole`, or some mutants."""
     packages = {r.package for r in new}
     judged = {(r.path, r.shown) for r in new}
-    kept = [
-        r for r in last if not (r.package in packages if whole else (r.path, r.shown) in judged)
-    ]
+
+    def is_old(r: Result) -> bool:
+        if whole:
+            return r.package in packages
+        return r.how not in NOTICED and (r.path, r.shown) in judged
+
+    kept = [r for r in last if not is_old(r)]
     return sorted([*kept, *new], key=lambda r: (list(PACKAGES).index(r.package), r.path, r.line))
 
 
-def run(todo: dict[str, list[Mutant]], calls: Calls, jobs: int) -> Iterator[Result]:
-    """Judge mutants, several at a time; those of the native core one after the other."""
-    python = [(p, m) for p, each in todo.items() for m in each if m.path.suffix == ".py"]
-    native = [(p, m) for p, each in todo.items() for m in each if m.path.suffix == ".cpp"]
+def run(todo: dict[str, list[Mutant]], calls: Mapping[str, Calls], jobs: int) -> Iterator[Result]:
+    """Judge mutants, several at a time."""
+    every = [(package, mutant) for package, each in todo.items() for mutant in each]
+    if any(mutant.is_native for _, mutant in every):
+        mutants_native.prepare(OUT)
     parts = [OUT / f"part-{os.getpid()}-{k}.jsonl" for k in range(jobs)]
     for k, part in enumerate(parts):
         part.write_text("")
         if not os.fork():
             with part.open("a", buffering=1) as file:
-                for package, mutant in python[k::jobs]:
+                for package, mutant in every[k::jobs]:
                     file.write(json.dumps(judge(package, mutant, calls).__dict__) + "\n")
             os._exit(0)
-    yield from _followed(parts, len(python))
-    if native:
-        copied()
-    for package, mutant in native:
-        yield judge_native(package, mutant)
+    yield from _followed(parts, len(every))
 
 
 def _followed(parts: Sequence[Path], total: int) -> Iterator[Result]:
@@ -382,9 +396,6 @@ def _progress(done: int, total: int, text: str) -> None:
     print(f"\r[{'#' * width}{' ' * (30 - width)}] {done}/{total} {text:60.60}", end="", flush=True)
 
 
-NOTICED = ("killed", "timeout")
-
-
 def report(results: Sequence[Result]) -> str:
     """The score of each package, and every mutant that no test noticed."""
     rows = [
@@ -392,16 +403,46 @@ def report(results: Sequence[Result]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for package in dict.fromkeys(r.package for r in results):
-        own = [r.how for r in results if r.package == package]
-        seen = sum(how in NOTICED for how in own)
-        rows.append(f"| {package} | {len(own)} | {seen} | {own.count('survived')} |"
-                    f" {own.count('untested')} | {100 * seen / len(own):.0f} % |")  # fmt: skip
+        counts = [*score(package, results).values()][1:]
+        percent = 100 * int(counts[1]) // int(counts[0])
+        rows.append(f"| {package} | {' | '.join(map(str, counts))} | {percent} % |")
     left = sorted(_lines(r for r in results if r.how not in NOTICED))
     return "\n".join([*rows, "", *left, ""])
 
 
 def _lines(results: Iterable[Result]) -> Iterator[str]:
     return (f"- {r.path}:{r.line}: {r.how}: {r.shown}" for r in results)
+
+
+def publish(results: Sequence[Result], seed: int, path: Path = PUBLISHED) -> None:
+    """Add the scores to those that docs quote; those of one seed and commit are one draw."""
+    commit = _git("describe", "--always", "--dirty")
+    draws: list[dict[str, Any]] = json.loads(path.read_text())["draws"] if path.exists() else []
+    scores = [score(package, results) for package in dict.fromkeys(r.package for r in results)]
+    new = {"seed": seed, "commit": commit, "date": _git("log", "-1", "--format=%as")}
+    judged = {each["package"] for each in scores}
+    for draw in draws:
+        if (draw["seed"], draw["commit"]) == (seed, commit):
+            scores = [s for s in draw["scores"] if s["package"] not in judged] + scores
+    others = [d for d in draws if (d["seed"], d["commit"]) != (seed, commit)]
+    path.write_text(json.dumps({"draws": [*others, {**new, "scores": scores}]}, indent=1) + "\n")
+
+
+def score(package: str, results: Sequence[Result]) -> dict[str, str | int]:
+    """Return how many mutants of a package there were, and what became of them."""
+    own = [r.how for r in results if r.package == package]
+    return {
+        "package": package,
+        "mutants": len(own),
+        "noticed": sum(how in NOTICED for how in own),
+        "survived": own.count("survived"),
+        "untested": own.count("untested"),
+    }
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def main() -> None:
@@ -413,6 +454,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="files whose path has this in it")
     parser.add_argument("--seed", type=int, default=0, help="which ones are drawn")
     parser.add_argument("--again", action="store_true", help="those not noticed the last time")
+    parser.add_argument("--publish", action="store_true", help="add the scores to those of docs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
@@ -422,8 +464,8 @@ def main() -> None:
     todo = (
         again(_last(), asked.only) if asked.again else chosen(asked.sample, asked.only, asked.seed)
     )
-    native = all(m.path.suffix == ".cpp" for each in todo.values() for m in each)
-    calls = {} if native else recorded()
+    native = all(m.is_native for each in todo.values() for m in each)
+    calls = {} if native else recorded([*todo])
     results: list[Result] = []
     total = sum(map(len, todo.values()))
     for result in run(todo, calls, asked.jobs):
@@ -434,6 +476,8 @@ def main() -> None:
     results = merged(_last(), results, whole=not asked.again)
     RESULTS.write_text(json.dumps([r.__dict__ for r in results], indent=1))
     (OUT / "report.md").write_text(report(results))
+    if asked.publish:
+        publish([r for r in results if r.package in todo], asked.seed)
     print(report(results))
 
 

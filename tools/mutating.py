@@ -26,8 +26,16 @@ SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 NATIVE = (
     ("<=", "<"), (">=", ">"), ("==", "!="), ("!=", "=="), ("&&", "||"), ("||", "&&"),
     (" < ", " <= "), (" > ", " >= "), (" + ", " - "), (" - ", " + "), ("++", "--"),
+    (" | ", " & "), (" & ", " | "), (" 0;", " 1;"), (" 1;", " 2;"),
     ("true", "false"), ("false", "true"),
 )  # fmt: skip
+
+NATIVE_FILES = (".cpp", ".hpp")
+NATIVE_STATEMENT = re.compile(
+    r"^ +((?:\+\+|--)?[a-z_][\w.>:*\[\]-]*(?:\([^;]*\)| [|&+-]?= [^;]+)?;)$", re.MULTILINE
+)
+"""A call, an assignment or a step on a line of its own; declarations begin with two words."""
+NATIVE_NEGATION = re.compile(r"(?<![\w!])!(?=[\w(])")
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,11 @@ class Mutant:
     before: str
     function: str
     """The name of the function it is in; empty at the top of the module."""
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is one of C++."""
+        return self.path.suffix in NATIVE_FILES
 
     def applied(self, source: str) -> str:
         """The source with the mistake in it."""
@@ -59,7 +72,7 @@ class Mutant:
 def mutants(path: Path) -> list[Mutant]:
     """Every mutant of a file, in order."""
     source = path.read_text(encoding="utf-8")
-    found = _native(path, source) if path.suffix == ".cpp" else _Python(path, source).found()
+    found = _native(path, source) if path.suffix in NATIVE_FILES else _Python(path, source).found()
     return sorted(found, key=lambda m: (m.start, m.text))
 
 
@@ -202,11 +215,19 @@ class _Python(ast.NodeVisitor):
 
 def _native(path: Path, source: str) -> Iterator[Mutant]:
     code = re.sub(r"//[^\n]*|^\s*#[^\n]*|\"(\\.|[^\"\\\n])*\"", _blank, source, flags=re.MULTILINE)
+    for start, end, new in _native_edits(code):
+        line = source.count("\n", 0, start) + 1
+        yield Mutant(path, line, start, end, new, source[start:end], "")
+
+
+def _native_edits(code: str) -> Iterator[tuple[int, int, str]]:
     for old, new in NATIVE:
         word = rf"\b{old}\b" if old.isalpha() else re.escape(old)
-        for found in re.finditer(word, code):
-            line = source.count("\n", 0, found.start()) + 1
-            yield Mutant(path, line, found.start(), found.end(), new, old, "")
+        yield from ((*found.span(), new) for found in re.finditer(word, code))
+    yield from ((*found.span(), "") for found in NATIVE_NEGATION.finditer(code))
+    for found in NATIVE_STATEMENT.finditer(code):
+        if found[1].split()[0].rstrip(";") not in ("break", "continue", "return"):
+            yield *found.span(1), ";"
 
 
 def _blank(found: re.Match[str]) -> str:

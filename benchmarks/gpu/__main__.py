@@ -1,7 +1,7 @@
 """The command behind `make gpubench`: measures on this machine's GPU.
 
 Writes gpu.json, gpu.md and, where matplotlib is installed, gpu.png; `--draw` makes the last two of
-a JSON file that was measured elsewhere. Whole runs go to benchmarks/results.
+a JSON file that was measured elsewhere. Results go to build/bench, or where --out says.
 """
 
 from __future__ import annotations
@@ -14,26 +14,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilewright.compile.inspect import stage_times
-from tilewright.launch.inspection import Inspection
-
 from .. import peers
-from ..__main__ import RESULTS, TRIALS
+from ..__main__ import TRIALS
 from ..machine import describe, version
 from .case import OURS
 from .contest import Record, contest, warm_up
-from .meta import CALLS
 from .ours import as_torchs
 from .plot import draw
 from .report import Report, from_json, markdown, reached, to_json
 from .rows import ROWS
-from .safety import safety
 from .timing import ROUNDS
 
-ARCH = "sm_90"
-"""What is compiled for where no GPU is asked."""
-COMPILED = ("softmax", "layer_norm", "GEMM", "GEMM, persistent", "attention, causal")
-"""The kernels whose compilation is timed."""
 LIBRARIES = ("triton", "cuda-tile", "nvidia-cuda-tileiras")
 
 
@@ -76,18 +67,6 @@ def machine() -> dict[str, str]:
     }
 
 
-def compile_times() -> dict[str, dict[str, float]]:
-    """Seconds of each stage, the least of three."""
-    found: dict[str, dict[str, float]] = {}
-    for name in COMPILED:
-        call = CALLS[name]
-        inner = call.kernel.kernel  # the signature that a launch would have
-        signature = Inspection(inner, call.arguments(), call.constants, ARCH).signature
-        runs = [stage_times(call.kernel.source, signature, ARCH) for _ in range(3)]
-        found[name] = {stage: min(run[stage] for run in runs) for stage in runs[0]}
-    return found
-
-
 def measure(names: Sequence[str], given: argparse.Namespace, place: Path) -> Report:
     """Run the rows, writing after each what there is."""
     report = Report(machine(), [])
@@ -102,8 +81,6 @@ def measure(names: Sequence[str], given: argparse.Namespace, place: Path) -> Rep
         print(f"{number}/{len(names)} {line(record)}", flush=True)
         (place / "gpu.json").write_text(to_json(report), encoding="utf-8")
     report.records.sort(key=lambda record: list(ROWS).index(record.name))
-    report.compile.update(compile_times())
-    report.safety.update(safety(ARCH))
     return report
 
 
@@ -138,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list or not names:
         print("\n".join(names))
         return 0 if given.list else 2
-    place = given.out or (TRIALS if given.only else RESULTS)
+    place = given.out or TRIALS
     place.mkdir(parents=True, exist_ok=True)
     if given.draw is not None:
         write(from_json(given.draw.read_text(encoding="utf-8")), place)

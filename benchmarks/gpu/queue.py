@@ -22,7 +22,7 @@ import numpy as np
 import tilewright as tw
 
 from .. import kernels
-from ..__main__ import RESULTS
+from ..__main__ import TRIALS
 from ..host.experiments import event_loop, spin
 from ..host.files import read, write
 from ..host.probes import Probe, measured, repeated
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.queue", description=__doc__)
     parser.add_argument("--seconds", type=float, default=USUAL.seconds, help="for each figure")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    parser.add_argument("--out", type=Path, default=TRIALS, help="folder for the results")
     parser.add_argument("--draw", type=Path, metavar="JSON", help="only draw what was measured")
     given = parser.parse_args(arguments)
     if given.draw is not None:

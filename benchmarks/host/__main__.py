@@ -1,7 +1,7 @@
 """The command `python -m benchmarks.host`: what the host pays, as JSON, a page and a picture.
 
-Whole runs go to benchmarks/results, others to build/bench unless --out says otherwise; those on a
-GPU have files of their own. `--draw` makes page and picture of a JSON file measured elsewhere.
+Results go to build/bench, or where --out says; those on a GPU have files of their own. `--draw`
+makes page and picture of a JSON file measured elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tilewright as tw
 
-from ..__main__ import RESULTS, TRIALS
+from ..__main__ import TRIALS
 from ..machine import describe
 from ..timing import Effort
 from .experiments import EXPERIMENTS, Experiment
@@ -32,7 +32,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="part of a name")
     parser.add_argument("--device", help="where to run, such as cpu or cuda; else the default one")
     parser.add_argument("--seconds", type=float, help="time for each figure")
-    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument("--out", type=Path, default=TRIALS, help="folder for the results")
     parser.add_argument("--draw", type=Path, metavar="JSON", help="only draw what was measured")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
     return parser.parse_args(arguments)
@@ -42,13 +42,6 @@ def chosen(parts: Sequence[str]) -> list[str]:
     """The experiments whose names contain one of the parts, and the profile; all without parts."""
     known = [*EXPERIMENTS, PROFILE]
     return [name for name in known if not parts or any(part in name for part in parts)]
-
-
-def folder(given: argparse.Namespace) -> Path:
-    """Where results go: those in the repository are replaced by whole runs only."""
-    if given.out is not None:
-        return Path(given.out)
-    return TRIALS if given.quick or given.only else RESULTS
 
 
 def effort(given: argparse.Namespace) -> Effort:
@@ -85,7 +78,7 @@ def run(experiments: Mapping[str, Experiment], how: Effort) -> tuple[list[Table]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what was asked for."""
     given = parse(arguments)
-    names, place = chosen(given.only), folder(given)
+    names, place = chosen(given.only), given.out
     if given.list or not names:
         print("\n".join([*EXPERIMENTS, PROFILE]))
         return 0 if given.list else 2

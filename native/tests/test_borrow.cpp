@@ -8,62 +8,12 @@
 #include <set>
 #include <vector>
 
+#include "tests/borrow_support.hpp"
 #include "tests/check.hpp"
 
 using namespace tw;
 
 namespace {
-
-struct Memory {
-  StorageRecord storage{};
-  TensorRecord tensor{};
-  explicit Memory(int64_t reasons = 0, int64_t epoch = 3, int64_t owner = 0) {
-    storage.epoch = epoch;
-    storage.slow_path = reasons;
-    storage.owner = owner;
-    tensor.kind = 7;
-    tensor.address = 4096;
-    tensor.storage = &storage;
-    tensor.end = 4096;
-  }
-  // Notes work that uses all of it.
-  void note_work(Timeline& timeline, int64_t number, bool writes) {
-    storage.marks[storage.marked++] = Mark{&timeline, number, {tensor.start, tensor.end, writes}};
-  }
-  Memory(const Memory&) = delete;
-
-  // A tensor that is a part of it, by quarters.
-  TensorRecord part(int64_t first, int64_t count) const {
-    TensorRecord made = tensor;
-    made.start = tensor.start + 1024 * first;
-    made.end = made.start + 1024 * count;
-    return made;
-  }
-};
-
-// A row whose borrows stand.
-struct Row {
-  std::vector<int64_t> words;
-  TensorUses uses;
-  Row(const std::vector<Memory*>& memory, int64_t written, int64_t owner = 0)
-      : words(TensorUses::words_for(int64_t(memory.size()))),
-        uses(words.data(), written, int64_t(memory.size())) {
-    for (int64_t i = 0; i < uses.count(); ++i) {
-      uses.set_tensor(i, &memory[i]->tensor);
-      uses.epoch(i) = memory[i]->storage.epoch;
-      if (uses.writes(i)) uses.owner(i) = owner;
-    }
-  }
-};
-
-// A timeline with five pieces of work.
-Timeline busy(int64_t over = 0, int64_t unsubmitted = 0) {
-  Timeline timeline{};
-  timeline.issued = 5;
-  timeline.over = over;
-  timeline.unsubmitted = unsubmitted;
-  return timeline;
-}
 
 int64_t reserve_one(Memory& memory, bool writes, Timeline& timeline, int64_t how = kListed) {
   return reserve(Row({&memory}, writes).uses, timeline, how);
@@ -533,23 +483,6 @@ TW_TEST(work_over_other_bytes_does_not_wait) {
   TW_EQUAL(begin(all, one), 1);  // no single use covers that of the third stream
   TW_EQUAL(begin(all, one), 0);
 }
-
-TW_TEST(borrows_of_parts_stand_until_they_have_ended) {
-  Memory memory(slow_path::kWriters | slow_path::kExclusive);
-  Borrow borrow{};
-  Timeline timeline{};
-  Row row({&memory}, 1);
-  row.uses.epoch(0) = kByTicket;
-  row.uses.owner(0) = reinterpret_cast<int64_t>(&borrow);
-  ++memory.storage.epoch;  // another part was written
-  TW_EQUAL(reserve(row.uses, timeline), 1);
-  memory.storage.slow_path |= slow_path::kUnwritten;
-  TW_EQUAL(reserve(row.uses, timeline), kSlowPath);
-  memory.storage.slow_path = 0;
-  borrow.has_ended = true;
-  TW_EQUAL(reserve(row.uses, timeline), kSlowPath);
-}
-
 
 }  // namespace
 

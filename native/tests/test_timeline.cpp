@@ -2,6 +2,8 @@
 #include "core/timeline.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <random>
 
@@ -30,6 +32,17 @@ TW_TEST(numbers_are_counted_as_they_are_issued) {
   TW_EQUAL(timeline.last_listed, 3);
   submitted(timeline);
   TW_EQUAL(timeline.unsubmitted, 3);
+}
+
+TW_TEST(there_is_room_for_so_many_waits) {
+  std::array<Timeline, 40> timelines{};
+  Waits waits;
+  int room = 0;
+  for (const Timeline& each : timelines) room += waits.add(&each) ? 1 : 0;
+  TW_EQUAL(room, 32);
+  TW_EQUAL(int(std::distance(waits.begin(), waits.end())), 32);
+  TW_CHECK(waits.add(&timelines[0]) && waits.contains(&timelines[31]));
+  TW_CHECK(!waits.add(&timelines[32]) && !waits.contains(&timelines[32]));
 }
 
 TW_TEST(what_is_listed_holds_back_what_is_over) {

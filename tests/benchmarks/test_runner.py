@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from benchmarks import runner
-from benchmarks.__main__ import RESULTS, TRIALS, chosen, folder, parse
+from benchmarks.__main__ import TRIALS, chosen, parse
 from benchmarks.progress import Progress
 from benchmarks.timing import Effort
 from benchmarks.workloads import WORKLOADS
@@ -33,17 +33,8 @@ def test_all_cores_forgets_what_the_shell_says():
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], RESULTS),
-        (["--quick"], TRIALS),
-        (["--only", "add"], TRIALS),
-        (["--threads", "all"], TRIALS),
-    ],
-)
-def test_only_whole_runs_replace_the_results(arguments, expected):
-    assert folder(parse(arguments)) == expected
+def test_results_of_the_repository_are_never_replaced():
+    assert parse([]).out == TRIALS and "results" not in TRIALS.parts
 
 
 def test_names_are_chosen_by_their_parts():
@@ -52,6 +43,7 @@ def test_names_are_chosen_by_their_parts():
     assert chosen(["nonsense"]) == []
 
 
+@pytest.mark.full
 def test_a_process_measures_and_checks():
     """Ours and NumPy are always there; the others may be missing, and then a reason is."""
     stream = io.StringIO()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.case import OURS
 from benchmarks.records import Figures, Record, Report
-from benchmarks.table import duration, goal, markdown, table
+from benchmarks.table import down, duration, goal, markdown, table, verdict
 
 GOOD = Record(
     "gemm_8", "8^3 |f32|", "all",
@@ -40,8 +42,27 @@ def test_table_has_a_head():
     assert list(table(("a", "b"), [("1", "2")])) == ["| a | b |", "| --- | --- |", "| 1 | 2 |"]
 
 
-def test_goal_is_ticked_only_where_it_is_reached():
-    assert goal(GOOD) == "numpy 1.5 reached, torch 1.3, torch.compile 1"
+def test_goals_are_judged_by_medians():
+    assert goal(GOOD) == "numpy 1.5 reached, torch 1.3 not measured, torch.compile 1 reached"
+    slower = replace(GOOD, goals={"torch.compile": 1.001})
+    assert goal(slower) == "torch.compile 1.001 not reached (1.00)"
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "text"),
+    [
+        (0.975, 0.98, "not reached (0.97)"),
+        (0.9799, 0.98, "not reached (0.97)"),
+        (0.98, 0.98, "reached"),
+        (1.15, 1.15, "reached"),
+    ],
+)
+def test_a_verdict_does_not_round_up(found, wanted, text):
+    assert verdict(found, wanted) == text
+
+
+def test_rounding_down():
+    assert [down(x) for x in (0.999, 1.15, 2.0, 0.29)] == ["0.99", "1.15", "2.00", "0.29"]
 
 
 def test_page():
@@ -51,7 +72,8 @@ def test_page():
     row = next(line for line in lines if line.startswith("| gemm_8 | 8^3"))
     assert row == (
         "| gemm_8 | 8^3 \\|f32\\| | 2 ms (3 ms) | 7.5 GFLOP/s | 1.50 (2.00) |  |  "
-        "| torch.compile 0.50 (1.00) | numpy 1.5 reached, torch 1.3, torch.compile 1 |"
+        "| torch.compile 0.50 (1.00) "
+        "| numpy 1.5 reached, torch 1.3 not measured, torch.compile 1 reached |"
     )
     assert "| gemm_9 | 9^3 f32 | **it died** |  |  |  |  |  |" in lines
     assert "- not available: torch: torch cannot be imported" in lines

@@ -14,6 +14,7 @@ from fuzz.strategies import exact_programs
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("shard", range(4))
 @settings(max_examples=examples(300), deadline=None, derandomize=False, suppress_health_check=SLOW)
 @given(program=exact_programs())

@@ -16,6 +16,7 @@ PROGRAMS = tiers.count(quick=4, full=10)
 
 
 @pytest.mark.cpu_alone
+@pytest.mark.thinned
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_traps(way, part):

@@ -7,10 +7,12 @@ import pytest
 
 from fuzz.running import DEVICE
 from fuzz.wild.campaign import CRASHES, Worker, conduct
+from fuzz.wild.kept import keep, kept, read
 from fuzz.wild.program import Wild
-from fuzz.wild.running import AGREES, REFUSED, Verdict, same
+from fuzz.wild.running import AGREES, REFUSED, Verdict, judge, same
 from fuzz.wild.shrinking import shrink
 from fuzz.wild.writing import write
+from support.loops import for_each
 from support.numbers import fresh_seed
 from tilewright.base.dtypes import bf16
 
@@ -38,6 +40,17 @@ def test_all_agree(pytestconfig):
     assert campaign.counts.total() == count
     assert campaign.counts[AGREES] >= count * 0.7, campaign.counts
     assert not campaign.bad, "\n\n".join(program.shown() for program, _ in campaign.bad)
+
+
+@for_each(kept())
+def test_kept_programs_agree(name):
+    verdict = judge(kept()[name], DEVICE)
+    assert verdict.kind == AGREES, f"{name}: {verdict}"
+
+
+def test_what_is_kept_is_read_again(tmp_path):
+    programs = [write(seed) for seed in range(8)]
+    assert [read(keep(p, f"seed_{p.seed}", tmp_path)) for p in programs] == programs
 
 
 def test_a_seed_gives_one_program():

@@ -4,6 +4,8 @@
 
 - tests marked `full`;
 - of a test with three parameters or more, cases that add no new pair of values (pairwise testing);
+- of a test with a device and one parameter more, cases that add no new value: an element type is
+  tested on the CPU or on the reference interpreter, in turn;
 - of a test marked `thinned`, cases that add no new value of a parameter (each-choice testing), and
   with `thinned(8)` all but 8 of these, evenly spaced;
 - random programs beyond `count(quick, full)`.
@@ -25,8 +27,9 @@ QUICK, FULL = "quick", "full"
 VARIABLE = "TEST_TIER"
 """Tells a pytest that a test starts in which tier it is."""
 
-Case = frozenset[Hashable]
-"""The values of a case, one for each parameter."""
+Case = frozenset[tuple[str, Hashable]]
+"""The values of a case, one for each parameter, by its name."""
+DEVICE = "device"
 
 
 class Count(NamedTuple):
@@ -38,7 +41,7 @@ class Count(NamedTuple):
 
 
 COUNTS = {
-    "programs": Count(2_000, 20_000, "random host programs that are run"),
+    "programs": Count(1_200, 20_000, "random host programs that are run"),
     "kernels": Count(16, 200, "random kernels that are run, and half as many that are assembled"),
     "proofs": Count(120, 1_000, "random kernels and forms whose proofs are checked"),
     "launches": Count(300, 3_000, "launches of each kind, after which nothing may be left"),
@@ -105,10 +108,15 @@ def _quick(items: list[pytest.Item]) -> list[pytest.Item]:
         return []
     cases = [_case(item) for item in items]
     mark = items[0].get_closest_marker("thinned")
-    chosen = covering(cases, strength=1 if mark else 2)
+    chosen = covering(cases, strength=1 if mark or _is_of_a_device(cases[0]) else 2)
     if mark and mark.args:
         chosen = spaced(chosen, mark.args[0])
     return [items[k] for k in chosen]
+
+
+def _is_of_a_device(case: Case) -> bool:
+    """Whether a test has a device and one parameter more."""
+    return len(case) == 2 and any(name == DEVICE for name, _ in case)
 
 
 def _case(item: pytest.Item) -> Case:

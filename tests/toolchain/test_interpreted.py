@@ -1,7 +1,7 @@
 """Kernels of the language as the Tile IR they become, interpreted on a simulated GPU.
 
-No assembler is needed. These are few of the tests, chosen so that a wrong rule of the lowering
-fails one; all of them run by `pytest --simulate=sm_90 --on cuda tests/cpu/language`.
+No assembler is needed. The quick tier runs the tests of `support/interpreted.py`, the full tier all
+of their files.
 """
 
 from __future__ import annotations
@@ -12,59 +12,23 @@ import sys
 import pytest
 
 from source_tree import ROOT
-
-EXAMPLES = ("softmax", "rms_norm", "flash_attention", "gemm", "error_handling")
-PARTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "sm_80": {"test_atomics": ("test_sums_of_floats",)},  # those of bf16 by compare and swap
-    "sm_100": {
-        "test_integers": ("test_every_operation[cpu-i32]", "test_every_operation[cpu-u8]"),
-        "test_floats": ("test_every_operation[cpu-f32]", "test_directed_rounding[cpu-f32]",
-                        "test_multiply_and_add[cpu-bf16]"),
-        "test_math": ("test_edge_values[cpu-f32]",),
-        "test_conversions": ("test_to_every_type[cpu-f32]", "test_to_every_type[cpu-i64]",
-                             "test_to_every_type[cpu-u8]", "test_bitcast_keeps_all_bits[cpu-32]"),
-        "test_layout": ("test_arrangements[cpu-i16]", "test_long_counts_wrap_in_small_types[cpu]"),
-        "test_reductions": ("test_sums[cpu-i32]", "test_extrema[cpu-f32]", "test_extrema[cpu-u8]",
-                            "test_scans[cpu-i32]", "test_places_of_extrema[cpu-f32]"),
-        "test_stdlib": ("test_sorting[cpu-f32]", "test_sorting[cpu-u8]",
-                        "test_arrangements[cpu-i16]", "test_indices_in_order[cpu-bf16]",
-                        "test_reductions[cpu-f16]"),
-        "test_matmul": ("test_every_pair_of_bytes", "test_half_sums_round_once[cpu]",
-                        "test_scaled_products"),
-    },
-    "sm_90": {
-        "test_memory": ("test_padding_of_every_type[cpu-f32]", "test_permuted_partitions",
-                        "test_nested_partitions[cpu-(19, 33)-(2, 4)]", "test_strided_inputs"),
-        "test_pointers": ("test_gather_and_scatter[cpu-f32]", "test_masked_loads_are_filled",
-                          "test_no_number_of_a_row_reaches_outside", "test_windows_and_rows[cpu]"),
-        "test_atomics": ("test_modes_on_integers[cpu-i32-max]", "test_sums_of_floats",
-                         "test_modes_on_integers[cpu-u64-min]", "test_compare_and_swap[cpu-f32]",
-                         "test_reductions_through_views"),
-        "test_control_flow": ("test_steps_known_at_launch[cpu]", "test_memory_in_branches[cpu]",
-                              "test_loops_at_the_end_of_the_integers[cpu]"),
-        "test_grids": ("test_block_numbers", "test_three_axes[cpu]"),
-        "test_mapped": ("test_boundary_extents[cpu-(3,)-5]", "test_owned_axes[cpu-2-(5, 7, 3)]"),
-        "test_failures": ("test_where_indices_go_wrong", "test_indices_from_data[cpu--1]"),
-        "test_printing": ("test_blocks_print_in_order[cpu]", "test_every_type_is_shown[cpu-f32]"),
-        "test_kernels": ("test_softmax[cpu-1025-f32]", "test_gemm_of_strided_views[cpu]"),
-        "test_order": ("test_in_place",),
-        "test_parameters": ("test_scalars_of_many_types[cpu]",),
-        "test_examples": tuple(f"test_example[{name}]" for name in EXAMPLES),
-    },
-}  # fmt: skip
-"""Tests by the architecture they run for; one of them has all element types."""
+from support import interpreted
 
 
-@pytest.mark.parametrize("arch", PARTS)
+@pytest.mark.parametrize("arch", interpreted.PARTS)
 def test_language(arch):
-    chosen = [f"{_path(file)}::{test}" for file, tests in PARTS[arch].items() for test in tests]
+    _passes(arch, interpreted.chosen(arch))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("file", interpreted.files())
+def test_all_of_the_language(file):
+    _passes("sm_90", [file])
+
+
+def _passes(arch, tests):
     options = ["-q", "--tb=short", "-n", "0", "-p", "no:cacheprovider"]
-    simulated = [f"--simulate={arch}", "--on=cuda"]
-    command = [sys.executable, "-m", "pytest", *options, *simulated, *chosen]
+    command = [sys.executable, "-m", "pytest", *options, *interpreted.options(arch), *tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
-
-
-def _path(file):
-    return f"tests/{'examples' if file == 'test_examples' else 'cpu/language'}/{file}.py"

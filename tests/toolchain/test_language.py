@@ -17,6 +17,7 @@ LANGUAGE = (
 )  # fmt: skip
 """Tests of the language; of single ops on numbers `test_ops` has more than the others."""
 GROUPS = {
+    "some kernels": (["tests/cpu/language/test_kernels.py", "--shard=1/3"], 5),
     "kernels": (["tests/cpu/language/test_kernels.py"], 15),
     "language": ([f"tests/cpu/language/test_{name}.py" for name in LANGUAGE], 200),
     "examples": (["tests/examples", "-k", "not can_fail"], 30),
@@ -26,7 +27,7 @@ fail have the same kernels once more."""
 OPTIONS = ["-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "toolchain.collecting"]
 
 
-QUICK = ("kernels",)
+QUICK = ("some kernels",)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ FILES = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(1)
 @pytest.mark.parametrize("file", FILES)
 def test_on_a_simulated_gpu(tool, file):
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "--simulate=sm_90", "--assemble",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tilewright as tw
 
-from ...__main__ import RESULTS
+from ...__main__ import TRIALS
 from ...host.__main__ import run
 from ...host.files import read, write
 from ...host.report import Report, markdown
@@ -29,7 +29,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.launch", description=__doc__)
     parser.add_argument("--seconds", type=float, default=USUAL.seconds, help="for each figure")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    parser.add_argument("--out", type=Path, default=TRIALS, help="folder for the results")
     parser.add_argument("--draw", type=Path, metavar="JSON", help="only draw what was measured")
     return parser.parse_args(arguments)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ...__main__ import RESULTS
+from ...__main__ import TRIALS
 from ...table import table
 from ..__main__ import machine
 from ..case import OURS
@@ -30,7 +30,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.simt", description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    parser.add_argument("--out", type=Path, default=TRIALS, help="folder for the results")
     return parser.parse_args(arguments)
 
 

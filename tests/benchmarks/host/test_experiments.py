@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from benchmarks.host import experiments, kernels
-from benchmarks.host.__main__ import PROFILE, chosen, effort, folder, main, parse, run, stem
+from benchmarks.host.__main__ import PROFILE, chosen, effort, main, parse, run, stem
 from benchmarks.host.profile import launch_profile
 from benchmarks.host.report import Table
 from benchmarks.host.work import chain, small, wide
@@ -65,9 +65,8 @@ def test_a_profile_names_our_own_functions():
     assert any("tilewright" in line for line in lines), lines
 
 
-def test_only_whole_runs_replace_the_results(capsys):
-    assert folder(parse([])).name == "results"
-    assert folder(parse(["--quick"])).name == "bench"
+def test_results_of_the_repository_are_never_replaced(capsys):
+    assert parse([]).out.name == "bench"
     assert chosen(["graph"]) == ["host_graph"]
     assert main(["--list"]) == 0
     assert PROFILE in capsys.readouterr().out

@@ -49,7 +49,7 @@ def test_there_are_enough_probes_of_every_kind():
     assert any(a.x % 4 for a in LAUNCHES)
 
 
-@pytest.mark.thinned(80)
+@pytest.mark.thinned(30)
 @pytest.mark.parametrize("name", BODIES)
 def test_placed_checks_stop_what_forced_ones_stop(device, name):
     probe = kernel(name)

@@ -16,6 +16,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support import tiers
 from tilewright import i32
 from tilewright.base.config import override
 
@@ -121,7 +122,7 @@ def test_parts_of_the_blocks_of_an_output():
 def test_tiles_of_a_mapped_output(rank):
     rng = random.Random(random.random())
     ways = [(tile, groups) for tile in TILES[rank] for groups in product(MAPS[1:], repeat=rank)]
-    for tile, groups in rng.sample(ways, min(len(ways), 24)):
+    for tile, groups in rng.sample(ways, min(len(ways), tiers.count(quick=8, full=24))):
         for shape in SHAPES[rank]:
             z = fresh(shape)
             visit_mapped(z.partition_mut(tile).map(groups, rng.randint(1, 9))).sync()

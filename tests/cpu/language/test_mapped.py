@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 import tilewright.lang as tl
+from support import tiers
 from support.expressions import Output
 from support.numbers import fresh_rng
 from tilewright import f32, i32
@@ -44,7 +45,7 @@ def cases(draw):
     return shape, tile, groups, draw(st.none() | st.integers(1, 9))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=tiers.count(25, 60), deadline=None, suppress_health_check=SLOW)
 @given(case=cases())
 def test_every_tile_is_written_once(device, case):
     doubled(device, *case)
@@ -58,9 +59,9 @@ def test_boundary_extents(device, extent, groups):
 
 
 def test_small_shapes_tiles_and_maps_exhaustively():
-    for shape, tile in product(product((1, 3, 6), repeat=2), product((1, 2, 4), repeat=2)):
-        for groups in product((1, 2, 7), repeat=2):
-            doubled("cpu", shape, tile, groups, 3)
+    every = [*product(*(product(each, repeat=2) for each in ((1, 3, 6), (1, 2, 4), (1, 2, 7))))]
+    for shape, tile, groups in every[:: tiers.count(quick=5, full=1)]:
+        doubled("cpu", shape, tile, groups, 3)
 
 
 # --- products ----------------------------------------------------------------------------------

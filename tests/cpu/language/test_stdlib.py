@@ -62,6 +62,7 @@ ARRANGED = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", [t for t in ALL if t is not f4e2m1fn], ids=str)
 def test_arrangements(device, dtype, rng):
     """Bits stay what they are."""

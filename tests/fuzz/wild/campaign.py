@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from fuzz.wild.kept import keep
 from fuzz.wild.program import Wild
 from fuzz.wild.running import FAILS, Verdict
 from fuzz.wild.shrinking import shrink
@@ -178,8 +179,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="the first")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1e9, help="no new program after these")
+    parser.add_argument("--keep", action="store_true", help="write what fails to tests/fuzz/kept")
     given = parser.parse_args()
     campaign = conduct(given.on, given.count, given.seed, given.workers, given.seconds)
+    for program, _ in campaign.bad if given.keep else ():
+        print(f"kept as {keep(program, f'seed_{program.seed}')}")
     sys.exit(bool(campaign.bad))
 
 

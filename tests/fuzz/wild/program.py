@@ -30,7 +30,7 @@ class Input:
     def array(self) -> Array:
         """The array."""
         rng = np.random.default_rng(self.seed)
-        values = _numbers(rng, DTYPES[self.dtype], self.shape)
+        values = numbers(rng, DTYPES[self.dtype], self.shape)
         if self.layout == "dense":
             return values
         if self.layout == "turned":
@@ -45,7 +45,7 @@ class Input:
         return whole[part]
 
 
-def _numbers(rng: np.random.Generator, dtype: AnyDType, shape: tuple[int, ...]) -> Array:
+def numbers(rng: np.random.Generator, dtype: AnyDType, shape: tuple[int, ...]) -> Array:
     if dtype.is_bool:
         return rng.random(shape) < 0.5
     if dtype.is_float:

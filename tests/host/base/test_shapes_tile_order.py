@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 import pytest
 
+from support import tiers
 from tilewright.base.shapes import INTEGERS, OWNED, Numbers, grid_of, largest_step, tile_index
 
 ARRAYS: Numbers[np.ndarray] = Numbers(
@@ -20,12 +21,12 @@ ARRAYS: Numbers[np.ndarray] = Numbers(
 )
 """All numbers of a launch at once."""
 
-LONGEST = 6
-WIDEST = 4
+LONGEST = tiers.count(quick=4, full=6)
+WIDEST = tiers.count(quick=3, full=4)
 
 
 def grids(rank):
-    """The numbers of tiles of every shape up to 6 along each axis in every tile up to 4."""
+    """The numbers of tiles of every shape up to LONGEST along each axis in tiles up to WIDEST."""
     shapes = product(range(1, LONGEST + 1), repeat=rank)
     tiles = list(product(range(1, WIDEST + 1), repeat=rank))
     return sorted({grid_of(shape, tile) for shape in shapes for tile in tiles})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.acceptance import accepted
 from tilewright.ir.opdef import Effect
 from tilewright.ir.ops import FAMILIES, OPS
 
@@ -30,3 +31,9 @@ def test_memory_ops_have_a_twin_with_a_token():
     touching = {n for n in touching if OPS[n].dialect != "simt"}
     plain = {n for n in touching if not n.endswith("_tko")}
     assert touching - plain == {f"{n}_tko" for n in plain}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_accepted(family, golden):
+    """A change of what a rule refuses, or of the types it returns, is a change of these texts."""
+    golden("\n".join(accepted(op).text() for op in FAMILIES[family]), family)

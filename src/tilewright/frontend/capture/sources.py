@@ -313,9 +313,14 @@ def _tree(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+@functools.lru_cache(maxsize=64)
+def _functions(tree: ast.Module) -> tuple[FunctionNode, ...]:
+    """The functions of a tree, which is walked once for all kernels of a file."""
+    return tuple(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda))
+
+
 def _find(tree: ast.Module, code: types.CodeType) -> FunctionNode | None:
-    candidates = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
-    matching = [n for n in candidates if _name(n) == code.co_name]
+    matching = [n for n in _functions(tree) if _name(n) == code.co_name]
     here = [n for n in matching if _first_line(n) == code.co_firstlineno]
     if len(here) > 1:
         return _by_column(here, code)

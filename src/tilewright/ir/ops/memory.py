@@ -25,6 +25,10 @@ def _make_tensor(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     need(len(shape) == len(strides), "one stride per extent")
     dynamic = sum(n is None for n in (*shape, *strides))
     need(len(types) - 1 == dynamic, f"{dynamic} dynamic extents and strides needed")
+    for t in types:
+        need(tile(t).rank == 0, f"expected a scalar, got {t}")
+    for t in types[1:]:
+        need(number(t).dtype.is_int, f"expected an integer, got {t}")
     return (TensorType(base.to, shape, strides, attrs["mutable"]),)
 
 
@@ -33,6 +37,9 @@ def _make_view(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     result = ViewType(source, **{name: attrs[name] for name in names})
     need(result.rank == source.rank, f"{result} has not the rank of {source}")
     need(sorted(result.dim_map) == list(range(result.rank)), f"{result.dim_map}: no permutation")
+    for part in (result.step, result.frame):
+        need(part is None or len(part) == result.rank, f"{part} is not of rank {result.rank}")
+    need(result.sparse in (None, *range(result.rank)), f"{result} has no axis {result.sparse}")
     return (result,)
 
 

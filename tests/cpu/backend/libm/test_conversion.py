@@ -158,6 +158,7 @@ def test_small_to_small(source: str, target: str) -> None:
 INTS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
+@pytest.mark.thinned(24)
 @pytest.mark.parametrize("target", ["f32", "f64", "tf32", *SMALL])
 @pytest.mark.parametrize("source", INTS)
 def test_integers_round_once(source: str, target: str) -> None:

@@ -119,6 +119,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cpu", OTHERS, ids=lambda cpu: cpu.name)
 def test_other_machines_compile(cpu):
     for func in (add(), softmax(), gemm(), several(), others()):

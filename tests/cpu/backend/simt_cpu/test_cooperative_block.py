@@ -21,7 +21,7 @@ def same_as_reference(team: Team, n: int, block: int | tuple[int, int]) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("name", TEAMS)
 def test_same_as_the_reference(name: str, block: int) -> None:

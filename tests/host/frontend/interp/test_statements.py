@@ -291,6 +291,7 @@ def kernel_for(function: Callable[[int, int], int]) -> Callable[..., None]:
     return kernel
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_agrees_with_python(function):
     func = ir_of(kernel_for(function), out((1,), i32), scalar(i32), scalar(i32))

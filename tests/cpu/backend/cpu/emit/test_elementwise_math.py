@@ -49,6 +49,7 @@ def worst_ulp(got, wanted) -> float:
     return float(np.max(np.abs(a[ok] - b[ok]) / spacing, initial=0.0))
 
 
+@pytest.mark.thinned(16)
 @pytest.mark.parametrize("name", [*ONE, *TWO])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_single_element_needs_no_library(dtype, name):

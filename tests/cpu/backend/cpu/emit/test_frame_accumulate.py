@@ -88,7 +88,7 @@ def check(dtype, x, axis, cpu=None):
         assert_same(got, reference)
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("n", LENGTHS)
 def test_extremes(dtype, n):

@@ -36,6 +36,7 @@ VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("shape", [(), (1,), (64,), (4, 16)])
 def test_constants(dtype, shape):

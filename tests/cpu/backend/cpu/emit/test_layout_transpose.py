@@ -19,6 +19,7 @@ def random_bits(dtype, shape):
     return raw.view(dtype.np)[..., 0]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", ALL)
 def test_every_dtype(dtype):
     for shape in [(16, 16), (64, 32), (8, 128)]:

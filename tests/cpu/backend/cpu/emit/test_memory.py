@@ -32,6 +32,7 @@ def tiles(shape, tile):
     return tuple(-(-n // t) for n, t in zip(shape, tile, strict=True))
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("kernel", [Dense, Kernel])
 def test_copies_of_any_dtype(dtype, kernel):
