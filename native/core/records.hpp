@@ -120,7 +120,6 @@ struct BindPlan {
   Object what_is_read;     // and to memory that is read
   int64_t core_offset;     // of slots: where a shared tensor has what its owners share,
   int64_t inner_offset;    // and where that has the tensor
-  Object array_class;      // of arrays that Python makes tensors of
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
@@ -169,9 +168,9 @@ static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
 static_assert(sizeof(TensorRecord) == 6 * 8);
 static_assert(sizeof(ReplayMemory) == 4 * 8);
 static_assert(layout::is_word(offsetof(ReplayMemory, what), 3));
-static_assert(sizeof(BindPlan) == 16 * 8);
+static_assert(sizeof(BindPlan) == 15 * 8);
 static_assert(layout::is_word(offsetof(BindPlan, known), 5));
-static_assert(layout::is_word(offsetof(BindPlan, array_class), 15));
+static_assert(layout::is_word(offsetof(BindPlan, inner_offset), 14));
 static_assert(sizeof(Watch) == 3 * 8);
 static_assert(sizeof(LaunchPlan) == 10 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, watched), 7));

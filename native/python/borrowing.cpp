@@ -66,8 +66,9 @@ void end_exclusive(const TensorRecord& tensor, PyObject* use) {
 class BoundTensors {
  public:
   // Owns the use.
-  BoundTensors(const BindPlan& plan, Owned use)
+  BoundTensors(const BindPlan& plan, PyObject* regions, Owned use)
       : plan_(plan),
+        regions_(regions),
         tuple_(PyTuple_New(plan.count + kBehindRegions)),
         row_(PyBytes_FromStringAndSize(nullptr, bytes_for(plan))) {
     if (!ok()) return;
@@ -140,6 +141,10 @@ class BoundTensors {
 
   Argument argument(int64_t i, PyObject* arguments) const {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan_.places[i]);
+    if (regions_ != nullptr) {
+      PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
+      if (region != nullptr) return {.region = region};
+    }
     return writes(i) ? argument_written(plan_, given) : argument_read(plan_, given);
   }
 
@@ -228,6 +233,7 @@ class BoundTensors {
   }
 
   const BindPlan& plan_;
+  PyObject* regions_;  // of arrays of other libraries; null: there are none
   Owned tuple_;
   Owned row_;
   bool has_parts_ = false;
@@ -235,11 +241,11 @@ class BoundTensors {
 
 }  // namespace
 
-PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known) {
+PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known, PyObject* regions) {
   if (PyTuple_GET_SIZE(arguments) != plan.arity) Py_RETURN_NONE;
   Owned use(use_here(object_of(plan.what), known));
   if (!use) return nullptr;
-  BoundTensors bound(plan, std::move(use));
+  BoundTensors bound(plan, regions, std::move(use));
   if (!bound.ok()) return nullptr;
   Borrowable found = Borrowable::kOnceExclusiveEnds;
   Owned reading;

@@ -66,7 +66,9 @@ bool is_fresh(const LaunchPlan& plan);
 // is written; the row as `TensorUses` takes it; and what is known of launches of their kinds. That
 // is None where they are not those of the last launch, and then nothing is borrowed. None in place
 // of the tuple: an argument needs a closer look. A new reference; null: an error is set.
-PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known);
+// `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them; null: none.
+PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known,
+               PyObject* regions = nullptr);
 
 // How many items such a tuple has behind the regions.
 inline constexpr Py_ssize_t kBehindRegions = 4;

@@ -64,6 +64,8 @@ struct StorageObject {
   int64_t bytes;
   int64_t device_number;
   char is_readonly;
+  char is_import;       // it is found by its addresses: see imports.cpp
+  PyObject* reference;  // a weak one to itself, where it is
   PyObject* device;
   PyObject* owner;  // keeps it alive; None: there is no memory
   PyObject* state;
@@ -172,6 +174,22 @@ bool is_simply_owned(const HandleObject& handle);
 // The record of a tensor that is simply owned, and is all of its memory: its region. Null: it needs
 // a closer look.
 PyObject* plain_region(PyObject* handle);
+
+// The number that a device has in the kinds of records. -1: an error is set.
+int64_t device_number(PyObject* device);
+
+// A piece of memory, and a layout laid over one, as Python's classes. Null: an error is set.
+Owned new_storage(PyObject* device, int64_t address, int64_t bytes, PyObject* owner,
+                  bool is_readonly);
+Owned new_region(PyObject* storage, PyObject* layout, int64_t address);
+
+// The storage for the bytes from `start` to before `end` that other libraries know, which `owner`
+// keeps alive; the same one for the same bytes while it lives, so that aliases share their borrow
+// state. Null: an error is set.
+Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end, bool is_readonly);
+
+// A storage is destroyed: it is found no more.
+void forget_import(StorageObject& storage);
 
 // The region whose record launches read.
 inline const TensorRecord& record_of(PyObject* region) { return as<RegionObject>(region).record; }

@@ -110,8 +110,6 @@ class BindWord(IntEnum):
     """Offsets of slots: where a shared tensor has what its owners share;"""
     INNER_AT = 14
     """where that has the tensor."""
-    ARRAY = 15
-    """The class of NumPy's arrays, as an object."""
 
 
 BIND_WORDS = len(BindWord)

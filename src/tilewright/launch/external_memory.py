@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from .._core import meets_import
 from ..devices.cuda.device import CudaDevice
 from ..devices.protocol import Stream
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
-from ..tensors.storage import IMPORTS
 from .arguments import Bound
 from .operation import Launch
 from .protocol import Runnable
@@ -66,7 +66,7 @@ class ExternalCode:
         given = self._form.accept(numbers)
         code.check(given)
         spans = [(a + low, a + high) for a, (low, high) in zip(addresses, self._spans, strict=True)]
-        if _is_met(spans, self._written) or (IMPORTS.meet(spans) and _still_met(spans, stream)):
+        if _is_met(spans, self._written) or (meets_import(spans) and _still_met(spans, stream)):
             return False
         report = lending(addresses, given, stream)
         if report is not QUIET and (error := deliver(code.kernel, report)) is not None:
@@ -79,7 +79,7 @@ def _still_met(spans: Sequence[tuple[int, int]], stream: Stream) -> bool:
     device = stream.device
     if isinstance(device, CudaDevice):
         device.reclaim()
-    return IMPORTS.meet(spans)
+    return meets_import(spans)
 
 
 def _is_met(spans: Sequence[tuple[int, int]], written: int) -> bool:

@@ -449,7 +449,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
             raise LaunchError(f"a node of `{self.name}` keeps its constants")
         if bound.held is not None and kernel.plain is not None:
-            args = kernel.plain.adapted(args) or args
+            args = kernel.plain.adapted(args)
         other = kernel.bind(args, keywords, self._request.generics)
         if other.form is not bound.form:
             raise LaunchError(
