@@ -116,20 +116,12 @@ PyObject* include_import(PyObject*, PyObject* storage) {
   Py_RETURN_NONE;
 }
 
-// `(spans)`: whether some of the addresses from each start to before each end are known.
-PyObject* meets_import(PyObject*, PyObject* spans) {
-  const Owned all(PySequence_Fast(spans, "a sequence of spans is expected"));
-  if (!all) return nullptr;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); ++i) {
-    long long start, end;
-    PyObject* each = PySequence_Fast_GET_ITEM(all.get(), i);
-    if (!PyTuple_Check(each) || !PyArg_ParseTuple(each, "LL", &start, &end)) {
-      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a span is a tuple of two ints");
-      return nullptr;
-    }
-    if (!imports_meeting(start, end).empty()) Py_RETURN_TRUE;
-  }
-  Py_RETURN_FALSE;
+// `(start, end)`: see `meets_import`.
+PyObject* meets_import_function(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("meets_import", given, count, 2);
+  const int64_t start = arguments.number();
+  const int64_t end = arguments.number();
+  return arguments.ok() ? PyBool_FromLong(meets_import(start, end)) : nullptr;
 }
 
 PyObject* count_imports(PyObject*, PyObject*) { return PyLong_FromSize_t(imports().size()); }
@@ -149,7 +141,8 @@ PyMethodDef kFunctions[] = {
                 "Find the storage for memory that other libraries know, or make it."),
     {"include_import", include_import, METH_O,
      "Have memory of our own that others see found when it comes back."},
-    {"meets_import", meets_import, METH_O, "Tell whether some of these addresses are known."},
+    fast_method("meets_import", meets_import_function,
+                "Tell whether some of these addresses are known."),
     {"count_imports", count_imports, METH_NOARGS, "Count the storages that are known."},
     {"set_import_classes", set_import_classes, METH_O, "Say what Python has for imports."},
     {nullptr, nullptr, 0, nullptr},
@@ -171,6 +164,10 @@ Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end,
   }
   const Owned made = new_storage(device, start, end - start, owner, is_readonly);
   return made ? include(made.get()) : Owned();
+}
+
+bool meets_import(int64_t start, int64_t end) {
+  return imports().any_meeting(start, end, [](StorageObject* each) { return bool(alive(each)); });
 }
 
 void forget_import(StorageObject& storage) {

@@ -188,6 +188,9 @@ Owned new_region(PyObject* storage, PyObject* layout, int64_t address);
 // state. Null: an error is set.
 Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end, bool is_readonly);
 
+// Whether some of the addresses from `start` to before `end` are those of such memory.
+bool meets_import(int64_t start, int64_t end);
+
 // A storage is destroyed: it is found no more.
 void forget_import(StorageObject& storage);
 

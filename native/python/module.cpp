@@ -27,6 +27,7 @@ int execute(PyObject* module) {
       add_dlpack,       //
       add_endings,      //
       add_entry,        //
+      add_external,     //
       add_graph,        //
       add_launching,    //
       add_location,     //

@@ -108,8 +108,22 @@ def find_import(device: object, owner: object, start: int, end: int, readonly: b
 def include_import(storage: Storage, /) -> None:
     """Have memory of our own that others see found when it comes back."""
 
-def meets_import(spans: Sequence[tuple[int, int]], /) -> bool:
+def meets_import(start: int, end: int, /) -> bool:
     """Tell whether some of these addresses belong to memory of other libraries in use here."""
+
+def are_apart(addresses: list[int], extents: bytes, written: int, /) -> bool:
+    """Tell whether memory that is written is used once, and nobody here knows any of it.
+
+    `extents` has the bytes before and behind each address; the first so many are written.
+    """
+
+def run_external(
+    plan: object, addresses: list[int], numbers: tuple[Any, ...], stream: Any, /
+) -> bool:
+    """Run a launch of a `CpuPlan` on memory of another library now; it is over then.
+
+    False: its stream is busy, or it needs a closer look, and was not run.
+    """
 
 def count_imports() -> int:
     """Count the pieces of such memory."""

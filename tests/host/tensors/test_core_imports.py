@@ -20,7 +20,7 @@ def find(start, end, *, owner=None, readonly=False, device=CPU):
 
 
 def meets(start, end):
-    return meets_import([(BASE + start, BASE + end)])
+    return meets_import(BASE + start, BASE + end)
 
 
 def test_the_same_bytes_are_one_storage_while_it_lives():
@@ -104,9 +104,9 @@ def test_wrong_arguments_are_refused():
         find_import(CPU, None, 2, 1, False)
     with pytest.raises(TypeError):
         include_import(object.__new__(Storage))
-    for spans in ((3,), ((1, "2"),), 5):
+    for span in ((), (1, "2"), (1,)):
         with pytest.raises(TypeError):
-            meets_import(spans)
+            meets_import(*span)
     storage = find(0, 8)
     with pytest.raises(RuntimeError, match="stays as it is"):
         storage.__init__(CPU, 0, 8, None)
