@@ -61,12 +61,13 @@ namespace slow_path {
 inline constexpr int64_t kExclusive = 1;     // all of it is borrowed exclusively
 inline constexpr int64_t kWriters = 2;       // parts of it are
 inline constexpr int64_t kNeighbours = 4;    // it overlaps memory that is known by another name
-inline constexpr int64_t kLeases = 8;        // others see it
+inline constexpr int64_t kLeases = 8;        // others see it, so it must not be written
 inline constexpr int64_t kUnwritten = 16;    // not all of it has been written
 inline constexpr int64_t kNoMemory = 32;     // there is no memory
 inline constexpr int64_t kPendingWork = 64;  // Python keeps an account of work that uses it
 inline constexpr int64_t kReaders = 128;     // parts of it are borrowed for reading
-inline constexpr int64_t kAll = 255;
+inline constexpr int64_t kWriteLeases = 256;  // others may write it, so it must not be read
+inline constexpr int64_t kAll = 511;
 }  // namespace slow_path
 
 // A piece of memory: who borrowed it, and the work under way that uses it.

@@ -40,18 +40,11 @@ bool Waits::add(const Timeline* timeline) {
   return true;
 }
 
-bool is_ordered(const Mark& mark, const Timeline& timeline) {
-  if (mark.timeline == nullptr || mark.timeline->over >= mark.number) return true;
-  return mark.timeline == &timeline && timeline.unsubmitted == 0;
-}
-
 namespace {
 
 bool is_ordered(const Mark& mark, const Timeline& timeline, const Waits& waits) {
   return is_ordered(mark, timeline) || waits.contains(mark.timeline);
 }
-
-bool is_over(const Mark& mark) { return mark.timeline->over >= mark.number; }
 
 // Whether a use by a timeline can be noted: there is room for a mark, or one is over, or comes
 // before it, with these waits, so that the new one can stand for both.
@@ -85,8 +78,8 @@ bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline
   });
 }
 
-void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
-          const Waits& waits) {
+void note_beside_others(StorageRecord& storage, const ByteUse& use, Timeline& timeline,
+                        int64_t number, const Waits& waits) {
   // Who comes after this use comes after what it covers: that need not be known any more.
   const auto is_needless = [&](const Mark& mark) {
     return is_over(mark) || (use.covers(mark.use) && is_ordered(mark, timeline, waits));

@@ -39,9 +39,19 @@ class Waits {
   size_t count_ = 0;
 };
 
+inline bool is_over(const Mark& mark) { return mark.timeline->over >= mark.number; }
+
 // Whether work of a timeline need not wait for what a mark names: that is over, or comes before it
 // on the same stream for certain.
-bool is_ordered(const Mark& mark, const Timeline& timeline);
+inline bool is_ordered(const Mark& mark, const Timeline& timeline) {
+  if (mark.timeline == nullptr || is_over(mark)) return true;
+  return mark.timeline == &timeline && timeline.unsubmitted == 0;
+}
+
+// Whether all that is noted with memory is one piece of work that is ordered so, or nothing: mostly.
+inline bool is_surely_ordered(const StorageRecord& storage, const Timeline& timeline) {
+  return storage.marked == 0 || (storage.marked == 1 && is_ordered(storage.marks[0], timeline));
+}
 
 // Sees to it that work of a timeline comes after what a mark names: adds a wait where it must.
 // False: that takes more than a wait of its stream for another.
@@ -52,7 +62,15 @@ bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline
                       Waits& waits);
 
 // Notes work over a piece of memory, which is ordered with these waits.
-void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
-          const Waits& waits);
+void note_beside_others(StorageRecord& storage, const ByteUse& use, Timeline& timeline,
+                        int64_t number, const Waits& waits);
+
+inline void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
+                 const Waits& waits) {
+  const bool is_alone = storage.marked == 0 || (storage.marked == 1 && is_over(storage.marks[0]));
+  if (!is_alone) return note_beside_others(storage, use, timeline, number, waits);
+  storage.marked = 1;
+  storage.marks[0] = Mark{&timeline, number, use};
+}
 
 }  // namespace tw

@@ -14,6 +14,7 @@ PyTypeObject* extent_type = nullptr;
 namespace {
 
 PyObject* name_meets = nullptr;
+PyObject* name_refuses_reading = nullptr;
 
 StateObject& as_state(PyObject* self) { return as<StateObject>(self); }
 TicketObject& as_ticket(PyObject* self) { return as<TicketObject>(self); }
@@ -172,8 +173,25 @@ int set_noted(PyObject* self, PyObject* value, PyObject*& field, int64_t reason)
 }
 
 PyObject* leases_of(PyObject* self, void*) { return Py_XNewRef(as_state(self).leases); }
+// Whether one of the leases in a tuple lets others write. Below 0: an error is set.
+int has_write_lease(PyObject* leases) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leases); ++i) {
+    const Owned writes(PyObject_GetAttr(PyTuple_GET_ITEM(leases, i), name_refuses_reading));
+    const int truth = writes ? PyObject_IsTrue(writes.get()) : -1;
+    if (truth != 0) return truth;
+  }
+  return 0;
+}
+
 int set_leases(PyObject* self, PyObject* value, void*) {
-  return set_noted(self, value, as_state(self).leases, slow_path::kLeases);
+  const int writes = value != nullptr && PyTuple_Check(value) ? has_write_lease(value) : 0;
+  if (writes < 0) return -1;
+  int64_t& slow_path = as_state(self).memory.record.slow_path;
+  const int64_t before = slow_path;
+  slow_path = writes ? slow_path | slow_path::kWriteLeases : slow_path & ~slow_path::kWriteLeases;
+  const int done = set_noted(self, value, as_state(self).leases, slow_path::kLeases);
+  if (done < 0) slow_path = before;
+  return done;
 }
 PyObject* neighbours_of(PyObject* self, void*) { return Py_XNewRef(as_state(self).neighbours); }
 int set_neighbours(PyObject* self, PyObject* value, void*) {
@@ -579,7 +597,8 @@ bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes) {
 
 int add_borrow_state(PyObject* module) {
   name_meets = PyUnicode_InternFromString("meets");
-  if (name_meets == nullptr || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
+  name_refuses_reading = PyUnicode_InternFromString("refuses_reading");
+  if (PyErr_Occurred() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
   extent_type = add_type(module, kExtentSpec);
   ticket_type = extent_type == nullptr ? nullptr : add_type(module, kTicketSpec);
   state_type = ticket_type == nullptr ? nullptr : add_type(module, kStateSpec);

@@ -141,6 +141,9 @@ class BoundTensors {
 
   Argument argument(int64_t i, PyObject* arguments) const {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan_.places[i]);
+    if (!writes(i) && is_exactly(given, plan_.tensor_class)) {
+      if (PyObject* region = plain_region(given)) return {.region = region};
+    }
     if (regions_ != nullptr) {
       PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
       if (region != nullptr) return {.region = region};
@@ -209,6 +212,7 @@ class BoundTensors {
       all.owner(i) = reinterpret_cast<int64_t>(&as<TicketObject>(given.ticket).borrow);
     }
     all.epoch(i) = tensor.storage->epoch;
+    if (!writes(i) && may_surely_read(*tensor.storage)) return Borrowable::kYes;
     return may_borrow(all, i);
   }
 

@@ -171,9 +171,27 @@ bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes);
 // Whether a tensor belongs to its variable, and to nobody else who is still there.
 bool is_simply_owned(const HandleObject& handle);
 
+// The class of titles, `tensors.ownership.Title`; null: Python has not said it yet.
+extern PyTypeObject* title_class;
+
+// Whether a tensor surely belongs to its variable alone; else `is_simply_owned` finds out.
+inline bool is_surely_owned(const HandleObject& handle) {
+  if (handle.moved != Py_None || handle.view != Py_None || handle.title == nullptr) return false;
+  if (Py_TYPE(handle.title) != title_class) return false;
+  const TitleObject& title = *reinterpret_cast<const TitleObject*>(handle.title);
+  return !title.is_revoked && title.former != nullptr && PyList_CheckExact(title.former) &&
+         PyList_GET_SIZE(title.former) == 0;
+}
+
 // The record of a tensor that is simply owned, and is all of its memory: its region. Null: it needs
 // a closer look.
-PyObject* plain_region(PyObject* handle);
+inline PyObject* plain_region(PyObject* self) {
+  const HandleObject& handle = *reinterpret_cast<const HandleObject*>(self);
+  if (handle.region == nullptr) return nullptr;
+  if (!reinterpret_cast<const RegionObject*>(handle.region)->is_whole) return nullptr;
+  if (is_surely_owned(handle)) return handle.region;
+  return HandleFields::are_set(self) && is_simply_owned(handle) ? handle.region : nullptr;
+}
 
 // The number that a device has in the kinds of records. -1: an error is set.
 int64_t device_number(PyObject* device);

@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import slow_launches
 from support.numbers import fresh_rng
 from tilewright.devices.timeline import ISSUED, OVER, UNSUBMITTED
 from tilewright.launch.operation import Launch
@@ -182,3 +183,37 @@ def test_an_array_that_shares_memory_with_the_output_is_refused():
     x = np.ones(20, "f4")
     with pytest.raises(tw.BorrowError, match="are the same storage"):
         add(tw.asarray(x).partition_mut((16,)), x[3:], x[3:]).sync()
+
+
+# Memory that others see
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.parametrize("lend", [np.asarray, np.from_dlpack, lambda t: np.asarray(t[4:])])
+def test_what_others_only_see_is_read_by_the_core(lend, monkeypatch):
+    x, y = tw.from_numpy(fresh_rng().random(20, "f4")).sync(), tw.ones((20,)).sync()
+    z = tw.zeros((20,)).sync()
+    add(z.partition_mut((16,)), x, y).sync()
+    seen = lend(x)
+    slow = slow_launches(monkeypatch)
+    for given in (x, x[:], tw.Arc(tw.from_numpy(x.to_numpy()).sync())):
+        add(z.partition_mut((16,)), given, y).sync()
+        np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
+    assert not slow
+    with pytest.raises(tw.BorrowError, match="would write"):
+        add(x.partition_mut((16,)), y, y).sync()
+    del seen
+    add(x.partition_mut((16,)), y, y).sync()
+    assert x.to_numpy().tolist() == [2.0] * 20
+
+
+@pytest.mark.cpu_alone
+def test_what_others_may_write_is_not_read():
+    x, y, z = (tw.ones((20,)).sync() for _ in range(3))
+    with x.borrow_mut().numpy() as lent:
+        lent[:] = 3
+        with pytest.raises(tw.BorrowError, match="would read"):
+            add(z.partition_mut((16,)), x, y).sync()
+    del lent
+    add(z.partition_mut((16,)), x, y).sync()
+    assert z.to_numpy().tolist() == [4.0] * 20

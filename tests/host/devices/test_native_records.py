@@ -307,7 +307,8 @@ RUNNING = {
     SlowPath.EXCLUSIVE: (SLOW_PATH, 1),
     SlowPath.WRITERS: (SLOW_PATH, SLOW_PATH),
     SlowPath.NEIGHBOURS: (SLOW_PATH, SLOW_PATH),
-    SlowPath.LEASES: (SLOW_PATH, SLOW_PATH),
+    SlowPath.LEASES: (1, SLOW_PATH),
+    SlowPath.WRITE_LEASES: (SLOW_PATH, SLOW_PATH),
     SlowPath.UNWRITTEN: (SLOW_PATH, 1),
     SlowPath.META: (SLOW_PATH, SLOW_PATH),
     SlowPath.PENDING: (PENDING_WORK, PENDING_WORK),
@@ -364,7 +365,7 @@ def test_launches_are_numbered_and_noted():
 
 
 def test_a_refused_launch_leaves_no_trace():
-    timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.LEASES)
+    timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.WRITE_LEASES)
     assert reserve([good, bad], 1, timeline) == SLOW_PATH
     assert (
         not any(good.noted()) and timeline.words[ISSUED] == 5 and timeline.words[UNSUBMITTED] == 0
