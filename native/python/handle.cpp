@@ -538,6 +538,13 @@ bool is_simply_owned(const HandleObject& handle) {
   return title == nullptr || (!as_title(title).is_revoked && !has_former(as_title(title)));
 }
 
+PyObject* owned_region(PyObject* self) {
+  if (!HandleFields::are_set(self)) return nullptr;
+  const HandleObject& handle = as_handle(self);
+  const bool is_owned = is_usable(handle) && handle.view == Py_None && handle.lender == Py_None;
+  return is_owned && as<RegionObject>(handle.region).is_whole ? handle.region : nullptr;
+}
+
 int add_handle(PyObject* module) {
   if (PyModule_AddFunctions(module, kFunctions) < 0) return -1;
   title_type = add_type(module, kTitleSpec);

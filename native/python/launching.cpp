@@ -35,6 +35,8 @@ struct LaunchClasses {
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
   PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
+  PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
+  PyObject* give_back = nullptr;  // lets them have it again
 };
 
 LaunchClasses classes;
@@ -353,8 +355,9 @@ bool is_used(const EndingUse& use) {
 
 // Ends a launch on a stream whose device is known, in one of two ways.
 template <typename EndThere>
-Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_class,
+Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
                     const EndingUse& use, const EndThere& end, Owned& result) {
+  LaunchObject& launch = as_launch(op);
   PyObject* known = known_in(launch.held);
   if (slot(known, classes.home) != device) return Ending::kSlowPath;
   Prepared prepared{.held = Owned::borrowed(launch.held),
@@ -374,11 +377,21 @@ Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_c
       awaited = !prepared.waits.empty();
     } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
   }
+  if (ending == Ending::kDone && has_former_in(prepared.held.get()) &&
+      !call_python(classes.settle, {op, use.context})) {
+    return Ending::kError;
+  }
   if (ending == Ending::kDone) {
     result = let_go(launch);
     return launch.args == nullptr ? Ending::kError : Ending::kDone;
   }
   return ending;
+}
+
+// Whether somebody may be left who gave away what a launch was given.
+bool has_former(PyObject* op) {
+  PyObject* held = as_launch(op).held;
+  return is_held(held) && has_former_in(held);
 }
 
 Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
@@ -387,13 +400,12 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   const Owned kept_alive = Owned::borrowed(stream);
   if (is_cuda_stream(stream)) {
     const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use); };
-    return end_prepared(launch, device_of_cuda_stream(stream), classes.cuda_plan, use, end,
-                        result);
+    return end_prepared(op, device_of_cuda_stream(stream), classes.cuda_plan, use, end, result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
   if (!queue) return Ending::kSlowPath;
   const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use); };
-  const Ending ending = end_prepared(launch, queue.device, classes.cpu_plan, use, end, result);
+  const Ending ending = end_prepared(op, queue.device, classes.cpu_plan, use, end, result);
   if (ending == Ending::kError && is_used(use)) {
     const SavedError saved;
     const Owned dropped = let_go(launch);
@@ -419,6 +431,8 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.tidy = setup.object("tidy");
   found.unfinished = setup.object("unfinished");
   found.may_run_here = setup.object("may_run_here");
+  found.settle = setup.object("settle");
+  found.give_back = setup.object("give_back");
   if (!setup.ok()) return nullptr;
   classes = found;
   Py_RETURN_NONE;
@@ -509,8 +523,8 @@ PyObject* home_in(PyObject* held) {
 
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
   if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op) ||
-      !PyList_CheckExact(use.uses)) {
-    return Ending::kSlowPath;
+      !PyList_CheckExact(use.uses) || has_former(op)) {
+    return Ending::kSlowPath;  // who may get something back is told when the result is delivered
   }
   return end_launch(op, stream, use, result);
 }
@@ -523,7 +537,16 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
   const ContextObject& its = as_context(context);
   if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
   const EndingUse use{Py_None, names.nobody, its.waits != 0, 0, context};
-  return end_launch(op, its.stream, use, result);
+  if (!has_former(op)) return end_launch(op, its.stream, use, result);
+  // Only what is over when this returns can be settled now.
+  if (!its.waits || is_cuda_stream(its.stream)) return Ending::kSlowPath;
+  const Owned args = Owned::borrowed(as_launch(op).args);
+  const Ending ending = end_launch(op, its.stream, use, result);
+  if (ending == Ending::kError) {
+    const SavedError saved;
+    call_python(classes.give_back, {args.get()});
+  }
+  return ending;
 }
 
 int add_launching(PyObject* module) {

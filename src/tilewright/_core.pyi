@@ -37,8 +37,9 @@ def bind_tensors(
 
     `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them.
 
-    Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: the
-    tickets of those that are parts, or None; the use that is noted with what is written; the row;
+    Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: whether
+    somebody may be left who gave one of them away, and gets it back on failure; the tickets of
+    those that are parts, or None; the use that is noted with what is written; the row;
     and what is known of launches of their kinds. That is None where they are not those of the last
     launch, and then nothing is borrowed.
     """

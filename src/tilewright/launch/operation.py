@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
 
-from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes
+from .._core import BEHIND_REGIONS, LINK_MAP, link, set_defer_classes, set_launch_classes
 from .._core import Launch as NativeLaunch
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
+from ..base.shield import shielded
 from ..compile.options import CompileOptions
 from ..devices.cpu.record import Record
 from ..devices.cuda.context import Context
@@ -299,6 +300,8 @@ class Launch(NativeLaunch, Composite[R_co]):
         held, request = self._held, self._request
         if held is None or Tracing.active is not None or stream.device is not held[-1].home:
             return NOT_FOUND
+        if held[-BEHIND_REGIONS]:  # who may get something back is told when the result is there
+            return NOT_FOUND
         latest, code, plan = held[-1].latest
         return (code, plan) if latest is request else held[-1].asked(request)
 
@@ -498,10 +501,18 @@ def _unfinished(
     stream.waited((others, kept, upto), answer, plan, held)
 
 
+def _settle_held(op: Launch[Any], ctx: ExecutionContext) -> None:
+    """A launch that the core has run is over: take what it was given from former owners, unless
+    more follows that fails."""
+    bound = op._bound
+    assert bound is not None, "the core has bound it"
+    shielded(settle, bound, ctx)
+
+
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
     "tidy": _tidy, "unfinished": _unfinished,
-    "may_run_here": may_run_here,
+    "may_run_here": may_run_here, "settle": _settle_held, "give_back": give_back,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 

@@ -153,7 +153,8 @@ class PlainBinder(NativeBinder):
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
         """The arguments of a call as those who look closer take them."""
         bound = self._described(values, held)
-        tickets, use, row, known = held[-BEHIND_REGIONS:]
+        has_former, tickets, use, row, known = held[-BEHIND_REGIONS:]
+        bound.reads_own = not has_former
         bound.held, bound.form, bound.device = held, known.form, known.home
         bound.location, bound.tickets = use.location, []
         epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
