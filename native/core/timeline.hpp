@@ -48,7 +48,7 @@ inline bool is_ordered(const Mark& mark, const Timeline& timeline) {
   return mark.timeline == &timeline && timeline.unsubmitted == 0;
 }
 
-// Whether all that is noted with memory is one piece of work that is ordered so, or nothing: mostly.
+// Whether what is noted with memory is one piece of work that is ordered so, or nothing: mostly.
 inline bool is_surely_ordered(const StorageRecord& storage, const Timeline& timeline) {
   return storage.marked == 0 || (storage.marked == 1 && is_ordered(storage.marks[0], timeline));
 }

@@ -9,7 +9,6 @@ namespace tw::py {
 
 PyTypeObject* state_type = nullptr;
 PyTypeObject* ticket_type = nullptr;
-PyTypeObject* extent_type = nullptr;
 
 namespace {
 
@@ -485,55 +484,6 @@ PyObject* ticket_of_epoch(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return ticket;
 }
 
-// Extents
-
-int init_extent(PyObject* self, PyObject* given, PyObject* keywords) {
-  static const char* names[] = {"start", "end", nullptr};
-  long long start, end;
-  if (!PyArg_ParseTupleAndKeywords(given, keywords, "LL", const_cast<char**>(names), &start,
-                                   &end)) {
-    return -1;
-  }
-  as<ExtentObject>(self).extent = {start, end, true, self};
-  return 0;
-}
-
-PyObject* new_extent(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* self = type->tp_alloc(type, 0);
-  if (self != nullptr) as<ExtentObject>(self).extent = {0, 0, true, self};
-  return self;
-}
-
-void free_extent(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyMemberDef kExtentMembers[] = {
-    {"start", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, start), 0,
-     "The lowest byte address."},
-    {"end", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, end), 0,
-     "The byte address behind the last; the start, where there are no bytes."},
-    {"is_dense", T_BOOL, offsetof(ExtentObject, extent) + offsetof(Extent, is_dense), 0,
-     "Whether it is all the bytes from start to end."},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot kExtentSlots[] = {
-    {Py_tp_doc, const_cast<char*>("The bytes from `start` to before `end`, or some of them.")},
-    {Py_tp_new, as_slot(new_extent)},
-    {Py_tp_init, as_slot(init_extent)},
-    {Py_tp_members, kExtentMembers},
-    {Py_tp_traverse, as_slot(NoFields::visit)},
-    {Py_tp_dealloc, as_slot(free_extent)},
-    {0, nullptr},
-};
-
-PyType_Spec kExtentSpec = {"tilewright._core.Extent", sizeof(ExtentObject), 0, kBaseTypeFlags,
-                           kExtentSlots};
-
 PyMethodDef kFunctions[] = {
     fast_method("ticket_of_epoch", ticket_of_epoch, "A borrow that stands by its epoch."),
     {nullptr, nullptr, 0, nullptr},
@@ -599,8 +549,7 @@ int add_borrow_state(PyObject* module) {
   name_meets = PyUnicode_InternFromString("meets");
   name_refuses_reading = PyUnicode_InternFromString("refuses_reading");
   if (PyErr_Occurred() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  extent_type = add_type(module, kExtentSpec);
-  ticket_type = extent_type == nullptr ? nullptr : add_type(module, kTicketSpec);
+  ticket_type = add_type(module, kTicketSpec);
   state_type = ticket_type == nullptr ? nullptr : add_type(module, kStateSpec);
   return state_type == nullptr ? -1 : 0;
 }

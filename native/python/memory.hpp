@@ -174,8 +174,8 @@ bool is_simply_owned(const HandleObject& handle);
 // The class of titles, `tensors.ownership.Title`; null: Python has not said it yet.
 extern PyTypeObject* title_class;
 
-// The region of a tensor that belongs to its variable, though somebody may be left who gave it away,
-// if it is all of its memory. Null: it needs a closer look.
+// The region of a tensor that belongs to its variable, if it is all of its memory; somebody may be
+// left who gave it away. Null: it needs a closer look.
 PyObject* owned_region(PyObject* handle);
 
 // Whether a tensor surely belongs to its variable alone; else `is_simply_owned` finds out.

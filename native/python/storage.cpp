@@ -1,4 +1,4 @@
-// Layouts, pieces of memory and regions of them, as types of Python.
+// Layouts, pieces of memory, extents and regions of it, as types of Python.
 #include <vector>
 
 #include "python/memory.hpp"
@@ -7,6 +7,7 @@
 
 namespace tw::py {
 
+PyTypeObject* extent_type = nullptr;
 PyTypeObject* layout_type = nullptr;
 PyTypeObject* tiling_type = nullptr;
 PyTypeObject* storage_type = nullptr;
@@ -266,6 +267,55 @@ PyType_Slot kStorageSlots[] = {
 PyType_Spec kStorageSpec = {"tilewright._core.Storage", sizeof(StorageObject), 0, kBaseTypeFlags,
                             kStorageSlots};
 
+// Extents
+
+int init_extent(PyObject* self, PyObject* given, PyObject* keywords) {
+  static const char* names[] = {"start", "end", nullptr};
+  long long start, end;
+  if (!PyArg_ParseTupleAndKeywords(given, keywords, "LL", const_cast<char**>(names), &start,
+                                   &end)) {
+    return -1;
+  }
+  as<ExtentObject>(self).extent = {start, end, true, self};
+  return 0;
+}
+
+PyObject* new_extent(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self != nullptr) as<ExtentObject>(self).extent = {0, 0, true, self};
+  return self;
+}
+
+void free_extent(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef kExtentMembers[] = {
+    {"start", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, start), 0,
+     "The lowest byte address."},
+    {"end", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, end), 0,
+     "The byte address behind the last; the start, where there are no bytes."},
+    {"is_dense", T_BOOL, offsetof(ExtentObject, extent) + offsetof(Extent, is_dense), 0,
+     "Whether it is all the bytes from start to end."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kExtentSlots[] = {
+    {Py_tp_doc, const_cast<char*>("The bytes from `start` to before `end`, or some of them.")},
+    {Py_tp_new, as_slot(new_extent)},
+    {Py_tp_init, as_slot(init_extent)},
+    {Py_tp_members, kExtentMembers},
+    {Py_tp_traverse, as_slot(NoFields::visit)},
+    {Py_tp_dealloc, as_slot(free_extent)},
+    {0, nullptr},
+};
+
+PyType_Spec kExtentSpec = {"tilewright._core.Extent", sizeof(ExtentObject), 0, kBaseTypeFlags,
+                           kExtentSlots};
+
 // Regions
 
 constexpr int kDeviceBits = 20;       // of a kind
@@ -424,7 +474,8 @@ Owned new_region(PyObject* storage, PyObject* layout, int64_t address) {
 
 int add_storage(PyObject* module) {
   if (PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  layout_type = add_type(module, kLayoutSpec);
+  extent_type = add_type(module, kExtentSpec);
+  layout_type = extent_type == nullptr ? nullptr : add_type(module, kLayoutSpec);
   tiling_type = layout_type == nullptr ? nullptr : add_type(module, kTilingSpec);
   storage_type = tiling_type == nullptr ? nullptr : add_type(module, kStorageSpec);
   region_type = storage_type == nullptr ? nullptr : add_type(module, kRegionSpec, extent_type);

@@ -11,8 +11,8 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.ir import Kernel
 from support.core_paths import only_slow
+from support.ir import Kernel
 from support.lending import LENT, lent
 from support.store import swap_code
 from tilewright import f32, i32
