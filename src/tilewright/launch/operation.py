@@ -339,6 +339,13 @@ class Launch(NativeLaunch, Composite[R_co]):
             self.fail(error)
             raise
 
+    def settle_run(self, ctx: ExecutionContext) -> None:
+        """Take what it was given from former owners, unless more follows that fails: the core has
+        run it, and it is over."""
+        bound = self._bound
+        assert bound is not None, "the core has bound it"
+        shielded(settle, bound, ctx)
+
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """As `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
@@ -492,6 +499,11 @@ def _tidy(held: Held) -> bool:
     return tidy(regions_of(held))
 
 
+def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
+    """As `Launch.settle_run`."""
+    op.settle_run(ctx)
+
+
 def _unfinished(
     plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
 ) -> None:
@@ -501,18 +513,10 @@ def _unfinished(
     stream.waited((others, kept, upto), answer, plan, held)
 
 
-def _settle_held(op: Launch[Any], ctx: ExecutionContext) -> None:
-    """A launch that the core has run is over: take what it was given from former owners, unless
-    more follows that fails."""
-    bound = op._bound
-    assert bound is not None, "the core has bound it"
-    shielded(settle, bound, ctx)
-
-
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
     "tidy": _tidy, "unfinished": _unfinished,
-    "may_run_here": may_run_here, "settle": _settle_held, "give_back": give_back,
+    "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 
