@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,11 +30,16 @@ GOALS = {
     "partition_mut in the call": 1.5,
     "a check in the kernel": 1.5,
     "a NumPy array": 5.0,
+    "a torch tensor": 8.0,
     "tw.empty, then the launch": 5.0,
     "the README's chain": 10.0,
     "await": 6.0,
 }
 """Microseconds on the CPU, at most, by medians."""
+
+OPERATOR, DISPATCH = "a torch operator of ours", "a torch operator that does nothing"
+OVER_DISPATCH = 8.0
+"""Microseconds by which the first may take longer than the second."""
 
 
 def forms(effort: Effort) -> Table:
@@ -53,7 +60,15 @@ def forms(effort: Effort) -> Table:
 
 
 def _goals(found: dict[str, Figures]) -> list[Goal]:
-    return [Goal(f"us, {form}", found[form].median * 1e6, most) for form, most in GOALS.items()]
+    goals = [
+        Goal(f"us, {form}", found[form].median * 1e6, most)
+        for form, most in GOALS.items()
+        if form in found
+    ]
+    if OPERATOR in found:
+        over = found[OPERATOR].median - found[DISPATCH].median
+        goals.append(Goal("us, a torch operator over torch's dispatch", over * 1e6, OVER_DISPATCH))
+    return goals
 
 
 def _numpy_add() -> Probe:
@@ -70,7 +85,31 @@ def _probes(loop: Loop) -> dict[str, Probe]:
             _LAUNCHES["a partition that is kept"](lambda op: op.into_future().result())
         ),
         "await": loop.probe(_LAUNCHES["a partition that is kept"](lambda op: op)),
+        **_torch_probes(),
     }
+
+
+def _torch_probes() -> dict[str, Probe]:
+    """Those with tensors of PyTorch, where that is installed and they are where launches run."""
+    if not (tw.default_device().host_visible and find_spec("torch")):
+        return {}
+    torch: Any = import_module("torch")
+    interop: Any = import_module("tilewright.interop.torch")
+    x, z = torch.from_numpy(random((SMALL,))), output().partition_mut(SMALL)
+    ours = interop.custom_op("tilewright_forms::copied", kernels.sum2, tiles=SMALL, outputs="a")
+    library = torch.library.Library("tilewright_forms_bare", "DEF")
+    library.define("nothing(Tensor x) -> Tensor")
+    library.impl("nothing", torch.empty_like, "CPU")
+    _KEPT.append(library)  # which takes its operators along when it dies
+    nothing = torch.ops.tilewright_forms_bare.nothing.default
+    return {
+        "a torch tensor": repeated(lambda: kernels.sum2(z, x).sync()),
+        OPERATOR: repeated(lambda: ours(x)),
+        DISPATCH: repeated(lambda: nothing(x)),
+    }
+
+
+_KEPT: list[object] = []
 
 
 End = Callable[[Any], Any]

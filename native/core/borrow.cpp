@@ -7,9 +7,12 @@ namespace {
 // Bits of `StorageRecord::slow_path` that keep a use from the fast path: a borrow of some part, or
 // memory shared with a neighbour, may conflict, which only a search of the lists can decide.
 constexpr int64_t kUnclear = slow_path::kWriters | slow_path::kNeighbours;
-constexpr int64_t kUnwritable = kUnclear | slow_path::kLeases | slow_path::kNoMemory;
-constexpr int64_t kUnreadable = slow_path::kAll & ~(slow_path::kPendingWork | slow_path::kReaders);
-// Bits that keep a replay from borrowing memory again without a search of the lists.
+constexpr int64_t kUnwritable =
+    kUnclear | slow_path::kLeases | slow_path::kWriteLeases | slow_path::kNoMemory;
+// What others only see may still be read.
+constexpr int64_t kUnreadable =
+    slow_path::kAll & ~(slow_path::kPendingWork | slow_path::kReaders | slow_path::kLeases);
+// Why memory cannot be borrowed again without a search for whom that concerns.
 constexpr int64_t kUnclaimed =
     kUnwritable | slow_path::kUnwritten | slow_path::kExclusive | slow_path::kReaders;
 
@@ -17,14 +20,15 @@ bool has(const StorageRecord& storage, int64_t reasons) {
   return (storage.slow_path & reasons) != 0;
 }
 
-// Bits that make a borrow of a part unusable. Other borrows of parts do not matter here: if one of
-// them conflicted, it would have ended this borrow.
-constexpr int64_t kUnusableByTicket = slow_path::kNeighbours | slow_path::kLeases |
-                                      slow_path::kNoMemory | slow_path::kUnwritten;
+// The same of a borrow that is exact: whom it concerns that others borrow parts is known.
+constexpr int64_t kUnreadableByTicket = slow_path::kNeighbours | slow_path::kWriteLeases |
+                                        slow_path::kNoMemory | slow_path::kUnwritten;
+constexpr int64_t kUnwritableByTicket = kUnreadableByTicket | slow_path::kLeases;
 
 bool stands_by_ticket(const TensorUses& uses, int64_t i) {
   const auto& borrow = *reinterpret_cast<const Borrow*>(uses.owner(i));
-  return !borrow.has_ended && !has(uses.storage(i), kUnusableByTicket);
+  const int64_t reasons = uses.writes(i) ? kUnwritableByTicket : kUnreadableByTicket;
+  return !borrow.has_ended && !has(uses.storage(i), reasons);
 }
 
 // Returns whether the borrow of a tensor is still valid, and its memory usable.
@@ -42,6 +46,7 @@ int64_t readiness(const TensorUses& uses, int64_t i, const Timeline& timeline, b
                   Waits& waits) {
   StorageRecord& storage = uses.storage(i);
   if (has(storage, slow_path::kPendingWork) && !follows) return kPendingWork;
+  if (is_surely_ordered(storage, timeline)) return 0;
   return order_after_uses(storage, uses.bytes(i), timeline, waits) ? 0 : kSlowPath;
 }
 

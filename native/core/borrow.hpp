@@ -65,7 +65,14 @@ enum class Borrowable {
 // derived from the exclusive borrow `uses.owner(i)`.
 Borrowable may_borrow(const TensorUses& uses, int64_t i);
 
-// Returns whether all of a piece of memory may be borrowed for writing on the fast path.
+// Whether all of a piece of memory may surely be read: `may_borrow` finds out else.
+inline bool may_surely_read(const StorageRecord& storage) {
+  constexpr int64_t kReasons =
+      slow_path::kWriters | slow_path::kNeighbours | slow_path::kExclusive;
+  return (storage.slow_path & kReasons) == 0;
+}
+
+// Whether all of a piece of memory may be borrowed for writing without a closer look.
 bool may_borrow_whole(const StorageRecord& storage);
 
 // Begins new epochs of the written tensors.

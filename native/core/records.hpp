@@ -61,12 +61,13 @@ namespace slow_path {
 inline constexpr int64_t kExclusive = 1;     // all of it is borrowed exclusively
 inline constexpr int64_t kWriters = 2;       // parts of it are
 inline constexpr int64_t kNeighbours = 4;    // it overlaps memory that is known by another name
-inline constexpr int64_t kLeases = 8;        // others see it
+inline constexpr int64_t kLeases = 8;        // others see it, so it must not be written
 inline constexpr int64_t kUnwritten = 16;    // not all of it has been written
 inline constexpr int64_t kNoMemory = 32;     // there is no memory
 inline constexpr int64_t kPendingWork = 64;  // Python keeps an account of work that uses it
 inline constexpr int64_t kReaders = 128;     // parts of it are borrowed for reading
-inline constexpr int64_t kAll = 255;
+inline constexpr int64_t kWriteLeases = 256;  // others may write it, so it must not be read
+inline constexpr int64_t kAll = 511;
 }  // namespace slow_path
 
 // A piece of memory: who borrowed it, and the work under way that uses it.
@@ -120,7 +121,6 @@ struct BindPlan {
   Object what_is_read;     // and to memory that is read
   int64_t core_offset;     // of slots: where a shared tensor has what its owners share,
   int64_t inner_offset;    // and where that has the tensor
-  Object array_class;      // of arrays that Python makes tensors of
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
@@ -169,9 +169,9 @@ static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
 static_assert(sizeof(TensorRecord) == 6 * 8);
 static_assert(sizeof(ReplayMemory) == 4 * 8);
 static_assert(layout::is_word(offsetof(ReplayMemory, what), 3));
-static_assert(sizeof(BindPlan) == 16 * 8);
+static_assert(sizeof(BindPlan) == 15 * 8);
 static_assert(layout::is_word(offsetof(BindPlan, known), 5));
-static_assert(layout::is_word(offsetof(BindPlan, array_class), 15));
+static_assert(layout::is_word(offsetof(BindPlan, inner_offset), 14));
 static_assert(sizeof(Watch) == 3 * 8);
 static_assert(sizeof(LaunchPlan) == 10 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, watched), 7));

@@ -42,23 +42,14 @@ bool Waits::add(const Timeline* timeline) {
   return true;
 }
 
-bool is_ordered(const Mark& mark, const Timeline& timeline) {
-  if (mark.timeline == nullptr || mark.timeline->over >= mark.number) return true;
-  // A stream runs in order, but only in the order of submission: issued work that is not enqueued
-  // yet could be overtaken.
-  return mark.timeline == &timeline && timeline.unsubmitted == 0;
-}
-
 namespace {
 
 bool is_ordered(const Mark& mark, const Timeline& timeline, const Waits& waits) {
   return is_ordered(mark, timeline) || waits.contains(mark.timeline);
 }
 
-bool is_over(const Mark& mark) { return mark.timeline->over >= mark.number; }
-
-// Returns whether a use by a timeline can be noted: there is room for a mark, or a mark is finished
-// or ordered before it by these waits, so that the new mark can replace it.
+// Whether a use by a timeline can be noted: there is room for a mark, or one is over, or comes
+// before it, with these waits, so that the new one can stand for both.
 bool has_place(const StorageRecord& storage, const Timeline& timeline, const Waits& waits) {
   if (storage.marked < kMarks) return true;
   return std::any_of(storage.begin(), storage.end(), [&](const Mark& mark) {
@@ -91,10 +82,9 @@ bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline
   });
 }
 
-void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
-          const Waits& waits) {
-  // Order is transitive: work after this use is also after the marks that it covers and follows, so
-  // those can be dropped.
+void note_beside_others(StorageRecord& storage, const ByteUse& use, Timeline& timeline,
+                        int64_t number, const Waits& waits) {
+  // Who comes after this use comes after what it covers: that need not be known any more.
   const auto is_needless = [&](const Mark& mark) {
     return is_over(mark) || (use.covers(mark.use) && is_ordered(mark, timeline, waits));
   };

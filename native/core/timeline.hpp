@@ -46,9 +46,19 @@ class Waits {
   size_t count_ = 0;
 };
 
-// Returns whether work of a timeline need not wait for a mark: the marked work is finished, or
-// precedes it on the same stream.
-bool is_ordered(const Mark& mark, const Timeline& timeline);
+inline bool is_over(const Mark& mark) { return mark.timeline->over >= mark.number; }
+
+// Whether work of a timeline need not wait for what a mark names: that is over, or comes before it
+// on the same stream for certain.
+inline bool is_ordered(const Mark& mark, const Timeline& timeline) {
+  if (mark.timeline == nullptr || is_over(mark)) return true;
+  return mark.timeline == &timeline && timeline.unsubmitted == 0;
+}
+
+// Whether what is noted with memory is one piece of work that is ordered so, or nothing: mostly.
+inline bool is_surely_ordered(const StorageRecord& storage, const Timeline& timeline) {
+  return storage.marked == 0 || (storage.marked == 1 && is_ordered(storage.marks[0], timeline));
+}
 
 // Orders work of a timeline after a mark, and adds a wait if one is needed. Returns false if a wait
 // of one stream for another does not suffice.
@@ -59,8 +69,16 @@ bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits);
 bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
                       Waits& waits);
 
-// Adds a mark for work on a piece of memory, which is ordered by these waits.
-void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
-          const Waits& waits);
+// Notes work over a piece of memory, which is ordered with these waits.
+void note_beside_others(StorageRecord& storage, const ByteUse& use, Timeline& timeline,
+                        int64_t number, const Waits& waits);
+
+inline void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
+                 const Waits& waits) {
+  const bool is_alone = storage.marked == 0 || (storage.marked == 1 && is_over(storage.marks[0]));
+  if (!is_alone) return note_beside_others(storage, use, timeline, number, waits);
+  storage.marked = 1;
+  storage.marks[0] = Mark{&timeline, number, use};
+}
 
 }  // namespace tw

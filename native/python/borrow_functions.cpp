@@ -1,5 +1,6 @@
 // The functions of `_core` that borrow memory and order work. Records are told by their addresses.
 #include "python/borrowing.hpp"
+#include "python/memory.hpp"
 #include "python/module.hpp"
 
 namespace tw::py {
@@ -16,12 +17,28 @@ bool is_row(PyObject* bytes, int64_t written, int64_t count) {
   return holds_words(bytes, TensorUses::words_for(count));
 }
 
+// Whether that can be the regions of so many arguments; else an error is set.
+bool are_regions(PyObject* regions, int64_t count) {
+  bool fits = PyTuple_CheckExact(regions) && PyTuple_GET_SIZE(regions) == count;
+  for (int64_t i = 0; fits && i < count; ++i) {
+    PyObject* each = PyTuple_GET_ITEM(regions, i);
+    const bool is_region = PyObject_TypeCheck(each, region_type) && RegionFields::are_set(each);
+    fits = each == Py_None || is_region;
+  }
+  if (!fits) PyErr_SetString(PyExc_TypeError, "a tuple of a Region or None for each is expected");
+  return fits;
+}
+
 PyObject* bind_tensors(PyObject*, PyObject* const* given, Py_ssize_t count) {
-  Arguments arguments("bind_tensors", given, count, 3);
+  Arguments arguments("bind_tensors", given, count, 4);
   const auto* plan = arguments.address<const BindPlan>();
   PyObject* values = arguments.tuple();
   PyObject* known = arguments.object();
-  return arguments.ok() ? bind(*plan, values, known) : nullptr;
+  PyObject* regions = arguments.object();
+  if (!arguments.ok()) return nullptr;
+  if (regions == Py_None) return bind(*plan, values, known);
+  if (!are_regions(regions, plan->arity)) return nullptr;
+  return bind(*plan, values, known, regions);
 }
 
 PyObject* reserve(PyObject*, PyObject* const* given, Py_ssize_t count) {

@@ -9,11 +9,11 @@ namespace tw::py {
 
 PyTypeObject* state_type = nullptr;
 PyTypeObject* ticket_type = nullptr;
-PyTypeObject* extent_type = nullptr;
 
 namespace {
 
 PyObject* name_meets = nullptr;
+PyObject* name_refuses_reading = nullptr;
 
 StateObject& as_state(PyObject* self) { return as<StateObject>(self); }
 TicketObject& as_ticket(PyObject* self) { return as<TicketObject>(self); }
@@ -172,8 +172,25 @@ int set_noted(PyObject* self, PyObject* value, PyObject*& field, int64_t reason)
 }
 
 PyObject* leases_of(PyObject* self, void*) { return Py_XNewRef(as_state(self).leases); }
+// Whether one of the leases in a tuple lets others write. Below 0: an error is set.
+int has_write_lease(PyObject* leases) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(leases); ++i) {
+    const Owned writes(PyObject_GetAttr(PyTuple_GET_ITEM(leases, i), name_refuses_reading));
+    const int truth = writes ? PyObject_IsTrue(writes.get()) : -1;
+    if (truth != 0) return truth;
+  }
+  return 0;
+}
+
 int set_leases(PyObject* self, PyObject* value, void*) {
-  return set_noted(self, value, as_state(self).leases, slow_path::kLeases);
+  const int writes = value != nullptr && PyTuple_Check(value) ? has_write_lease(value) : 0;
+  if (writes < 0) return -1;
+  int64_t& slow_path = as_state(self).memory.record.slow_path;
+  const int64_t before = slow_path;
+  slow_path = writes ? slow_path | slow_path::kWriteLeases : slow_path & ~slow_path::kWriteLeases;
+  const int done = set_noted(self, value, as_state(self).leases, slow_path::kLeases);
+  if (done < 0) slow_path = before;
+  return done;
 }
 PyObject* neighbours_of(PyObject* self, void*) { return Py_XNewRef(as_state(self).neighbours); }
 int set_neighbours(PyObject* self, PyObject* value, void*) {
@@ -467,55 +484,6 @@ PyObject* ticket_of_epoch(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return ticket;
 }
 
-// Extents
-
-int init_extent(PyObject* self, PyObject* given, PyObject* keywords) {
-  static const char* names[] = {"start", "end", nullptr};
-  long long start, end;
-  if (!PyArg_ParseTupleAndKeywords(given, keywords, "LL", const_cast<char**>(names), &start,
-                                   &end)) {
-    return -1;
-  }
-  as<ExtentObject>(self).extent = {start, end, true, self};
-  return 0;
-}
-
-PyObject* new_extent(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* self = type->tp_alloc(type, 0);
-  if (self != nullptr) as<ExtentObject>(self).extent = {0, 0, true, self};
-  return self;
-}
-
-void free_extent(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyMemberDef kExtentMembers[] = {
-    {"start", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, start), 0,
-     "The lowest byte address."},
-    {"end", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, end), 0,
-     "The byte address behind the last; the start, where there are no bytes."},
-    {"is_dense", T_BOOL, offsetof(ExtentObject, extent) + offsetof(Extent, is_dense), 0,
-     "Whether it is all the bytes from start to end."},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot kExtentSlots[] = {
-    {Py_tp_doc, const_cast<char*>("The bytes from `start` to before `end`, or some of them.")},
-    {Py_tp_new, as_slot(new_extent)},
-    {Py_tp_init, as_slot(init_extent)},
-    {Py_tp_members, kExtentMembers},
-    {Py_tp_traverse, as_slot(NoFields::visit)},
-    {Py_tp_dealloc, as_slot(free_extent)},
-    {0, nullptr},
-};
-
-PyType_Spec kExtentSpec = {"tilewright._core.Extent", sizeof(ExtentObject), 0, kBaseTypeFlags,
-                           kExtentSlots};
-
 PyMethodDef kFunctions[] = {
     fast_method("ticket_of_epoch", ticket_of_epoch, "A borrow that stands by its epoch."),
     {nullptr, nullptr, 0, nullptr},
@@ -579,9 +547,9 @@ bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes) {
 
 int add_borrow_state(PyObject* module) {
   name_meets = PyUnicode_InternFromString("meets");
-  if (name_meets == nullptr || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  extent_type = add_type(module, kExtentSpec);
-  ticket_type = extent_type == nullptr ? nullptr : add_type(module, kTicketSpec);
+  name_refuses_reading = PyUnicode_InternFromString("refuses_reading");
+  if (PyErr_Occurred() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
+  ticket_type = add_type(module, kTicketSpec);
   state_type = ticket_type == nullptr ? nullptr : add_type(module, kStateSpec);
   return state_type == nullptr ? -1 : 0;
 }

@@ -14,6 +14,7 @@ struct Argument {
   PyObject* region = nullptr;  // null: look closer
   PyObject* ticket = nullptr;  // of a part that is read or written, or of all that is written
   bool is_part = false;
+  bool has_former = false;  // somebody may be left who gave the tensor away
   int64_t tiling = 0;
 };
 
@@ -22,6 +23,7 @@ PyObject* region_in(PyObject* handle) { return as<HandleObject>(handle).region; 
 // What is read: a tensor that is owned, a view, or a part that is borrowed for writing.
 Argument read_from(PyObject* handle) {
   if (PyObject* region = plain_region(handle)) return {.region = region};
+  if (PyObject* region = owned_region(handle)) return {.region = region, .has_former = true};
   if (!HandleFields::are_set(handle) || as<HandleObject>(handle).moved != Py_None) return {};
   PyObject* view = if_a(ticket_type, as<HandleObject>(handle).view);
   if (view == nullptr || ended_by(as<TicketObject>(view)) != nullptr) return {};
@@ -47,6 +49,10 @@ Argument argument_written(const BindPlan& plan, PyObject* given) {
   const TicketObject& ticket = as<TicketObject>(access.ticket);
   if (ticket.borrow.extent == nullptr) {
     found.region = plain_region(access.tensor);
+    if (found.region == nullptr) {
+      found.region = owned_region(access.tensor);
+      found.has_former = true;
+    }
     return found;
   }
   const HandleObject& handle = as<HandleObject>(access.tensor);
@@ -66,14 +72,16 @@ void end_exclusive(const TensorRecord& tensor, PyObject* use) {
 class BoundTensors {
  public:
   // Owns the use.
-  BoundTensors(const BindPlan& plan, Owned use)
+  BoundTensors(const BindPlan& plan, PyObject* regions, Owned use)
       : plan_(plan),
+        regions_(regions),
         tuple_(PyTuple_New(plan.count + kBehindRegions)),
         row_(PyBytes_FromStringAndSize(nullptr, bytes_for(plan))) {
     if (!ok()) return;
-    PyTuple_SET_ITEM(tuple_.get(), plan.count, Py_NewRef(Py_None));
-    PyTuple_SET_ITEM(tuple_.get(), plan.count + 1, use.release());
-    PyTuple_SET_ITEM(tuple_.get(), plan.count + 2, Py_NewRef(row_.get()));
+    PyTuple_SET_ITEM(tuple_.get(), at(kFormer), Py_NewRef(Py_False));
+    PyTuple_SET_ITEM(tuple_.get(), at(kTickets), Py_NewRef(Py_None));
+    PyTuple_SET_ITEM(tuple_.get(), at(kUse), use.release());
+    PyTuple_SET_ITEM(tuple_.get(), at(kRow), Py_NewRef(row_.get()));
   }
 
   bool ok() const { return tuple_ && row_; }
@@ -97,7 +105,7 @@ class BoundTensors {
       }
       PyTuple_SET_ITEM(tickets.get(), i, ticket.release());
     }
-    put(plan_.count, tickets.get());
+    put(at(kTickets), tickets.get());
     return true;
   }
 
@@ -105,7 +113,7 @@ class BoundTensors {
   // that, or parts are borrowed, somebody must be given who does: `reading`, or there is nobody.
   Borrowable bind(PyObject* arguments, PyObject* reading) {
     Borrowable found = Borrowable::kYes;
-    has_parts_ = false;
+    has_parts_ = has_former_ = false;
     for (int64_t i = 0; i < plan_.count; ++i) {
       const Borrowable each = hold(i, argument(i, arguments));
       if (each == Borrowable::kNo) return each;
@@ -116,7 +124,8 @@ class BoundTensors {
     if (known && (found != Borrowable::kYes || has_parts_) && reading == nullptr) {
       return Borrowable::kOnceExclusiveEnds;
     }
-    put(plan_.count + 3, known ? object_of(plan_.known) : Py_None);
+    put(at(kKnown), known ? object_of(plan_.known) : Py_None);
+    if (has_former_) put(at(kFormer), Py_True);
     if (known && !borrow(reading)) return Borrowable::kNo;
     return Borrowable::kYes;
   }
@@ -131,15 +140,23 @@ class BoundTensors {
   }
 
   bool writes(int64_t i) const { return i < plan_.written; }
-  PyObject* use() const { return PyTuple_GET_ITEM(tuple_.get(), plan_.count + 1); }
+  Py_ssize_t at(BehindRegions item) const { return plan_.count + item; }
+  PyObject* use() const { return PyTuple_GET_ITEM(tuple_.get(), at(kUse)); }
   PyObject* region(int64_t i) const { return PyTuple_GET_ITEM(tuple_.get(), i); }
   PyObject* ticket(int64_t i) const {
-    PyObject* tickets = PyTuple_GET_ITEM(tuple_.get(), plan_.count);
+    PyObject* tickets = PyTuple_GET_ITEM(tuple_.get(), at(kTickets));
     return tickets == Py_None ? nullptr : some(PyTuple_GET_ITEM(tickets, i));
   }
 
   Argument argument(int64_t i, PyObject* arguments) const {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan_.places[i]);
+    if (!writes(i) && is_exactly(given, plan_.tensor_class)) {
+      if (PyObject* region = plain_region(given)) return {.region = region};
+    }
+    if (regions_ != nullptr) {
+      PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
+      if (region != nullptr) return {.region = region};
+    }
     return writes(i) ? argument_written(plan_, given) : argument_read(plan_, given);
   }
 
@@ -194,6 +211,7 @@ class BoundTensors {
     plan_.found[i] = tensor.kind;
     if (writes(i)) plan_.found[plan_.count + i] = given.tiling;
     all.owner(i) = 0;
+    has_former_ |= given.has_former;
     if (given.is_part) {
       has_parts_ = true;
       all.epoch(i) = kByTicket;
@@ -204,6 +222,7 @@ class BoundTensors {
       all.owner(i) = reinterpret_cast<int64_t>(&as<TicketObject>(given.ticket).borrow);
     }
     all.epoch(i) = tensor.storage->epoch;
+    if (!writes(i) && may_surely_read(*tensor.storage)) return Borrowable::kYes;
     return may_borrow(all, i);
   }
 
@@ -228,18 +247,20 @@ class BoundTensors {
   }
 
   const BindPlan& plan_;
+  PyObject* regions_;  // of arrays of other libraries; null: there are none
   Owned tuple_;
   Owned row_;
   bool has_parts_ = false;
+  bool has_former_ = false;
 };
 
 }  // namespace
 
-PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known) {
+PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known, PyObject* regions) {
   if (PyTuple_GET_SIZE(arguments) != plan.arity) Py_RETURN_NONE;
   Owned use(use_here(object_of(plan.what), known));
   if (!use) return nullptr;
-  BoundTensors bound(plan, std::move(use));
+  BoundTensors bound(plan, regions, std::move(use));
   if (!bound.ok()) return nullptr;
   Borrowable found = Borrowable::kOnceExclusiveEnds;
   Owned reading;

@@ -62,14 +62,21 @@ void note_uses(const TensorUses& uses, PyObject* use);
 bool is_fresh(const LaunchPlan& plan);
 
 // Borrows the tensors that a kernel was given. Gives a tuple: their regions, which keep their
-// memory; a tuple of the tickets of those that are parts, or None; the use that is noted with what
+// memory; whether somebody may be left who gave one of them away, and gets it back if the launch
+// fails; a tuple of the tickets of those that are parts, or None; the use that is noted with what
 // is written; the row as `TensorUses` takes it; and what is known of launches of their kinds. That
 // is None where they are not those of the last launch, and then nothing is borrowed. None in place
 // of the tuple: an argument needs a closer look. A new reference; null: an error is set.
-PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known);
+// `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them; null: none.
+PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known,
+               PyObject* regions = nullptr);
 
-// How many items such a tuple has behind the regions.
-inline constexpr Py_ssize_t kBehindRegions = 4;
+// What such a tuple has behind the regions.
+enum BehindRegions : Py_ssize_t { kFormer, kTickets, kUse, kRow, kKnown, kBehindRegions };
+
+inline PyObject* item_in(PyObject* held, BehindRegions item) {
+  return PyTuple_GET_ITEM(held, PyTuple_GET_SIZE(held) - kBehindRegions + item);
+}
 
 // A number as Python takes it; `kFailed`: null, as an error is set.
 inline PyObject* as_answer(int64_t number) {

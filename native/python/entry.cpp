@@ -2,6 +2,7 @@
 #include "core/records.hpp"
 #include "python/borrowing.hpp"
 #include "python/deferred.hpp"
+#include "python/host_arrays.hpp"
 #include "python/launch.hpp"
 #include "python/module.hpp"
 #include "python/scalars.hpp"
@@ -42,7 +43,6 @@ PyTypeObject* binder_type = nullptr;
 PyTypeObject* kernel_type = nullptr;
 
 PyObject* zero = nullptr;
-PyObject* names_adapted = nullptr;
 PyObject* names_asked = nullptr;
 PyObject* names_call = nullptr;
 PyObject* names_call_at = nullptr;
@@ -128,22 +128,12 @@ Owned request_of(PyObject* self, PyObject* keywords) {
   return request;
 }
 
-// Whether a call is given an array of NumPy to read.
-bool has_array(const BindPlan& plan, PyObject* arguments) {
-  for (int64_t i = plan.written; i < plan.count; ++i) {
-    if (is_exactly(PyTuple_GET_ITEM(arguments, plan.places[i]), plan.array_class)) return true;
-  }
-  return false;
-}
-
-// As `bind`, of a call that may be given arrays of NumPy, for which there are tensors then.
-Owned bind_adapted(BinderObject& binder, PyObject* arguments, PyObject* known) {
+// As `bind`, of a call that may be given arrays of other libraries.
+Owned bind_arrays(const BinderObject& binder, PyObject* arguments, PyObject* known) {
   const auto& plan = *reinterpret_cast<const BindPlan*>(binder.call);
-  if (!has_array(plan, arguments)) return Owned::borrowed(Py_None);
-  Owned tensors(PyObject_CallMethodOneArg(reinterpret_cast<PyObject*>(&binder), names_adapted,
-                                          arguments));
-  if (!tensors || !PyTuple_CheckExact(tensors.get())) return tensors;
-  return Owned(bind(plan, tensors.get(), known));
+  Owned regions = regions_of_arrays(plan, arguments);
+  if (!regions || regions.get() == Py_None) return regions;
+  return Owned(bind(plan, arguments, known, regions.get()));
 }
 
 bool has_op_for_number(const BinderObject& binder, PyObject* arguments) {
@@ -230,7 +220,7 @@ Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* 
     if (has_op(arguments)) {
       return new_deferred(as_entry(entry), arguments, keywords, request.get(), known);
     }
-    held = bind_adapted(*binder, arguments, known);
+    held = bind_arrays(*binder, arguments, known);
     if (!held) return Owned();
   }
   if (held.get() == Py_None || !is_known(known_in(held.get()))) return slow_path();
@@ -341,7 +331,6 @@ PyType_Spec kBinderSpec = {"tilewright._core.Binder", sizeof(BinderObject), 0, k
 int add_entry(PyObject* module) {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   zero = PyLong_FromLong(0);
-  names_adapted = name("adapted");
   names_asked = name("asked");
   names_call = name("_call_slowly");
   names_call_at = name("_call_at_slowly");

@@ -7,6 +7,7 @@
 namespace tw::py {
 
 PyTypeObject* title_type = nullptr;
+PyTypeObject* title_class = nullptr;
 PyTypeObject* handle_type = nullptr;
 PyTypeObject* access_type = nullptr;
 
@@ -16,7 +17,6 @@ namespace {
 struct TensorClasses {
   PyTypeObject* tensor = nullptr;         // tensors.tensor.Tensor
   PyTypeObject* partition = nullptr;      // tensors.partition.Partition
-  PyTypeObject* title = nullptr;          // tensors.ownership.Title
   PyTypeObject* moved = nullptr;          // tensors.ownership.Moved
   PyTypeObject* unpartitioned = nullptr;  // tensors.partition.Unpartitioned
   PyObject* borrowed_for_writing = nullptr;
@@ -414,7 +414,7 @@ bool take(PyObject* self, PyObject* state, PyObject* what, PyObject* hint, PyObj
   const HandleObject& handle = as_handle(self);
   taken.title = if_a(title_type, handle.title) != nullptr
                     ? Owned::borrowed(handle.title)
-                    : Owned(new_title(classes.title, nullptr, nullptr));
+                    : Owned(new_title(title_class, nullptr, nullptr));
   const Owned words(PyUnicode_FromFormat("consumed by %U", what));
   const Owned use(words ? use_here(words.get(), known) : nullptr);
   if (!taken.title || !use) return false;
@@ -492,7 +492,7 @@ PyObject* new_tensor(PyObject*, PyObject* region) {
     return nullptr;
   }
   if (!are_classes_set()) return nullptr;
-  const Owned title(new_title(classes.title, nullptr, nullptr));
+  const Owned title(new_title(title_class, nullptr, nullptr));
   return title ? new_handle(region, title.get()) : nullptr;
 }
 
@@ -501,7 +501,7 @@ PyObject* set_tensor_classes(PyObject*, PyObject* given) {
   TensorClasses found;
   found.tensor = setup.type("Tensor");
   found.partition = setup.type("Partition");
-  found.title = setup.type("Title");
+  PyTypeObject* title = setup.type("Title");
   found.moved = setup.type("Moved");
   found.unpartitioned = setup.type("Unpartitioned");
   found.borrowed_for_writing = PyUnicode_InternFromString("borrowed for writing");
@@ -510,11 +510,12 @@ PyObject* set_tensor_classes(PyObject*, PyObject* given) {
   if (!setup.ok() || PyErr_Occurred()) return nullptr;
   if (!PyType_IsSubtype(found.tensor, handle_type) ||
       !PyType_IsSubtype(found.partition, access_type) ||
-      !PyType_IsSubtype(found.title, title_type)) {
+      !PyType_IsSubtype(title, title_type)) {
     PyErr_SetString(PyExc_TypeError, "classes that extend Handle, Access and Title are expected");
     return nullptr;
   }
   classes = found;
+  title_class = title;
   Py_RETURN_NONE;
 }
 
@@ -537,11 +538,11 @@ bool is_simply_owned(const HandleObject& handle) {
   return title == nullptr || (!as_title(title).is_revoked && !has_former(as_title(title)));
 }
 
-PyObject* plain_region(PyObject* self) {
+PyObject* owned_region(PyObject* self) {
   if (!HandleFields::are_set(self)) return nullptr;
   const HandleObject& handle = as_handle(self);
-  return as<RegionObject>(handle.region).is_whole && is_simply_owned(handle) ? handle.region
-                                                                             : nullptr;
+  const bool is_owned = is_usable(handle) && handle.view == Py_None && handle.lender == Py_None;
+  return is_owned && as<RegionObject>(handle.region).is_whole ? handle.region : nullptr;
 }
 
 int add_handle(PyObject* module) {

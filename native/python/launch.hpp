@@ -1,6 +1,7 @@
 // Launches of kernels: the op that calling a kernel gives.
 #pragma once
 
+#include "python/borrowing.hpp"
 #include "python/endings.hpp"
 
 namespace tw::py {
@@ -32,16 +33,11 @@ inline LaunchObject& as_launch(PyObject* self) { return *reinterpret_cast<Launch
 
 extern PyTypeObject* launch_type;
 
-// What `bind` gave: the regions of tensors, their tickets, then these.
-inline PyObject* use_in(PyObject* held) {
-  return PyTuple_GET_ITEM(held, PyTuple_GET_SIZE(held) - 3);
-}
-inline PyObject* row_in(PyObject* held) {
-  return PyTuple_GET_ITEM(held, PyTuple_GET_SIZE(held) - 2);
-}
-inline PyObject* known_in(PyObject* held) {
-  return PyTuple_GET_ITEM(held, PyTuple_GET_SIZE(held) - 1);
-}
+// Items of what `bind` gave.
+inline PyObject* use_in(PyObject* held) { return item_in(held, kUse); }
+inline PyObject* row_in(PyObject* held) { return item_in(held, kRow); }
+inline PyObject* known_in(PyObject* held) { return item_in(held, kKnown); }
+inline bool has_former_in(PyObject* held) { return item_in(held, kFormer) == Py_True; }
 
 // What is known of launches whose tensors are of the same kinds: `launch.form.Known`.
 bool is_known(PyObject* object);

@@ -8,7 +8,6 @@
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
-#include "python/scalars.hpp"
 #include "python/setup.hpp"
 #include "python/submit_cpu.hpp"
 
@@ -36,6 +35,8 @@ struct LaunchClasses {
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
   PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
+  PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
+  PyObject* give_back = nullptr;  // lets them have it again
 };
 
 LaunchClasses classes;
@@ -77,15 +78,13 @@ struct Prepared {
   Owned code;
   Owned plan;     // a `CpuPlan` or a `CudaPlan`
   Owned numbers;  // those of the launch, as they were accepted
-  Owned packed;   // bytes, where native code could not pack the numbers
-  int64_t words[kMostPacked];  // the numbers as parameters
-  const int64_t* numbers_at = nullptr;
+  PackedNumbers packed;
   Waits waits;  // what must have passed before it can run on the calling thread
 
   int64_t* row() const {
     return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
   }
-  LaunchValues values() const { return {row(), numbers_at}; }
+  LaunchValues values() const { return {row(), packed.words()}; }
 };
 
 // Whether `bind` gave it.
@@ -111,53 +110,18 @@ Ending find_code(PyObject* known, PyObject* request, Prepared& prepared) {
   return Ending::kDone;
 }
 
+bool has_no_numbers(const LaunchPlan& plan, PyObject* numbers) {
+  return plan.numbers == 0 && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 0;
+}
+
 // Makes parameters of the numbers of a launch, if the code is known to take these.
-Ending pack_numbers(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
+Ending pack_passed(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
   PyObject* numbers = prepared.numbers.get();
-  if (plan.numbers == 0 && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 0) {
-    return Ending::kDone;
-  }
+  if (has_no_numbers(plan, numbers)) return Ending::kDone;
   const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed, numbers));
   if (!passed) return Ending::kError;
   if (passed.get() != Py_True) return Ending::kSlowPath;
-  PyObject* packing = slot(prepared.plan.get(), packing_offset);
-  if (packing != nullptr && pack(packing, numbers, plan.numbers, prepared.words)) {
-    prepared.numbers_at = prepared.words;
-    return Ending::kDone;
-  }
-  prepared.packed =
-      Owned(PyObject_CallMethodOneArg(prepared.plan.get(), names.packed, numbers));
-  if (!prepared.packed) return Ending::kError;
-  if (!PyBytes_Check(prepared.packed.get()) ||
-      PyBytes_GET_SIZE(prepared.packed.get()) != 8 * plan.numbers) {
-    return Ending::kSlowPath;
-  }
-  prepared.numbers_at =
-      reinterpret_cast<const int64_t*>(PyBytes_AS_STRING(prepared.packed.get()));
-  return Ending::kDone;
-}
-
-// A record that is as good as new.
-Owned take_record(PyObject* plan) {
-  PyObject* idle = slot(plan, classes.idle);
-  if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
-    const Py_ssize_t last = PyList_GET_SIZE(idle) - 1;
-    Owned record = Owned::borrowed(PyList_GET_ITEM(idle, last));
-    if (PyList_SetSlice(idle, last, last + 1, nullptr) < 0) return Owned();
-    return record;
-  }
-  PyObject* launcher = slot(plan, classes.launcher);
-  if (launcher == nullptr) {
-    PyErr_SetString(PyExc_AttributeError, "a plan that was never initialized");
-    return Owned();
-  }
-  return Owned(PyObject_CallMethodNoArgs(launcher, names.record));
-}
-
-// A record is as good as new again, or still. Without memory for that it is dropped.
-bool put_back(PyObject* plan, PyObject* record) {
-  PyObject* idle = slot(plan, classes.idle);
-  return idle != nullptr && PyList_Check(idle) && PyList_Append(idle, record) == 0;
+  return prepared.packed.pack(plan, prepared.plan.get(), packing_offset, numbers);
 }
 
 CpuSubmission submission_of(const CpuQueue& queue, const RunMemory& memory, const EndingUse& use) {
@@ -332,7 +296,7 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
   if (address == nullptr) return Ending::kSlowPath;
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
   if (queue.stream->pool().is_stopped() || queue.stream->pool().is_lost()) return Ending::kSlowPath;
-  const Ending packed = pack_numbers(plan, classes.cpu_packing, prepared);
+  const Ending packed = pack_passed(plan, classes.cpu_packing, prepared);
   if (packed != Ending::kDone) return packed;
   const std::optional<bool> here = runs_here(prepared.code.get(), use);
   if (!here) return Ending::kError;
@@ -350,13 +314,13 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
   const cuda::Driver* driver = driver_at(plan.driver);
   if (driver == nullptr) return Ending::kSlowPath;
-  const Ending packed = pack_numbers(plan, classes.cuda_packing, prepared);
+  const Ending packed = pack_passed(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
   const StreamPoint before = point_of(stream);
   if (!before.ok()) return Ending::kError;
   const cuda::Submission submission =
       submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(),
-                    prepared.numbers_at, *before.timeline, before.handle, use.budget);
+                    prepared.packed.words(), *before.timeline, before.handle, use.budget);
   return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
                 use.budget > 0, classes.unfinished);
 }
@@ -391,8 +355,9 @@ bool is_used(const EndingUse& use) {
 
 // Ends a launch on a stream whose device is known, in one of two ways.
 template <typename EndThere>
-Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_class,
+Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
                     const EndingUse& use, const EndThere& end, Owned& result) {
+  LaunchObject& launch = as_launch(op);
   PyObject* known = known_in(launch.held);
   if (slot(known, classes.home) != device) return Ending::kSlowPath;
   Prepared prepared{.held = Owned::borrowed(launch.held),
@@ -412,11 +377,21 @@ Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_c
       awaited = !prepared.waits.empty();
     } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
   }
+  if (ending == Ending::kDone && has_former_in(prepared.held.get()) &&
+      !call_python(classes.settle, {op, use.context})) {
+    return Ending::kError;
+  }
   if (ending == Ending::kDone) {
     result = let_go(launch);
     return launch.args == nullptr ? Ending::kError : Ending::kDone;
   }
   return ending;
+}
+
+// Whether somebody may be left who gave away what a launch was given.
+bool has_former(PyObject* op) {
+  PyObject* held = as_launch(op).held;
+  return is_held(held) && has_former_in(held);
 }
 
 Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
@@ -425,13 +400,12 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   const Owned kept_alive = Owned::borrowed(stream);
   if (is_cuda_stream(stream)) {
     const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use); };
-    return end_prepared(launch, device_of_cuda_stream(stream), classes.cuda_plan, use, end,
-                        result);
+    return end_prepared(op, device_of_cuda_stream(stream), classes.cuda_plan, use, end, result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
   if (!queue) return Ending::kSlowPath;
   const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use); };
-  const Ending ending = end_prepared(launch, queue.device, classes.cpu_plan, use, end, result);
+  const Ending ending = end_prepared(op, queue.device, classes.cpu_plan, use, end, result);
   if (ending == Ending::kError && is_used(use)) {
     const SavedError saved;
     const Owned dropped = let_go(launch);
@@ -457,6 +431,8 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.tidy = setup.object("tidy");
   found.unfinished = setup.object("unfinished");
   found.may_run_here = setup.object("may_run_here");
+  found.settle = setup.object("settle");
+  found.give_back = setup.object("give_back");
   if (!setup.ok()) return nullptr;
   classes = found;
   Py_RETURN_NONE;
@@ -469,6 +445,55 @@ PyMethodDef kFunctions[] = {
 };
 
 }  // namespace
+
+Ending PackedNumbers::pack(const LaunchPlan& plan, PyObject* its, int64_t packing_offset,
+                           PyObject* numbers) {
+  PyObject* packing = slot(its, packing_offset);
+  if (packing != nullptr && py::pack(packing, numbers, plan.numbers, own_)) {
+    words_ = own_;
+    return Ending::kDone;
+  }
+  if (PyErr_Occurred()) return Ending::kError;
+  bytes_ = Owned(PyObject_CallMethodOneArg(its, names.packed, numbers));
+  if (!bytes_) return Ending::kError;
+  if (!PyBytes_Check(bytes_.get()) || PyBytes_GET_SIZE(bytes_.get()) != 8 * plan.numbers) {
+    return Ending::kSlowPath;
+  }
+  words_ = reinterpret_cast<const int64_t*>(PyBytes_AS_STRING(bytes_.get()));
+  return Ending::kDone;
+}
+
+Ending PackedNumbers::pack_for_cpu(const LaunchPlan& plan, PyObject* its, PyObject* numbers) {
+  if (has_no_numbers(plan, numbers)) return Ending::kDone;
+  return pack(plan, its, classes.cpu_packing, numbers);
+}
+
+const LaunchPlan* cpu_plan_of(PyObject* plan) {
+  if (classes.cpu_plan == nullptr || Py_TYPE(plan) != classes.cpu_plan) return nullptr;
+  PyObject* address = slot(plan, classes.cpu_address);
+  return address == nullptr ? nullptr : static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
+}
+
+Owned take_record(PyObject* plan) {
+  PyObject* idle = slot(plan, classes.idle);
+  if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
+    const Py_ssize_t last = PyList_GET_SIZE(idle) - 1;
+    Owned record = Owned::borrowed(PyList_GET_ITEM(idle, last));
+    if (PyList_SetSlice(idle, last, last + 1, nullptr) < 0) return Owned();
+    return record;
+  }
+  PyObject* launcher = slot(plan, classes.launcher);
+  if (launcher == nullptr) {
+    PyErr_SetString(PyExc_AttributeError, "a plan that was never initialized");
+    return Owned();
+  }
+  return Owned(PyObject_CallMethodNoArgs(launcher, names.record));
+}
+
+bool put_back(PyObject* plan, PyObject* record) {
+  PyObject* idle = slot(plan, classes.idle);
+  return idle != nullptr && PyList_Check(idle) && PyList_Append(idle, record) == 0;
+}
 
 bool is_known(PyObject* object) { return Py_TYPE(object) == classes.known; }
 
@@ -498,8 +523,8 @@ PyObject* home_in(PyObject* held) {
 
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
   if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op) ||
-      !PyList_CheckExact(use.uses)) {
-    return Ending::kSlowPath;
+      !PyList_CheckExact(use.uses) || has_former(op)) {
+    return Ending::kSlowPath;  // who may get something back is told when the result is delivered
   }
   return end_launch(op, stream, use, result);
 }
@@ -512,7 +537,16 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
   const ContextObject& its = as_context(context);
   if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
   const EndingUse use{Py_None, names.nobody, its.waits != 0, 0, context};
-  return end_launch(op, its.stream, use, result);
+  if (!has_former(op)) return end_launch(op, its.stream, use, result);
+  // Only what is over when this returns can be settled now.
+  if (!its.waits || is_cuda_stream(its.stream)) return Ending::kSlowPath;
+  const Owned args = Owned::borrowed(as_launch(op).args);
+  const Ending ending = end_launch(op, its.stream, use, result);
+  if (ending == Ending::kError) {
+    const SavedError saved;
+    call_python(classes.give_back, {args.get()});
+  }
+  return ending;
 }
 
 int add_launching(PyObject* module) {

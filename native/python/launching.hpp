@@ -2,6 +2,7 @@
 #pragma once
 
 #include "python/launch.hpp"
+#include "python/scalars.hpp"
 
 namespace tw::py {
 
@@ -11,6 +12,32 @@ PyObject* home_in(PyObject* held);
 // Whether the code of a launch is there, and what it was made for: starting it takes no time. False
 // where that is not sure, or an error is set.
 bool is_surely_ready(PyObject* op);
+
+// The numbers of a launch as parameters.
+class PackedNumbers {
+ public:
+  const int64_t* words() const { return words_; }
+
+  // Makes parameters of numbers as a plan says, whose objects keep that at an offset.
+  Ending pack(const LaunchPlan& plan, PyObject* its, int64_t packing_offset, PyObject* numbers);
+
+  // The same for a plan of the CPU.
+  Ending pack_for_cpu(const LaunchPlan& plan, PyObject* its, PyObject* numbers);
+
+ private:
+  Owned bytes_;  // where native code could not pack them
+  int64_t own_[kMostPacked];
+  const int64_t* words_ = nullptr;
+};
+
+// What launches of a `CpuPlan` have in common; null: it is none, or has none yet.
+const LaunchPlan* cpu_plan_of(PyObject* plan);
+
+// A record of launches of such a plan that is as good as new. Null: an error is set.
+Owned take_record(PyObject* plan);
+
+// A record is as good as new again, or still. False: an error is set, and it is dropped.
+bool put_back(PyObject* plan, PyObject* record);
 
 // Runs a launch by itself.
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result);

@@ -64,6 +64,8 @@ struct StorageObject {
   int64_t bytes;
   int64_t device_number;
   char is_readonly;
+  char is_import;       // it is found by its addresses: see imports.cpp
+  PyObject* reference;  // a weak one to itself, where it is
   PyObject* device;
   PyObject* owner;  // keeps it alive; None: there is no memory
   PyObject* state;
@@ -169,9 +171,50 @@ bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes);
 // Whether a tensor belongs to its variable, and to nobody else who is still there.
 bool is_simply_owned(const HandleObject& handle);
 
+// The class of titles, `tensors.ownership.Title`; null: Python has not said it yet.
+extern PyTypeObject* title_class;
+
+// The region of a tensor that belongs to its variable, if it is all of its memory; somebody may be
+// left who gave it away. Null: it needs a closer look.
+PyObject* owned_region(PyObject* handle);
+
+// Whether a tensor surely belongs to its variable alone; else `is_simply_owned` finds out.
+inline bool is_surely_owned(const HandleObject& handle) {
+  if (handle.moved != Py_None || handle.view != Py_None || handle.title == nullptr) return false;
+  if (Py_TYPE(handle.title) != title_class) return false;
+  const TitleObject& title = *reinterpret_cast<const TitleObject*>(handle.title);
+  return !title.is_revoked && title.former != nullptr && PyList_CheckExact(title.former) &&
+         PyList_GET_SIZE(title.former) == 0;
+}
+
 // The record of a tensor that is simply owned, and is all of its memory: its region. Null: it needs
 // a closer look.
-PyObject* plain_region(PyObject* handle);
+inline PyObject* plain_region(PyObject* self) {
+  const HandleObject& handle = *reinterpret_cast<const HandleObject*>(self);
+  if (handle.region == nullptr) return nullptr;
+  if (!reinterpret_cast<const RegionObject*>(handle.region)->is_whole) return nullptr;
+  if (is_surely_owned(handle)) return handle.region;
+  return HandleFields::are_set(self) && is_simply_owned(handle) ? handle.region : nullptr;
+}
+
+// The number that a device has in the kinds of records. -1: an error is set.
+int64_t device_number(PyObject* device);
+
+// A piece of memory, and a layout laid over one, as Python's classes. Null: an error is set.
+Owned new_storage(PyObject* device, int64_t address, int64_t bytes, PyObject* owner,
+                  bool is_readonly);
+Owned new_region(PyObject* storage, PyObject* layout, int64_t address);
+
+// The storage for the bytes from `start` to before `end` that other libraries know, which `owner`
+// keeps alive; the same one for the same bytes while it lives, so that aliases share their borrow
+// state. Null: an error is set.
+Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end, bool is_readonly);
+
+// Whether some of the addresses from `start` to before `end` are those of such memory.
+bool meets_import(int64_t start, int64_t end);
+
+// A storage is destroyed: it is found no more.
+void forget_import(StorageObject& storage);
 
 // The region whose record launches read.
 inline const TensorRecord& record_of(PyObject* region) { return as<RegionObject>(region).record; }

@@ -14,7 +14,9 @@ int execute(PyObject* module) {
       add_borrow_state,  //
       add_storage,      //
       add_handle,       //
+      add_host_arrays,  //
       add_host_memory,  //
+      add_imports,      //
       add_uses,         //
       add_calling,      //
       add_context,      //
@@ -25,6 +27,7 @@ int execute(PyObject* module) {
       add_dlpack,       //
       add_endings,      //
       add_entry,        //
+      add_external,     //
       add_graph,        //
       add_launching,    //
       add_location,     //

@@ -1,4 +1,4 @@
-// Layouts, pieces of memory and regions of them, as types of Python.
+// Layouts, pieces of memory, extents and regions of it, as types of Python.
 #include <vector>
 
 #include "python/memory.hpp"
@@ -7,6 +7,7 @@
 
 namespace tw::py {
 
+PyTypeObject* extent_type = nullptr;
 PyTypeObject* layout_type = nullptr;
 PyTypeObject* tiling_type = nullptr;
 PyTypeObject* storage_type = nullptr;
@@ -16,8 +17,10 @@ namespace {
 
 // What Python tells once.
 struct StorageClasses {
-  PyTypeObject* state = nullptr;      // tensors.borrow.BorrowState
-  PyObject* new_order = nullptr;      // makes the `Order` of a state
+  PyTypeObject* state = nullptr;    // tensors.borrow.BorrowState
+  PyTypeObject* storage = nullptr;  // tensors.storage.Storage
+  PyTypeObject* region = nullptr;   // tensors.region.Region
+  PyObject* new_order = nullptr;    // makes the `Order` of a state
 };
 
 StorageClasses classes;
@@ -112,19 +115,37 @@ std::vector<KnownDevice>& known_devices() {
   return *devices;
 }
 
-// -1: an error is set.
-int64_t device_number(PyObject* device) {
-  auto& known = known_devices();
-  for (const KnownDevice& each : known) {
-    if (each.device == device && target_of(each.reference.get()).get() == device) {
-      return each.number;
-    }
+// A piece of memory, as it is described.
+struct Memory {
+  PyObject* device;
+  int64_t address;
+  int64_t bytes;
+  PyObject* owner;
+  bool is_readonly;
+  bool is_initialized;
+};
+
+// False: an error is set.
+bool set_memory(StorageObject& storage, const Memory& memory) {
+  if (classes.state == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "set_storage_classes() was not called");
+    return false;
   }
-  Owned reference(PyWeakref_NewRef(device, nullptr));
-  if (!reference) return -1;
-  const auto number = static_cast<int64_t>(known.size());
-  known.push_back({device, std::move(reference), number});
-  return number;
+  const int64_t number = device_number(memory.device);
+  if (number < 0) return false;
+  const Owned state(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(classes.state)));
+  if (!state) return false;
+  storage.device_number = number;
+  storage.address = memory.address;
+  storage.bytes = memory.bytes;
+  storage.is_readonly = memory.is_readonly;
+  set_field(storage.device, memory.device);
+  set_field(storage.owner, memory.owner);
+  set_field(storage.state, state.get());
+  int64_t& slow_path = as<StateObject>(state.get()).memory.record.slow_path;
+  if (memory.owner == Py_None) slow_path |= slow_path::kNoMemory;
+  if (!memory.is_initialized && memory.bytes != 0) slow_path |= slow_path::kUnwritten;
+  return true;
 }
 
 int init_storage(PyObject* self, PyObject* given, PyObject* keywords) {
@@ -138,29 +159,21 @@ int init_storage(PyObject* self, PyObject* given, PyObject* keywords) {
                                    &address, &bytes, &owner, &is_readonly, &is_initialized)) {
     return -1;
   }
-  if (classes.state == nullptr) {
-    PyErr_SetString(PyExc_RuntimeError, "set_storage_classes() was not called");
+  if (as_storage(self).is_import) {
+    PyErr_SetString(PyExc_RuntimeError, "memory that is found by its addresses stays as it is");
     return -1;
   }
-  const int64_t number = device_number(device);
-  if (number < 0) return -1;
-  const Owned state(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(classes.state)));
-  if (!state) return -1;
-  StorageObject& storage = as_storage(self);
-  storage.device_number = number;
-  storage.address = address;
-  storage.bytes = bytes;
-  storage.is_readonly = static_cast<char>(is_readonly);
-  set_field(storage.device, device);
-  set_field(storage.owner, owner);
-  set_field(storage.state, state.get());
-  int64_t& slow_path = as<StateObject>(state.get()).memory.record.slow_path;
-  if (owner == Py_None) slow_path |= slow_path::kNoMemory;
-  if (!is_initialized && bytes != 0) slow_path |= slow_path::kUnwritten;
-  return 0;
+  const Memory memory{device, address, bytes, owner, is_readonly != 0, is_initialized != 0};
+  return set_memory(as_storage(self), memory) ? 0 : -1;
+}
+
+int clear_storage(PyObject* self) {
+  forget_import(as_storage(self));
+  return StorageFields::clear(self);
 }
 
 void free_storage(PyObject* self) {
+  forget_import(as_storage(self));
   if (as_storage(self).weak_references != nullptr) PyObject_ClearWeakRefs(self);
   StorageFields::free(self);
 }
@@ -246,13 +259,62 @@ PyType_Slot kStorageSlots[] = {
     {Py_tp_getset, kStorageProperties},
     {Py_tp_members, kStorageMembers},
     {Py_tp_traverse, as_slot(StorageFields::visit)},
-    {Py_tp_clear, as_slot(StorageFields::clear)},
+    {Py_tp_clear, as_slot(clear_storage)},
     {Py_tp_dealloc, as_slot(free_storage)},
     {0, nullptr},
 };
 
 PyType_Spec kStorageSpec = {"tilewright._core.Storage", sizeof(StorageObject), 0, kBaseTypeFlags,
                             kStorageSlots};
+
+// Extents
+
+int init_extent(PyObject* self, PyObject* given, PyObject* keywords) {
+  static const char* names[] = {"start", "end", nullptr};
+  long long start, end;
+  if (!PyArg_ParseTupleAndKeywords(given, keywords, "LL", const_cast<char**>(names), &start,
+                                   &end)) {
+    return -1;
+  }
+  as<ExtentObject>(self).extent = {start, end, true, self};
+  return 0;
+}
+
+PyObject* new_extent(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self != nullptr) as<ExtentObject>(self).extent = {0, 0, true, self};
+  return self;
+}
+
+void free_extent(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef kExtentMembers[] = {
+    {"start", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, start), 0,
+     "The lowest byte address."},
+    {"end", T_LONGLONG, offsetof(ExtentObject, extent) + offsetof(Extent, end), 0,
+     "The byte address behind the last; the start, where there are no bytes."},
+    {"is_dense", T_BOOL, offsetof(ExtentObject, extent) + offsetof(Extent, is_dense), 0,
+     "Whether it is all the bytes from start to end."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kExtentSlots[] = {
+    {Py_tp_doc, const_cast<char*>("The bytes from `start` to before `end`, or some of them.")},
+    {Py_tp_new, as_slot(new_extent)},
+    {Py_tp_init, as_slot(init_extent)},
+    {Py_tp_members, kExtentMembers},
+    {Py_tp_traverse, as_slot(NoFields::visit)},
+    {Py_tp_dealloc, as_slot(free_extent)},
+    {0, nullptr},
+};
+
+PyType_Spec kExtentSpec = {"tilewright._core.Extent", sizeof(ExtentObject), 0, kBaseTypeFlags,
+                           kExtentSlots};
 
 // Regions
 
@@ -265,6 +327,29 @@ int64_t kind_of(const LayoutObject& layout, const StorageObject& storage, int64_
   return (layout.number << kDeviceBits | storage.device_number) << 1 | aligned;
 }
 
+// Lays a layout over memory. False: an error is set.
+bool set_region(RegionObject& region, PyObject* storage, PyObject* layout, int64_t address) {
+  StateObject* state = state_in(as_storage(storage));
+  if (state == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "a storage that was initialized is expected");
+    return false;
+  }
+  const LayoutObject& its = as<LayoutObject>(layout);
+  int64_t start, end;
+  if (__builtin_add_overflow(address, its.low, &start) ||
+      __builtin_add_overflow(address, its.high, &end)) {
+    PyErr_SetString(PyExc_OverflowError, "a region that reaches beyond all addresses");
+    return false;
+  }
+  region.base.extent = {start, end, its.covers == its.high - its.low, &region};
+  region.record = {kind_of(its, as_storage(storage), address), address, &state->memory.record,
+                   state, start, end};
+  region.is_whole = its.covers == as_storage(storage).bytes;
+  set_field(region.layout, layout);
+  set_field(region.storage, storage);
+  return true;
+}
+
 int init_region(PyObject* self, PyObject* given, PyObject* keywords) {
   static const char* names[] = {"storage", "layout", "address", nullptr};
   PyObject* storage;
@@ -274,26 +359,7 @@ int init_region(PyObject* self, PyObject* given, PyObject* keywords) {
                                    storage_type, &storage, layout_type, &layout, &address)) {
     return -1;
   }
-  StateObject* state = state_in(as_storage(storage));
-  if (state == nullptr) {
-    PyErr_SetString(PyExc_TypeError, "a storage that was initialized is expected");
-    return -1;
-  }
-  RegionObject& region = as_region(self);
-  const LayoutObject& its = as<LayoutObject>(layout);
-  int64_t start, end;
-  if (__builtin_add_overflow(int64_t{address}, its.low, &start) ||
-      __builtin_add_overflow(int64_t{address}, its.high, &end)) {
-    PyErr_SetString(PyExc_OverflowError, "a region that reaches beyond all addresses");
-    return -1;
-  }
-  region.base.extent = {start, end, its.covers == its.high - its.low, self};
-  region.record = {kind_of(its, as_storage(storage), address), address, &state->memory.record,
-                   state, start, end};
-  region.is_whole = its.covers == as_storage(storage).bytes;
-  set_field(region.layout, layout);
-  set_field(region.storage, storage);
-  return 0;
+  return set_region(as_region(self), storage, layout, address) ? 0 : -1;
 }
 
 PyObject* record_address(PyObject* self, void*) {
@@ -341,22 +407,75 @@ PyObject* set_storage_classes(PyObject*, PyObject* given) {
   Setup setup(given);
   StorageClasses found;
   found.state = setup.type("BorrowState");
+  found.storage = setup.type("Storage");
   found.new_order = setup.object("Order");
   if (!setup.ok()) return nullptr;
+  if (!PyType_IsSubtype(found.storage, storage_type)) {
+    PyErr_SetString(PyExc_TypeError, "a class that extends Storage is expected");
+    return nullptr;
+  }
+  found.region = classes.region;
   classes = found;
+  Py_RETURN_NONE;
+}
+
+PyObject* set_region_class(PyObject*, PyObject* cls) {
+  if (!PyType_Check(cls) ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), region_type)) {
+    PyErr_SetString(PyExc_TypeError, "a class that extends Region is expected");
+    return nullptr;
+  }
+  classes.region = reinterpret_cast<PyTypeObject*>(Py_NewRef(cls));
   Py_RETURN_NONE;
 }
 
 PyMethodDef kFunctions[] = {
     {"set_storage_classes", set_storage_classes, METH_O, "Say of what classes memory is made."},
+    {"set_region_class", set_region_class, METH_O, "Say of what class regions are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
+int64_t device_number(PyObject* device) {
+  auto& known = known_devices();
+  for (const KnownDevice& each : known) {
+    if (each.device == device && target_of(each.reference.get()).get() == device) {
+      return each.number;
+    }
+  }
+  Owned reference(PyWeakref_NewRef(device, nullptr));
+  if (!reference) return -1;
+  const auto number = static_cast<int64_t>(known.size());
+  known.push_back({device, std::move(reference), number});
+  return number;
+}
+
+Owned new_storage(PyObject* device, int64_t address, int64_t bytes, PyObject* owner,
+                  bool is_readonly) {
+  if (classes.storage == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "set_storage_classes() was not called");
+    return Owned();
+  }
+  Owned made(classes.storage->tp_alloc(classes.storage, 0));
+  const Memory memory{device, address, bytes, owner, is_readonly, true};
+  return made && set_memory(as_storage(made.get()), memory) ? std::move(made) : Owned();
+}
+
+Owned new_region(PyObject* storage, PyObject* layout, int64_t address) {
+  if (classes.region == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "set_region_class() was not called");
+    return Owned();
+  }
+  Owned made(classes.region->tp_alloc(classes.region, 0));
+  return made && set_region(as_region(made.get()), storage, layout, address) ? std::move(made)
+                                                                            : Owned();
+}
+
 int add_storage(PyObject* module) {
   if (PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  layout_type = add_type(module, kLayoutSpec);
+  extent_type = add_type(module, kExtentSpec);
+  layout_type = extent_type == nullptr ? nullptr : add_type(module, kLayoutSpec);
   tiling_type = layout_type == nullptr ? nullptr : add_type(module, kTilingSpec);
   storage_type = tiling_type == nullptr ? nullptr : add_type(module, kStorageSpec);
   region_type = storage_type == nullptr ? nullptr : add_type(module, kRegionSpec, extent_type);

@@ -34,7 +34,8 @@ constexpr Reason kReasons[] = {
     {slow_path::kExclusive, false, true, kNo, 1, kNo, kNo},
     {slow_path::kWriters, false, false, kNo, kNo, kNo, kNo},
     {slow_path::kNeighbours, false, false, kNo, kNo, kNo, kNo},
-    {slow_path::kLeases, true, true, kNo, kNo, kNo, kNo},
+    {slow_path::kLeases, true, true, 1, kNo, 1, kNo},
+    {slow_path::kLeases | slow_path::kWriteLeases, true, true, kNo, kNo, kNo, kNo},
     {slow_path::kUnwritten, true, true, kNo, 1, kNo, kNo},
     {slow_path::kNoMemory, true, true, kNo, kNo, kNo, kNo},
     {slow_path::kPendingWork, true, true, kPendingWork, kPendingWork, kPendingWork, kPendingWork},
@@ -137,7 +138,7 @@ TW_TEST(work_is_noted_with_its_memory) {
 
 TW_TEST(a_refused_launch_leaves_no_trace) {
   Timeline timeline = busy();
-  Memory good, bad(slow_path::kLeases);
+  Memory good, bad(slow_path::kWriteLeases);
   TW_EQUAL(reserve(Row({&good, &bad}, 1).uses, timeline), kSlowPath);
   TW_EQUAL(good.storage.marked, 0);
   TW_EQUAL(timeline.issued, 5);

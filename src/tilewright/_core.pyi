@@ -30,16 +30,28 @@ def is_shape(shape: object, least: int, rank: int, /) -> bool:
 def bytes_address(text: bytes, /) -> int:
     """Find where the contents of bytes are."""
 
-def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
+def bind_tensors(
+    plan: int, arguments: tuple[Any, ...], known: Known, regions: tuple[Any, ...] | None, /
+) -> tuple[Any, ...] | None:
     """Borrow the tensors that a kernel was given, by a `BindWord` plan; None: look closer.
 
-    Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: the
-    tickets of those that are parts, or None; the use that is noted with what is written; the row;
+    `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them.
+
+    Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: whether
+    somebody may be left who gave one of them away, and gets it back on failure; the tickets of
+    those that are parts, or None; the use that is noted with what is written; the row;
     and what is known of launches of their kinds. That is None where they are not those of the last
     launch, and then nothing is borrowed.
     """
 
 BEHIND_REGIONS: Final[int]
+
+def regions_of_arrays(plan: int, arguments: tuple[Any, ...], /) -> tuple[Any, ...] | None:
+    """Find the memory of arrays of other libraries among what a kernel was given to read.
+
+    Gives a region in the place of each, and None for all other arguments; None in place of the
+    tuple: there is none, the kernel does not run on the host, or one must be looked at closer.
+    """
 
 SLOW_PATH: Final[int]
 """What `reserve` gives where Python must look closer;"""
@@ -77,7 +89,55 @@ def new_use(cls: type, what: str, location: Location, /) -> Any:
     """Note what is done to memory, where, and by which thread, as an object of that class."""
 
 def set_storage_classes(classes: dict[str, Any], /) -> None:
-    """Say of what classes borrow state and the order of work are."""
+    """Say of what classes memory, borrow state and the order of work are."""
+
+def set_region_class(cls: type[Any], /) -> None:
+    """Say of what class regions are."""
+
+def set_array_classes(classes: dict[str, Any], /) -> None:
+    """Say what arrays of other libraries are described with."""
+
+def set_import_classes(classes: dict[str, Any], /) -> None:
+    """Say what memory of other libraries takes: how neighbours meet, and what comes first."""
+
+def find_import(device: object, owner: object, start: int, end: int, readonly: bool, /) -> Any:
+    """Find the storage for the bytes start .. end - 1, which `owner` keeps alive, or make it.
+
+    The same one for the same bytes while it lives, so that aliases share their borrow state.
+    """
+
+def include_import(storage: Storage, /) -> None:
+    """Have memory of our own that others see found when it comes back."""
+
+def meets_import(start: int, end: int, /) -> bool:
+    """Tell whether some of these addresses belong to memory of other libraries in use here."""
+
+def are_apart(addresses: list[int], extents: bytes, written: int, /) -> bool:
+    """Tell whether memory that is written is used once, and nobody here knows any of it.
+
+    `extents` has the bytes before and behind each address; the first so many are written.
+    """
+
+def run_external(
+    plan: object, addresses: list[int], numbers: tuple[Any, ...], stream: Any, /
+) -> bool:
+    """Run a launch of a `CpuPlan` on memory of another library now; it is over then.
+
+    False: its stream is busy, or it needs a closer look, and was not run.
+    """
+
+def count_imports() -> int:
+    """Count the pieces of such memory."""
+
+@final
+class Imported:
+    """A managed tensor of another library, which was taken over."""
+
+def take_capsule(capsule: object, /) -> Imported:
+    """Take over what is in a capsule of DLPack: gives what keeps it."""
+
+def sweep_imports() -> None:
+    """Call the deleters of what was taken over and is not needed any longer."""
 
 def set_tensor_classes(classes: dict[str, Any], /) -> None:
     """Say of what classes tensors are, and what they become."""
@@ -488,10 +548,8 @@ class CpuStream:
         """Have the pool count an alert once so many jobs have passed: 0, or FORKED."""
 
 DLPACK_NAME: Final[int]
-DLPACK_TAKEN_NAME: Final[int]
 DLPACK_VERSIONED_NAME: Final[int]
-DLPACK_VERSIONED_TAKEN_NAME: Final[int]
-"""Where the names of capsules are, for good: before and after their tensors were taken over."""
+"""Where the names of capsules are, for good."""
 DLPACK_DELETER: int
 DLPACK_DESTRUCTOR: int
 DLPACK_VERSIONED_DELETER: int

@@ -22,7 +22,7 @@ class SlowPath(IntEnum):
     NEIGHBOURS = 4
     """It overlaps memory that is known by another name."""
     LEASES = 8
-    """Others see it."""
+    """Others see it, so it must not be written."""
     UNWRITTEN = 16
     """Not all of it has been written."""
     META = 32
@@ -31,6 +31,8 @@ class SlowPath(IntEnum):
     """Python keeps an account of work that uses it."""
     READERS = 128
     """Parts of it are borrowed for reading."""
+    WRITE_LEASES = 256
+    """Others may write it, so it must not be read."""
 
 
 class TimelineWord(IntEnum):
@@ -110,8 +112,6 @@ class BindWord(IntEnum):
     """Offsets of slots: where a shared tensor has what its owners share;"""
     INNER_AT = 14
     """where that has the tensor."""
-    ARRAY = 15
-    """The class of NumPy's arrays, as an object."""
 
 
 BIND_WORDS = len(BindWord)

@@ -7,13 +7,13 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error
 from ..devices.protocol import Stream
 from ..devices.registry import gpus
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
-from ..launch.foreign_calls import is_aligned
 from ..op.ambient import choose_stream
 from ..tensors.create import asarray, host_device
 from ..tensors.gpu_imports import memory_in_order
@@ -40,10 +40,11 @@ class TorchOp:
         self._function = function
         self._taken = function.parameters if made is None else function.inputs
         """What the operator takes, in its order."""
-        self._places = {
-            kind: [i for i, p in enumerate(self._taken) if p.kind == kind]
+        self._outputs, self._read, self._numbers = (
+            [i for i, p in enumerate(self._taken) if p.kind == kind]
             for kind in ("output", "tensor", "scalar")
-        }
+        )
+        """Which of these the kernel writes, reads, and takes as numbers."""
         self._makers = [self._maker(made[name]) for name in function.outputs] if made else []
         """Make the results out of the arguments."""
         self._lent = ExternalCalls()
@@ -56,7 +57,7 @@ class TorchOp:
         )
         """PyTorch's own object, for `register_vmap` and the like."""
         self.definition.register_fake(self._results)
-        self._overload = shorten(self.definition, self._run, () if made else self._places["output"])
+        self._overload = shorten(self.definition, self._run, () if made else self._outputs)
         """What calls it."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -85,13 +86,11 @@ class TorchOp:
     def _run(self, *args: Any) -> Any:
         """What PyTorch calls: with tensors that have memory, below autograd."""
         results = self._results(*args)
-        tensors = [*self._written(args, results), *[args[i] for i in self._places["tensor"]]]
-        lent = _lent_by(tensors)
+        lent = _lent_by([*self._written(args, results), *[args[i] for i in self._read]])
         if lent is None:
             return self._run_closely(args, results, None)
         kind, addresses, stream = lent
-        numbers = [args[i] for i in self._places["scalar"]]
-        if self._lent.run(kind, addresses, numbers, stream):
+        if self._lent.run(kind, addresses, [args[i] for i in self._numbers], stream):
             return results
         return self._run_closely(args, results, kind)
 
@@ -107,14 +106,16 @@ class TorchOp:
 
     def _results(self, *args: Any) -> Any:
         """The tensors that are given back, not yet written; for tensors without memory too."""
-        made = [make(args) for make in self._makers]
-        return made[0] if len(made) == 1 else tuple(made) or None
+        makers = self._makers
+        if len(makers) == 1:
+            return makers[0](args)
+        return tuple([make(args) for make in makers]) or None
 
     def _written(self, args: Sequence[Any], results: Any) -> Sequence[Any]:
         """The tensors that the kernel writes."""
         if self._makers:
             return (results,) if len(self._makers) == 1 else results
-        return [args[i] for i in self._places["output"]]
+        return [args[i] for i in self._outputs]
 
     def _named(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
         """All arguments of the kernel by name."""
@@ -283,7 +284,6 @@ _ENDINGS: dict[str, Callable[[Launch[Any], Any], object]] = {
 """By PyTorch's name for a kind of device: how work is put where its other work is."""
 
 _STREAMS: dict[str, Callable[[Any], Stream | None]] = {
-    "cpu": _stream_of_host,
     "cuda": _stream_of_torch,
 }
 """By the same name: the stream in whose order PyTorch uses its memory."""
@@ -291,17 +291,22 @@ _STREAMS: dict[str, Callable[[Any], Stream | None]] = {
 
 def _lent_by(tensors: Sequence[Any]) -> tuple[Hashable, list[int], Stream] | None:
     """What tells a call from others, its memory and its stream; None: look closer."""
-    device = tensors[0].device
-    find = _STREAMS.get(device.type)
+    on_host = tensors[0].is_cpu
+    device = None if on_host else tensors[0].device
+    find = _stream_of_host if device is None else _STREAMS.get(device.type)
     stream = None if find is None else find(device)
     if stream is None:
         return None
     addresses: list[int] = []
     kinds: list[object] = [stream.device]
     for tensor in tensors:
-        if tensor.device != device or tensor.layout is not torch.strided:
+        elsewhere = not tensor.is_cpu if on_host else tensor.device != device
+        if elsewhere or tensor.layout is not _STRIDED:
             return None
         address: int = tensor.data_ptr()
         addresses.append(address)
-        kinds += (tensor.dtype, tensor.shape, tensor.stride(), is_aligned(address))
+        kinds += (tensor.dtype, tensor.shape, tensor.stride(), address % POINTER_ALIGNMENT == 0)
     return tuple(kinds), addresses, stream
+
+
+_STRIDED = torch.strided

@@ -28,6 +28,8 @@ class _Known(NamedTuple):
     count_write: Callable[[Any], None]
     below: Any
     """The keys of the dispatcher that come after autograd and the count of versions."""
+    number_of: Callable[[Any], int]
+    """Tells a set of keys from all others."""
     plain: tuple[Any, ...]
     """Those of plain tensors on devices that kernels run on."""
     make_autograd: Callable[[Any, Any], Kernel]
@@ -44,7 +46,8 @@ def _known() -> _Known | None:
         inner, tracing = map(import_module, ("torch._library.autograd", "torch._dynamo.eval_frame"))
         return _Known(
             core._any_requires_grad, torch.is_grad_enabled, torch.autograd.graph.increment_version,
-            core._after_ADInplaceOrView_keyset, (core.DispatchKey.CPU, core.DispatchKey.CUDA),
+            core._after_ADInplaceOrView_keyset, core.DispatchKeySet.raw_repr,
+            (core.DispatchKey.CPU, core.DispatchKey.CUDA),
             inner.make_autograd_impl, core._dynamo.eval_frame.get_eval_frame_callback,
             tracing.skip_code,
         )  # fmt: skip
@@ -69,12 +72,20 @@ def shorten(definition: Any, run: Kernel, written: Sequence[int]) -> Kernel:
 
 
 def _way(known: _Known, run: Kernel, written: Sequence[int], theirs: Kernel) -> Any:
-    any_requires_grad, is_grad_enabled, count_write, below, plain, _, is_traced, _ = known
+    any_requires_grad, is_grad_enabled, count_write, below, number_of, plain = known[:6]
+    is_traced = known.is_traced
+
+    plain_keys: dict[int, bool] = {}  # there are few
 
     def way(keys: Any, *args: Any, **named: Any) -> Any:
         if named or is_traced() is not None or (is_grad_enabled() and any_requires_grad(*args)):
             return theirs(keys, *args, **named)
-        if (keys & below).highestPriorityTypeId() not in plain:
+        number = number_of(keys)
+        is_plain = plain_keys.get(number)
+        if is_plain is None:
+            is_plain = (keys & below).highestPriorityTypeId() in plain
+            plain_keys[number] = is_plain
+        if not is_plain:
             return theirs(keys, *args, **named)
         for place in written:
             count_write(args[place])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .._core import BEHIND_REGIONS
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
 from ..frontend.capture.parameters import Parameter
@@ -164,6 +165,11 @@ class Bound:
         """As given; once the form is known, as Python numbers that fit."""
         self.held = None
         self.reads_own = True
+
+    @property
+    def has_former(self) -> bool:
+        """Whether somebody may be left who gave an argument away, and has it back on failure."""
+        return self.held is None or bool(self.held[-BEHIND_REGIONS])
 
     @property
     def inputs(self) -> list[Handle]:

@@ -57,9 +57,9 @@ class Run(Protocol):
         ...
 
 
-Lending: TypeAlias = Callable[[Sequence[int], Sequence[Any], Stream], Report]
+Lending: TypeAlias = Callable[[list[int], tuple[Any, ...], Stream], bool]
 """Runs a launch on memory at these addresses, with these numbers, in the order of a stream. The
-memory is there until the stream has passed it."""
+memory is there until the stream has passed it. False: it needs a closer look, and was not run."""
 
 
 class AnyPlan(Protocol):

@@ -148,7 +148,7 @@ class CudaRun:
         self._idle.append(record)  # the driver has read it
         return self._quiet
 
-    def _lend(self, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream) -> Report:
+    def _lend(self, addresses: list[int], numbers: tuple[Any, ...], stream: Stream) -> bool:
         """Put one on a stream of another library, which orders all that uses its memory."""
         assert isinstance(stream, CudaStream)
         record = self._taken_record()
@@ -159,7 +159,7 @@ class CudaRun:
             words[place] = slot_of(dtype, numbers[which])
         stream.launch(record, self._in_words, self)
         self._idle.append(record)  # the driver has read it
-        return QUIET
+        return True
 
     def _taken_record(self) -> Record:
         try:

@@ -8,18 +8,19 @@ or where the launch reports to the host later, somebody must look closer.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from struct import pack
 from typing import Any
 
+from .._core import are_apart
 from ..devices.cuda.device import CudaDevice
 from ..devices.protocol import Stream
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
-from ..tensors.storage import IMPORTS
 from .arguments import Bound
+from .code import Lending
 from .operation import Launch
 from .protocol import Runnable
 from .recent import Recent
-from .report import QUIET, deliver
 
 KINDS = 256
 """Kinds of calls that a kernel remembers."""
@@ -32,7 +33,7 @@ class ExternalCalls:
         self._known: Recent[Hashable, ExternalCode] = Recent(KINDS)
 
     def run(
-        self, kind: Hashable, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream
+        self, kind: Hashable, addresses: list[int], numbers: Sequence[Any], stream: Stream
     ) -> bool:
         """Run a call on a stream; on the CPU it is over then. False: it needs a closer look."""
         found = self._known.get(kind)
@@ -44,49 +45,41 @@ class ExternalCalls:
         """Remember what a launch that has been compiled needs, for calls of the same kind."""
         if not launch.is_lengthy():
             bound, code = launch.made_ready()
-            if code.run.lending is not None:
-                self._known.keep(kind, ExternalCode(bound, code))
+            if (lending := code.run.lending) is not None:
+                self._known.keep(kind, ExternalCode(bound, code, lending))
 
 
 class ExternalCode:
     """Code for calls of one kind."""
 
-    __slots__ = ("_code", "_form", "_spans", "_written")
+    __slots__ = ("_code", "_extents", "_form", "_lending", "_written")
 
-    def __init__(self, bound: Bound, code: Runnable) -> None:
-        self._code, self._form = code, bound.form
-        self._spans = [(region.layout.low, region.layout.high) for region in bound.memory]
+    def __init__(self, bound: Bound, code: Runnable, lending: Lending) -> None:
+        self._code, self._form, self._lending = code, bound.form, lending
+        layouts = [region.layout for region in bound.memory]
+        self._extents = b"".join([pack("qq", layout.low, layout.high) for layout in layouts])
+        """The bytes before each address that are used, and behind it."""
         self._written = len(bound.outputs)
 
-    def run(self, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream) -> bool:
+    def run(self, addresses: list[int], numbers: Sequence[Any], stream: Stream) -> bool:
         """Run one; False: it needs a closer look, and nothing was done."""
-        code, lending = self._code, self._code.run.lending
-        if lending is None or code.compiled.stale() is not None:
+        code = self._code
+        if code.compiled.stale() is not None:
             return False
-        given = self._form.accept(numbers)
+        given = tuple(self._form.accept(numbers)) if numbers else ()
         code.check(given)
-        spans = [(a + low, a + high) for a, (low, high) in zip(addresses, self._spans, strict=True)]
-        if _is_met(spans, self._written) or (IMPORTS.meet(spans) and _still_met(spans, stream)):
+        if not (self._are_apart(addresses) or self._are_apart_at_last(addresses, stream)):
             return False
-        report = lending(addresses, given, stream)
-        if report is not QUIET and (error := deliver(code.kernel, report)) is not None:
-            raise error
-        return True
+        return self._lending(addresses, given, stream)
 
+    def _are_apart(self, addresses: list[int]) -> bool:
+        """Whether what is written is used once, and nobody here knows any of the memory."""
+        return are_apart(addresses, self._extents, self._written)
 
-def _still_met(spans: Sequence[tuple[int, int]], stream: Stream) -> bool:
-    """Whether memory is known here after all that is over was let go of."""
-    device = stream.device
-    if isinstance(device, CudaDevice):
+    def _are_apart_at_last(self, addresses: list[int], stream: Stream) -> bool:
+        """The same after all that is over was let go of."""
+        device = stream.device
+        if not isinstance(device, CudaDevice):
+            return False
         device.reclaim()
-    return IMPORTS.meet(spans)
-
-
-def _is_met(spans: Sequence[tuple[int, int]], written: int) -> bool:
-    """Whether memory that is written may be used twice."""
-    for i in range(written):
-        start, end = spans[i]
-        for other_start, other_end in spans[i + 1 :]:
-            if other_start < end and start < other_end:
-                return True
-    return False
+        return self._are_apart(addresses)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from .._core import write_addresses
+from .._core import run_external, write_addresses
 from ..base.shapes import Shape, size
 from ..devices.cpu.native import load
 from ..devices.cpu.record import SLOTS, Record
@@ -74,7 +74,8 @@ class NativeRun:
     @property
     def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
-        return None if self._pointers or self._loaded.hidden else self._lend
+        plan = None if self._loaded.hidden else self.plan
+        return None if plan is None else partial(run_external, plan)
 
     def _new_plan(self, written: int) -> CpuPlan:
         numbers = [(place, i, dtype) for i, (place, dtype) in enumerate(self._numbers)]
@@ -107,19 +108,6 @@ class NativeRun:
         self._fill(record, bound)
         stream.launch(record, keep=self)
         return Recorded(self._report, partial(self._fill, record))
-
-    def _lend(self, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream) -> Report:
-        """Run one now; it is over then."""
-        assert isinstance(stream, CpuStream)
-        record = self._launcher.record()
-        words = record.words
-        for place, address in zip(self._memory, addresses, strict=True):
-            words[place] = address
-        self._fill_numbers(record, numbers)
-        if not stream.launch(record, inline=True, keep=self):
-            _see_through(record, stream)
-        raw = self._launcher.report(record)
-        return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def _fill(self, record: Record, bound: Bound) -> None:
         words = record.words
@@ -155,16 +143,6 @@ def _tell(loaded: Loaded, grid: Shape, raw: RawReport) -> None:
     artifact = loaded.artifact
     if (error := deliver(artifact.name, report_of(artifact, grid, raw))) is not None:
         raise error
-
-
-def _see_through(record: Record, stream: CpuStream) -> None:
-    """Wait for a launch whose memory is not ours, and which its owner takes back in any case."""
-    try:
-        stream.synchronize()
-    except BaseException:
-        record.give_up()
-        stream.synchronize()
-        raise
 
 
 def output_bytes(args: Sequence[Arg]) -> int:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
 
-from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes
+from .._core import BEHIND_REGIONS, LINK_MAP, link, set_defer_classes, set_launch_classes
 from .._core import Launch as NativeLaunch
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
+from ..base.shield import shielded
 from ..compile.options import CompileOptions
 from ..devices.cpu.record import Record
 from ..devices.cuda.context import Context
@@ -300,6 +301,8 @@ class Launch(NativeLaunch, Composite[R_co]):
         held, request = self._held, self._request
         if held is None or Tracing.active is not None or stream.device is not held[-1].home:
             return NOT_FOUND
+        if held[-BEHIND_REGIONS]:  # who may get something back is told when the result is there
+            return NOT_FOUND
         latest, code, plan = held[-1].latest
         return (code, plan) if latest is request else held[-1].asked(request)
 
@@ -336,6 +339,13 @@ class Launch(NativeLaunch, Composite[R_co]):
         except BaseException as error:
             self.fail(error)
             raise
+
+    def settle_run(self, ctx: ExecutionContext) -> None:
+        """Take what it was given from former owners, unless more follows that fails: the core has
+        run it, and it is over."""
+        bound = self._bound
+        assert bound is not None, "the core has bound it"
+        shielded(settle, bound, ctx)
 
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """As `execute`, where the core cannot run it; argument ops run first."""
@@ -450,7 +460,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
             raise LaunchError(f"a node of `{self.name}` keeps its constants")
         if bound.held is not None and kernel.plain is not None:
-            args = kernel.plain.adapted(args) or args
+            args = kernel.plain.adapted(args)
         other = kernel.bind(args, keywords, self._request.generics)
         if other.form is not bound.form:
             raise LaunchError(
@@ -490,6 +500,11 @@ def _tidy(held: Held) -> bool:
     return tidy(regions_of(held))
 
 
+def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
+    """As `Launch.settle_run`."""
+    op.settle_run(ctx)
+
+
 def _unfinished(
     plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
 ) -> None:
@@ -502,7 +517,7 @@ def _unfinished(
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
     "tidy": _tidy, "unfinished": _unfinished,
-    "may_run_here": may_run_here,
+    "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 

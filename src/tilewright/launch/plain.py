@@ -14,19 +14,24 @@ from struct import pack, unpack_from
 from types import CodeType
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from .._core import BEHIND_REGIONS, bind_tensors, bytes_address, slot_offset, ticket_of_epoch
+from .._core import (
+    BEHIND_REGIONS,
+    bind_tensors,
+    bytes_address,
+    regions_of_arrays,
+    slot_offset,
+    ticket_of_epoch,
+)
 from .._core import Binder as NativeBinder
-from ..base.errors import Error, ShapeError
-from ..devices.host import CPU
+from ..base.errors import Error
 from ..devices.native_records import BIND_WORDS, BindWord, new_words
 from ..op.core import has_op
 from ..tensors.arc import Arc, Core
 from ..tensors.borrow import LOCK, Ticket
 from ..tensors.order import regions_of
+from ..tensors.ownership import Ours
 from ..tensors.partition import MappedPartition, Partition
-from ..tensors.region import region_of_array
+from ..tensors.region import Region
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
 from .arguments import Bound, Foreign, Held
 from .binding import Binder
@@ -43,6 +48,9 @@ FormOf = Callable[[Bound], Form]
 
 Where: TypeAlias = "int | tuple[CodeType, int]"
 """How many calls up the stack the program stands, or further; or where it stands."""
+
+Regions: TypeAlias = "tuple[Region | None, ...]"
+"""The memory of the arrays of other libraries among the arguments; None for all others."""
 
 KINDS, KNOWN = int(BindWord.KINDS), int(BindWord.KNOWN)
 
@@ -61,7 +69,6 @@ class PlainBinder(NativeBinder):
         given = self.arity = len(kernel.parameters)
         """How many arguments a call has."""
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
-        self._input_places = binder.inputs
         self._numbers = picking(binder.scalars, given)
         self.has_numbers = bool(binder.scalars)
         """Whether there are numbers among the arguments."""
@@ -78,7 +85,7 @@ class PlainBinder(NativeBinder):
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(mapped), given, id(self._writing), id(self._reading), slot_offset(Arc, "_core"),
-            slot_offset(Core, "tensor"), id(np.ndarray),
+            slot_offset(Core, "tensor"),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)
@@ -94,66 +101,60 @@ class PlainBinder(NativeBinder):
         if has_op(values):
             return None
         where = _above(where)
-        held = bind_tensors(self.call, values, where)
+        held = bind_tensors(self.call, values, where, None)
         if held is None:
-            return self._adapt(values, where)
-        return held if held[-1] is not None else self._bind_others(values, where)
+            return self._bind_arrays(values, where)
+        return held if held[-1] is not None else self._bind_others(values, where, None)
 
-    def _adapt(self, values: tuple[Any, ...], where: Where) -> Held | None:
-        """As `bind`, of a call with NumPy arrays; None: one does not fit, or none is there."""
+    def _bind_arrays(self, values: tuple[Any, ...], where: Where) -> Held | None:
+        """As `bind`, of a call with arrays of other libraries; None: one does not fit, or none is
+        there."""
         where = _above(where)
-        has_array = any(type(values[i]) is np.ndarray for i in self._input_places)
-        tensors = self.adapted(values) if has_array else None
+        regions = regions_of_arrays(self.call, values)
+        if regions is None:
+            return None
+        held = bind_tensors(self.call, values, where, regions)
         try:
-            return None if tensors is None else self.bind(tensors, where)
+            known = held is None or held[-1] is not None
+            return held if known else self._bind_others(values, where, regions)
         except Error:  # who looks closer says what array it is
             return None
 
-    def adapted(self, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The arguments of a call with tensors for its NumPy arrays; None where it does not run
-        where these are, or one must be looked at closer."""
-        given = list(values)
-        try:
-            for i in self._input_places:
-                if type(given[i]) is np.ndarray:
-                    given[i] = new_tensor(region_of_array(given[i], CPU))
-        except (ShapeError, TypeError):  # who looks closer says which argument it is
-            return None
-        return tuple(given) if self._runs_on_host(values) else None
-
-    def _runs_on_host(self, values: tuple[Any, ...]) -> bool:
-        """Whether all that a call writes is memory of the CPU, and there is some."""
-        for output in self._outputs(values):
-            access: Any = output
-            if not isinstance(output, Partition | BorrowMut):
-                return False
-            if access.tensor.region.storage.device is not CPU:
-                return False
-        return self._written > 0
+    def adapted(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a call with tensors for its arrays of other libraries, if none of these
+        must be looked at closer."""
+        regions = regions_of_arrays(self.call, values)
+        return values if regions is None else _with_tensors(values, regions)
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
         accepted: Sequence[Any] = held[-1].form.accept(self._numbers(values))
         return accepted
 
-    def _bind_others(self, values: tuple[Any, ...], where: Where) -> Held | None:
+    def _bind_others(
+        self, values: tuple[Any, ...], where: Where, regions: Regions | None
+    ) -> Held | None:
         """As `bind`, for tensors that are not of the kinds of the last call."""
         where = _above(where)
         with LOCK:
-            held = bind_tensors(self.call, values, where)
+            held = bind_tensors(self.call, values, where, regions)
             kinds = self._found.raw
         if held is None or held[-1] is not None:
             return held
-        known = self._forms.get(kinds) or self._new_form(kinds, values, held)
+        known = self._forms.get(kinds)
+        if known is None:
+            tensors = values if regions is None else _with_tensors(values, regions)
+            known = self._new_form(kinds, tensors, held)
         with LOCK:
             self._last = known
             self._words[KINDS], self._words[KNOWN] = bytes_address(known.kinds), id(known)
-            return bind_tensors(self.call, values, where)
+            return bind_tensors(self.call, values, where, regions)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
         """The arguments of a call as those who look closer take them."""
         bound = self._described(values, held)
-        tickets, use, row, known = held[-BEHIND_REGIONS:]
+        has_former, tickets, use, row, known = held[-BEHIND_REGIONS:]
+        bound.reads_own = not has_former
         bound.held, bound.form, bound.device = held, known.form, known.home
         bound.location, bound.tickets = use.location, []
         epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
@@ -168,9 +169,9 @@ class PlainBinder(NativeBinder):
     def _described(self, values: tuple[Any, ...], held: Held) -> Bound:
         memory = list(regions_of(held))
         outputs, inputs = self._outputs(values), self._inputs(values)
-        if any(type(value) is np.ndarray for value in inputs):
+        if not all(isinstance(value, Ours) for value in inputs):
             inputs = [
-                Foreign(region, value) if type(value) is np.ndarray else value
+                value if isinstance(value, Ours) else Foreign(region, value)
                 for region, value in zip(memory[self._written :], inputs, strict=True)
             ]
         if self._whole:
@@ -182,6 +183,16 @@ class PlainBinder(NativeBinder):
         known = Known(kinds, self._form_of(self._described(values, held)))
         self._forms.keep(kinds, known)
         return known
+
+
+def _with_tensors(values: tuple[Any, ...], regions: Regions) -> tuple[Any, ...]:
+    """The arguments of a call with tensors for those of which regions are given."""
+    return tuple(
+        [
+            value if region is None else new_tensor(region)
+            for value, region in zip(values, regions, strict=True)
+        ]
+    )
 
 
 def _above(where: Where) -> Where:

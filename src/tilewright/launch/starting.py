@@ -62,7 +62,7 @@ def _submit_or_abandon(
 
 def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
     """A launch is over, and went well."""
-    if bound.held is None:
+    if bound.has_former:
         settle(bound, ctx)
     mark_written(bound)
 
@@ -82,7 +82,7 @@ def _submit(
     mark_written(bound)
     outcome = ctx.outcome(op)
     commit(pending, outcome)
-    if bound.held is None:
+    if bound.has_former:
         settle(bound, ctx, is_over=False)
     stream.after(partial(_finish, code.kernel, bound, started, outcome, pending, ctx))
     return None
@@ -114,7 +114,7 @@ def _finish(
         error = raised
     if error is not None:
         give_back(bound.outputs)
-    elif bound.held is None:
+    elif bound.has_former:
         settle(bound, ctx)
     outcome.settle(error)
     if error is None:

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
+from .._core import take_capsule
 from ..base.errors import ShapeError
 from ..base.shapes import row_major_strides, size
 from . import dlpack
 from .described import refuse_address, wrong
 from .dlpack import DTYPES, GPU_KINDS, HOST_KINDS, READ_ONLY, Code, Plain, Versioned
 from .layout import Layout, layout_of
-from .releases import Imported, deleting, sweep
+from .releases import sweep
 
 MOST_AXES = 64
 """No library has arrays of more."""
@@ -49,12 +50,14 @@ class Claimed(NamedTuple):
     layout: Layout
     address: int
     readonly: bool
-    owner: Imported
+    owner: object
     """Keeps it; then its deleter is called."""
 
 
 def exported_by(x: Any, **wishes: Any) -> object:
     """The capsule that an object gives."""
+    if getattr(x, "is_neg", bool)():  # torch does not say so
+        raise BufferError("Can't export tensors with the negative bit set, use x.resolve_neg()")
     try:
         return x.__dlpack__(max_version=dlpack.VERSION, **wishes)
     except TypeError:  # a producer of the first version of the protocol
@@ -107,18 +110,7 @@ def claimed(x: Any, ordinal: int | None = None, **wishes: Any) -> Claimed:
     if not 0 <= address + layout.low <= address + layout.high <= _MOST:
         raise wrong(x, "memory that has addresses", f"shape {layout.shape} at {address:#x}")
     readonly = is_read_only(x, managed)
-    return Claimed(layout, address, readonly, _taken(capsule, managed))
-
-
-def _taken(capsule: object, managed: Plain | Versioned) -> Imported:
-    """Take what is in a capsule over: its deleter is called by us, and by nobody else."""
-    run, name = deleting(managed.deleter, ctypes.addressof(managed)), dlpack.used_name(capsule)
-    owner, rename = Imported(), dlpack.rename
-    try:
-        rename(capsule, name)
-    finally:  # an interrupt comes when it was renamed
-        owner.due.run = run
-    return owner
+    return Claimed(layout, address, readonly, take_capsule(capsule))
 
 
 def refuse_version(x: object, managed: Plain | Versioned) -> None:
@@ -166,7 +158,7 @@ def _numbers(address: int, count: int) -> Sequence[int]:
 
 _read = ctypes.string_at
 
-IMMUTABLE = ("jax", "jaxlib")
+IMMUTABLE = frozenset(("jax", "jaxlib"))
 """Libraries whose arrays are never written, though not all of their exports say so."""
 
 

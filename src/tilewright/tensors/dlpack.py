@@ -9,12 +9,7 @@ from ctypes import c_void_p as pointer
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .._core import (
-    DLPACK_NAME,
-    DLPACK_TAKEN_NAME,
-    DLPACK_VERSIONED_NAME,
-    DLPACK_VERSIONED_TAKEN_NAME,
-)
+from .._core import DLPACK_NAME, DLPACK_VERSIONED_NAME
 from ..base import dtypes as dt
 from ..base.dtypes import AnyDType
 
@@ -102,21 +97,12 @@ _name_of = ctypes.PYFUNCTYPE(c_char_p, ctypes.py_object)(("PyCapsule_GetName", c
 _content = ctypes.PYFUNCTYPE(pointer, ctypes.py_object, c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(
-    ("PyCapsule_SetName", ctypes.pythonapi)
-)
-"""Called without Python in between, for who must know that it was."""
 
 _NAMES = {
     b"dltensor": c_char_p(DLPACK_NAME),
     b"dltensor_versioned": c_char_p(DLPACK_VERSIONED_NAME),
 }
 """What capsules are called. They keep the pointer, and may outlive all memory of Python's."""
-_USED = {
-    b"dltensor": c_char_p(DLPACK_TAKEN_NAME),
-    b"dltensor_versioned": c_char_p(DLPACK_VERSIONED_TAKEN_NAME),
-}
-"""What a capsule is called once its managed tensor was taken over."""
 
 
 def new_capsule(name: bytes, managed: int, destructor: int) -> object:
@@ -145,8 +131,3 @@ def managed_in(capsule: Any) -> Plain | Versioned:
     name = _name_of(capsule)
     kind = Plain if name == b"dltensor" else Versioned
     return kind.from_address(tensor_in(capsule) - kind.tensor.offset)
-
-
-def used_name(capsule: Any) -> c_char_p:
-    """What a capsule is called once its managed tensor was taken over."""
-    return _USED[_name_of(capsule)]

@@ -6,13 +6,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from .._core import set_array_classes
 from ..base.errors import ShapeError
-from .capsules import claimed, looked_at
+from ..devices.host import CPU
+from .capsules import IMMUTABLE, claimed, looked_at
 from .described import wrong
-from .dlpack import HOST_KINDS
+from .dlpack import DTYPES, HOST_KINDS, VERSION
+from .layout import layout_of
 from .lease import Holder
 from .ownership import Ours
-from .region import interface_of
+from .region import Region, interface_of, region_of_array
 
 
 def is_array(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
@@ -77,3 +80,22 @@ def _imported(x: Any) -> np.ndarray[Any, Any]:
         return np.empty(layout.shape, layout.dtype.np)
     interface = interface_of(layout, address, readonly=readonly)
     return np.asarray(Holder(interface, owner)).view(layout.dtype.np)
+
+
+def _looked_closer(x: Any) -> Region | None:
+    """The memory of a host array that the core cannot describe; None: somebody must say why."""
+    if hasattr(x, "__cuda_array_interface__"):
+        return None
+    try:
+        array = aliased(x)
+        return None if array is None else region_of_array(array, CPU)
+    except (BufferError, ShapeError, TypeError):
+        return None
+
+
+set_array_classes({
+    "ndarray": np.ndarray, "Ours": Ours, "CPU": CPU, "layout_of": layout_of,
+    "dtypes": {kind << 24 | bits << 16 | lanes: dtype
+               for (kind, bits, lanes), dtype in DTYPES.items()},
+    "immutable": IMMUTABLE, "look_closer": _looked_closer, "version": VERSION,
+})  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core import find_import
 from ..base.errors import ContextError
 from ..devices.cuda.borrowed import LEGACY as LEGACY
 from ..devices.cuda.device import CudaDevice
@@ -25,7 +26,6 @@ from .order import pending_over, reserve
 from .ownership import Ours
 from .pending_work import PendingWork
 from .region import Region
-from .storage import IMPORTS
 
 
 class Seen(NamedTuple):
@@ -101,7 +101,7 @@ def _found(seen: Seen) -> Region:
     """The region of memory; aliases share what is known of it."""
     layout, address = seen.layout, seen.address
     start, end = address + layout.low, address + layout.high
-    return Region(IMPORTS.find(seen.device, seen.owner, start, end, seen.readonly), layout, address)
+    return Region(find_import(seen.device, seen.owner, start, end, seen.readonly), layout, address)
 
 
 def _ordered(seen: Seen, stream: CudaStream) -> Region:

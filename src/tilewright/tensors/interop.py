@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from .._core import include_import
 from ..base.shield import shielded
 from ..op.ambient import unsafe_allowed
 from ..op.place import here
@@ -20,7 +21,6 @@ from .order import wait_on_host
 from .ownership import Handle
 from .putting import copy_now
 from .region import Region, bytes_of, region_of_array
-from .storage import IMPORTS
 
 IsOver: TypeAlias = Callable[[], bool]
 """Tells whether the last user of memory is gone."""
@@ -96,7 +96,7 @@ class Interop(Handle):
             self.borrow_shared(f"read by {reader}", reader)
             self.check_readable(reader)
             region.storage.state.lease(Lease(kind, location, is_over, region.footprint()))
-            IMPORTS.include(region.storage)
+            include_import(region.storage)
 
     def _leased_array(self, reader: str, interface: dict[str, object]) -> np.ndarray[Any, Any]:
         """Memory as a read-only array, leased until the last one that was made of it is gone."""
@@ -177,7 +177,7 @@ def export_to_write(region: Region, wish: Wish, ticket: Ticket, thing: object) -
             refuse_ended(ticket, "__dlpack__", thing)
             refuse_leased(state, Act.WRITE, "__dlpack__()", thing, region)
             state.lease(Lease(EXPORT_MUT, location, is_over, region.footprint()))
-            IMPORTS.include(region.storage)
+            include_import(region.storage)
 
     return _leased_export(region, wish, lend, readonly=False)
 

@@ -84,6 +84,11 @@ class Lease:
         self.extent = extent
         """The part that is lent; None: all of it."""
 
+    @property
+    def refuses_reading(self) -> bool:
+        """Whether nobody may read meanwhile; the core asks when the lease is noted."""
+        return Act.READ in self.kind.refuses
+
     def meets(self, extent: Extent | None) -> bool:
         """Whether a part of the memory, or (None) all of it, has a byte in common with it."""
         return extent is None or self.extent is None or self.extent.meets(extent)

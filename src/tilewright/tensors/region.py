@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Region as NativeRegion
+from .._core import find_import, set_region_class
 from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
 from ..base.errors import ShapeError
 from ..base.shapes import Shape
@@ -18,7 +19,7 @@ from ..op.nesting import RECORDERS
 from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
 from .lease import Holder
-from .storage import IMPORTS, Storage
+from .storage import Storage
 from .written import Runs, runs_of
 
 _char_at_start: Any = ctypes.c_char.from_buffer
@@ -136,6 +137,9 @@ class Region(NativeRegion, Laid):
         return interface_of(self.layout, self.address, readonly=readonly)
 
 
+set_region_class(Region)
+
+
 def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, object]:
     """Memory as NumPy's array interface has it; the elements as unsigned integers of their size."""
     item = layout.dtype.itemsize
@@ -169,7 +173,7 @@ def region_of_array(
     else:
         address = int(array.__array_interface__["data"][0])
     start, end = address + layout.low, address + layout.high
-    return Region(IMPORTS.find(device, array, start, end, not writeable), layout, address)
+    return Region(find_import(device, array, start, end, not writeable), layout, address)
 
 
 @lru_cache(MOST_KEPT)

@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import weakref
-from collections import deque
-from collections.abc import Callable, Iterator
-from functools import cache, partial
-from operator import attrgetter, call
+from functools import cache
 
+from .._core import sweep_imports
 from .borrow import LOCK
 
-_call_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-"""Called without the interpreter's lock, as deleters expect."""
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
-_DUE: deque[_Due] = deque()
-"""Deleters of other libraries that must be called."""
-_KEPT: set[_Due] = set()
-"""Those that may have to be."""
-_nothing = partial(int)
 _OUT: set[Exported] = set()
 """Exports whose deleter has not been called, as far as is known."""
 
@@ -57,33 +47,6 @@ class Exported:
         return self._block
 
 
-class _Due(weakref.ref["Imported"]):
-    """Tells when what was imported is gone, and what is to be called then."""
-
-    __slots__ = ("run",)
-    run: Callable[[], object]
-
-
-class Imported:
-    """A managed tensor of another library, whose deleter is called once, after this object died.
-
-    No Python runs when it dies, nor between that and the deleter: an interrupt would lose the call.
-    """
-
-    __slots__ = ("__weakref__", "due")
-
-    def __init__(self) -> None:
-        self.due = due = _Due(self, _DUE.append)
-        due.run = _nothing
-        _KEPT.add(due)
-        _sweep_at_exit()
-
-
-def deleting(deleter: int | None, managed: int) -> Callable[[], object]:
-    """What calls a deleter of another library, if there is one."""
-    return partial(_call_deleter(deleter), managed) if deleter else _nothing
-
-
 def sweep() -> None:
     """Free what others are done with, and call the deleters of what we are done with."""
     if _OUT:
@@ -93,15 +56,10 @@ def sweep() -> None:
             blocks = [export.finish() for export in over]
         for block in blocks:
             _free(block)
-    if _DUE:
-        _KEPT.difference_update(list(_DUE))
-        calls: Iterator[Callable[[], object]] = map(attrgetter("run"), iter(_DUE.popleft, None))
-        try:
-            deque(map(call, calls), maxlen=0)
-        except IndexError:  # there are no more
-            return
+    sweep_imports()
 
 
 @cache
-def _sweep_at_exit() -> None:
+def sweep_at_exit() -> None:
+    """Have what is left swept when the interpreter ends; the first call is enough."""
     atexit.register(sweep)

@@ -95,7 +95,7 @@ def begin_raw(timeline: Timeline, regions: Sequence[Region], unsubmitted: Words)
         row = pack(f"{3 * count}q", *[r.record for r in regions], *epochs, *owners)
         before = words[ISSUED]
         try:
-            begin(timeline, (*regions, None, None, row, None), count)
+            begin(timeline, (*regions, False, None, None, row, None), count)
         finally:  # an interrupt may be raised when native code has begun it
             unsubmitted[0] = words[ISSUED] != before
     return unsubmitted[0] != 0

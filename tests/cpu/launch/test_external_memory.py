@@ -7,6 +7,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
 from tilewright import f32
+from tilewright._core import are_apart, run_external
 from tilewright.devices.cpu.stream import CpuStream
 from tilewright.devices.host import CPU
 from tilewright.launch.external_memory import ExternalCalls
@@ -104,21 +105,27 @@ def test_failures_are_raised():
     np.testing.assert_array_equal(z, x)
 
 
-def test_an_interrupt_waits_until_memory_is_not_used_any_more(known, monkeypatch):
+def test_a_stream_that_is_busy_is_left_alone(known):
     z, x = arrays()
-    wait, waits = CpuStream.synchronize, []
+    busy, other = CPU.new_stream(), CPU.new_stream()
+    assert isinstance(busy, CpuStream) and isinstance(other, CpuStream)
+    busy.native.enqueue_wait(other.native, other.native.submitted + 1)
+    assert not known.run(KIND, addresses(z, x), [2.0], busy)
+    assert np.isnan(z).all()
+    assert known.run(KIND, addresses(z, x), [2.0], other)  # for which the other one has waited
+    busy.synchronize()
+    assert known.run(KIND, addresses(z, x), [3.0], busy)
+    np.testing.assert_array_equal(z, x * 3)
 
-    def interrupted(self):
-        waits.append(self)
-        if len(waits) == 1:
-            raise KeyboardInterrupt
-        wait(self)
 
-    monkeypatch.setattr(CpuStream, "_run_here", lambda *_: False)  # the stream is busy
-    monkeypatch.setattr(CpuStream, "synchronize", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        known.run(KIND, addresses(z, x), [2.0], stream())
-    assert stream().idle() and waits == [stream()] * 2
+def test_wrong_arguments_are_refused():
+    for arguments in ((), (1, b"", 0), ([1], b"", 1), ([1], bytes(16), -1), (["x"], bytes(16), 0)):
+        with pytest.raises(TypeError):
+            are_apart(*arguments)
+    for arguments in ((), (None, [], []), (None, (), (), None)):
+        with pytest.raises(TypeError):
+            run_external(*arguments)
+    assert not run_external(None, [], (), None)
 
 
 def test_only_what_is_compiled_is_remembered():

@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import slow_launches
 from support.numbers import fresh_rng
 from tilewright.devices.timeline import ISSUED, OVER, UNSUBMITTED
 from tilewright.launch.operation import Launch
@@ -182,3 +183,92 @@ def test_an_array_that_shares_memory_with_the_output_is_refused():
     x = np.ones(20, "f4")
     with pytest.raises(tw.BorrowError, match="are the same storage"):
         add(tw.asarray(x).partition_mut((16,)), x[3:], x[3:]).sync()
+
+
+# Memory that others see
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.parametrize("lend", [np.asarray, np.from_dlpack, lambda t: np.asarray(t[4:])])
+def test_what_others_only_see_is_read_by_the_core(lend, monkeypatch):
+    x, y = tw.from_numpy(fresh_rng().random(20, "f4")).sync(), tw.ones((20,)).sync()
+    z = tw.zeros((20,)).sync()
+    add(z.partition_mut((16,)), x, y).sync()
+    seen = lend(x)
+    slow = slow_launches(monkeypatch)
+    for given in (x, x[:], tw.Arc(tw.from_numpy(x.to_numpy()).sync())):
+        add(z.partition_mut((16,)), given, y).sync()
+        np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
+    assert not slow
+    with pytest.raises(tw.BorrowError, match="would write"):
+        add(x.partition_mut((16,)), y, y).sync()
+    del seen
+    add(x.partition_mut((16,)), y, y).sync()
+    assert x.to_numpy().tolist() == [2.0] * 20
+
+
+@pytest.mark.cpu_alone
+def test_what_others_may_write_is_not_read():
+    x, y, z = (tw.ones((20,)).sync() for _ in range(3))
+    with x.borrow_mut().numpy() as lent:
+        lent[:] = 3
+        with pytest.raises(tw.BorrowError, match="would read"):
+            add(z.partition_mut((16,)), x, y).sync()
+    del lent
+    add(z.partition_mut((16,)), x, y).sync()
+    assert z.to_numpy().tolist() == [4.0] * 20
+
+
+# Tensors whose former owners may get them back
+
+
+ENDS = {
+    "the launch": lambda op: op.sync()[0].unpartition(),
+    "a chain": lambda op: op.out().sync(),
+    "a future": lambda op: op.out().into_future().result(),
+}
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.parametrize("name", ["the launch", "a chain"])
+def test_a_variable_that_is_bound_anew(name, monkeypatch):
+    """What was moved out of it is gone for good once the launch has run."""
+    x, z = tw.ones((20,)).sync(), tw.zeros((20,)).sync()
+    add(z.partition_mut((16,)), x, x).sync()  # compiles it
+    slow = slow_launches(monkeypatch)
+    for number in range(5):
+        before = z
+        z = ENDS[name](add(z.partition((16,)), x, x))
+        assert before.state == "moved" and before.region.storage.is_meta
+        assert z.to_numpy().tolist() == [2.0] * 20, number
+    assert not slow
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_a_tensor_goes_back_if_the_launch_fails(end, far):
+    x, y, z = (tw.ones((20,)).sync() for _ in range(3))
+    for _ in range(3):
+        p = z.partition((32,))
+        with pytest.raises(tw.LaunchError, match="index out of range"):
+            end(at(p, x, far))
+        assert z.state == ""
+        z.to_numpy()  # who uses it first has it
+        with pytest.raises(tw.BorrowError, match=r"returned to its former|unpartition\(\)"):
+            add(p, x, y)
+    z = end(add(z.partition((16,)), x, y))
+    assert z.to_numpy().tolist() == [2.0] * 20
+
+
+@pytest.mark.cpu_alone
+def test_a_tensor_goes_back_if_more_fails_that_follows():
+    x, z = tw.ones((20,)).sync(), tw.zeros((20,)).sync()
+
+    def fail(*results):
+        raise ValueError("later")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="later"):
+            add(z.partition((16,)), x, x).map(fail).sync()
+        assert z.state == ""
+    assert z.to_numpy().tolist() == [2.0] * 20

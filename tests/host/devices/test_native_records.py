@@ -5,7 +5,6 @@ import sys
 import threading
 from struct import pack, unpack
 
-import numpy as np
 import pytest
 
 import tilewright as tw
@@ -35,6 +34,7 @@ from tilewright.op.place import here, place_of
 from tilewright.tensors.arc import Core
 from tilewright.tensors.borrow import BorrowState, Use
 from tilewright.tensors.partition import MappedPartition, Partition
+from tilewright.tensors.region import Region
 
 
 class Tensor:
@@ -106,11 +106,11 @@ class Call:
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
             id(tw.Tensor), id(tw.Arc), id(Partition), id(MappedPartition), count, id(WRITING),
-            id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"), id(np.ndarray),
+            id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"),
         ]  # fmt: skip
 
     def bind(self, *arguments):
-        return bind_tensors(ctypes.addressof(self.words), arguments, 1)
+        return bind_tensors(ctypes.addressof(self.words), arguments, 1, None)
 
 
 def busy_timeline(issued=5, over=0, unsubmitted=0):
@@ -307,7 +307,8 @@ RUNNING = {
     SlowPath.EXCLUSIVE: (SLOW_PATH, 1),
     SlowPath.WRITERS: (SLOW_PATH, SLOW_PATH),
     SlowPath.NEIGHBOURS: (SLOW_PATH, SLOW_PATH),
-    SlowPath.LEASES: (SLOW_PATH, SLOW_PATH),
+    SlowPath.LEASES: (1, SLOW_PATH),
+    SlowPath.WRITE_LEASES: (SLOW_PATH, SLOW_PATH),
     SlowPath.UNWRITTEN: (SLOW_PATH, 1),
     SlowPath.META: (SLOW_PATH, SLOW_PATH),
     SlowPath.PENDING: (PENDING_WORK, PENDING_WORK),
@@ -364,7 +365,7 @@ def test_launches_are_numbered_and_noted():
 
 
 def test_a_refused_launch_leaves_no_trace():
-    timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.LEASES)
+    timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.WRITE_LEASES)
     assert reserve([good, bad], 1, timeline) == SLOW_PATH
     assert (
         not any(good.noted()) and timeline.words[ISSUED] == 5 and timeline.words[UNSUBMITTED] == 0
@@ -418,8 +419,9 @@ def test_an_op_noted_for_writing_is_the_same_at_one_place():
 
 WRONG: list[tuple[str, tuple[object, ...]]] = [
     ("bind_tensors", ()),
-    ("bind_tensors", ("address", (), 0)),
-    ("bind_tensors", (0, [], 0)),
+    ("bind_tensors", ("address", (), 0, None)),
+    ("bind_tensors", (0, [], 0, None)),
+    ("regions_of_arrays", (0, [])),
     ("reserve", ("row", 0, 0, 0, 0)),
     ("reserve", (bytes(8 * 4), 1, 2, 0, 0)),
     ("reserve", (bytes(80), 2, 1, 0, 0)),
@@ -444,10 +446,19 @@ def test_wrong_arguments_are_refused(name, arguments):
 def test_a_program_stands_so_many_calls_away_or_somewhere(known):
     call = Call(1, 0)
     with pytest.raises(TypeError, match="location"):
-        bind_tensors(ctypes.addressof(call.words), (tensor(),), known)
+        bind_tensors(ctypes.addressof(call.words), (tensor(),), known, None)
     location = here()
-    held = bind_tensors(ctypes.addressof(call.words), (tensor(),), location)
+    held = bind_tensors(ctypes.addressof(call.words), (tensor(),), location, None)
     assert held[-3].location is location
+
+
+@pytest.mark.parametrize(
+    "regions", [(), (3,), [None], (Region.__new__(Region),)], ids=["few", "int", "list", "empty"]
+)
+def test_regions_are_those_of_all_arguments(regions):
+    call = Call(1, 0)
+    with pytest.raises(TypeError, match="a Region or None"):
+        bind_tensors(ctypes.addressof(call.words), (tensor(),), 1, regions)
 
 
 class Slotted:

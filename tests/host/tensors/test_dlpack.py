@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 
 import numpy as np
 import pytest
 
+from tilewright._core import take_capsule
 from tilewright.base.dtypes import ALL, f4e2m1fn, tf32
 from tilewright.tensors import dlpack
 from tilewright.tensors.dlpack import CODES, DTYPES, DLTensor, Plain, Versioned
+from tilewright.tensors.releases import sweep
 
 
 def take(capsule):
-    managed = dlpack.managed_in(capsule)
-    dlpack.rename(capsule, dlpack.used_name(capsule))
-    return managed
+    """What is in a capsule, and what keeps it from now on."""
+    return dlpack.managed_in(capsule), take_capsule(capsule)
 
 
 def test_the_structures_have_the_protocol_s_layout():
@@ -33,15 +35,27 @@ def test_every_element_type_has_a_code_of_its_own():
 
 @pytest.mark.parametrize("dtype", ["f4", "i8", "?", "u2"])
 def test_codes_agree_with_numpy(dtype):
-    managed = take(np.zeros(3, dtype).__dlpack__(max_version=(1, 0)))
+    managed, owner = take(np.zeros(3, dtype).__dlpack__(max_version=(1, 0)))
     found = DTYPES[(managed.tensor.code, managed.tensor.bits, managed.tensor.lanes)]
     assert found.np == np.dtype(dtype)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(ctypes.addressof(managed))
+    del owner
 
 
 def test_a_capsule_is_taken_once():
-    capsule = np.zeros(3).__dlpack__()
-    managed = take(capsule)
+    array = np.zeros(3)
+    gone = weakref.ref(array)
+    capsule = array.__dlpack__()
+    del array
+    _, owner = take(capsule)
     with pytest.raises(BufferError, match="used_dltensor"):
         take(capsule)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(ctypes.addressof(managed))
+    with pytest.raises(BufferError, match="nobody has taken"):
+        take_capsule(capsule)
+    with pytest.raises(BufferError, match="nobody has taken"):
+        take_capsule(3)
+    del capsule
+    assert gone() is not None
+    del owner
+    assert gone() is not None
+    sweep()
+    assert gone() is None

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import ctypes
-
 import pytest
 
 import tilewright as tw
+from tilewright._core import sweep_imports, take_capsule
 from tilewright.tensors import dlpack
 from tilewright.tensors.exporting import Wish, export
 
@@ -14,7 +13,7 @@ def test_what_a_consumer_finds(version):
     t = tw.zeros((3, 4), tw.bf16).sync()[::-1, 1:3]
     capsule, exported = export(t.region, None, Wish(max_version=version), readonly=True)
     managed = dlpack.managed_in(capsule)
-    dlpack.rename(capsule, dlpack.used_name(capsule))
+    taken = take_capsule(capsule)
     found = managed.tensor
     assert (found.code, found.bits, found.lanes) == (4, 16, 1)
     on_gpu = tw.default_device().name.startswith("cuda")
@@ -27,5 +26,6 @@ def test_what_a_consumer_finds(version):
     assert not exported.is_over()
     del capsule  # taken over, so its destructor does nothing
     assert not exported.is_over()
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(ctypes.addressof(managed))
+    del taken
+    sweep_imports()
     assert exported.is_over()

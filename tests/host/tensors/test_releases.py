@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.tensors import releases
+from tilewright._core import take_capsule
+from tilewright.tensors import dlpack, releases
 from tilewright.tensors.exporting import Wish, export
-from tilewright.tensors.releases import Imported, deleting, sweep
+from tilewright.tensors.releases import sweep
 
 
 def test_what_another_library_is_done_with_is_freed():
@@ -53,34 +55,47 @@ def test_exports_end_in_any_thread():
     t.partition_mut((10,))
 
 
+class Managed:
+    """A capsule that a library exports, and how often its deleter was called."""
+
+    def __init__(self):
+        self.called = []
+        self._deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.called.append)
+        self._tensor = dlpack.Plain(deleter=ctypes.cast(self._deleter, ctypes.c_void_p).value or 0)
+
+    @property
+    def address(self):
+        return ctypes.addressof(self._tensor)
+
+    def take(self):
+        return take_capsule(dlpack.new_capsule(b"dltensor", self.address, 0))
+
+
 def test_deleters_are_called_by_who_sweeps_not_by_the_collector():
-    called = []
-    kind = releases._call_deleter
-    deleter = kind(called.append)
-    address = int(np.frombuffer(deleter, np.uintp)[0])
-    imported = Imported()
-    del imported  # was not taken
-    imported = Imported()
-    imported.due.run = deleting(address, 1234)
-    del imported
-    assert called == []
+    managed = Managed()
+    taken = managed.take()
     sweep()
-    assert called == [1234]
+    del taken
+    assert managed.called == []
     sweep()
-    assert called == [1234]
-    assert not releases._DUE
+    assert managed.called == [managed.address]
+    sweep()
+    assert managed.called == [managed.address]
 
 
 def test_deleters_are_called_for_what_is_in_a_cycle():
     class Keeper:
         pass
 
-    called, keeper = [], Keeper()
-    deleter = releases._call_deleter(called.append)
-    keeper.imported, keeper.itself = Imported(), keeper
-    address = int(np.frombuffer(deleter, np.uintp)[0])
-    keeper.imported.due.run = deleting(address, 5)
+    managed, keeper = Managed(), Keeper()
+    keeper.taken, keeper.itself = managed.take(), keeper
     del keeper
     gc.collect()
     sweep()
-    assert called == [5]
+    assert managed.called == [managed.address]
+
+
+def test_a_managed_tensor_without_a_deleter_needs_none():
+    tensor = dlpack.Plain()
+    take_capsule(dlpack.new_capsule(b"dltensor", ctypes.addressof(tensor), 0))
+    sweep()
