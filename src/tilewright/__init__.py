@@ -56,6 +56,7 @@ from .base.errors import (
     UnwrittenWarning,
 )
 from .base.host import Host as _Host
+from .base.shapes import FULL, cdiv, next_power_of_2
 from .base.tile_order import OWNED
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
@@ -201,6 +202,7 @@ ExecutionContext.runner = staticmethod(_run_part)
 DeviceOp.capture = staticmethod(_capture)
 
 __all__ = [
+    "FULL",
     "OWNED",
     "Arc",
     "AsyncKernelLaunch",
@@ -247,6 +249,7 @@ __all__ = [
     "asarray",
     "bench",
     "bf16",
+    "cdiv",
     "convert",
     "default_device",
     "default_policy",
@@ -284,6 +287,7 @@ __all__ = [
     "memcpy",
     "meta",
     "move",
+    "next_power_of_2",
     "ones",
     "ones_like",
     "rand",
