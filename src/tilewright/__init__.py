@@ -119,6 +119,7 @@ if _typing.TYPE_CHECKING:
     from .compile.options import CompileOptions
     from .frontend.preconditions import dim
     from .frontend.sources import execute as _execute
+    from .functions.function import function
     from .kernels import (
         arange,
         convert,
@@ -154,6 +155,7 @@ _LATER = {
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
     "lang": ".lang",
+    "ops": ".ops",
     "simt": ".simt",
     "testing": ".testing",
 } | {
@@ -161,6 +163,7 @@ _LATER = {
     for module, names in {
         ".compile.options": ("CompileOptions",),
         ".frontend.preconditions": ("dim",),
+        ".functions.function": ("function",),
         ".kernels": (
             "arange",
             "convert",
@@ -274,6 +277,7 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "function",
     "i8",
     "i16",
     "i32",
@@ -290,6 +294,7 @@ __all__ = [
     "next_power_of_2",
     "ones",
     "ones_like",
+    "ops",
     "rand",
     "randint",
     "randn",
