@@ -1,0 +1,32 @@
+"""Ready operations on arrays of any library, with gradients: `from tilewright import ops`.
+
+Names and arguments are those of `torch.nn.functional` where it has them; `axis` is also called
+`dim`. An operation takes arrays of NumPy, PyTorch, JAX, CuPy or another library with DLPack, and
+returns the same kind; of tensors of ours, and ops that give some, it makes an op.
+"""
+
+from __future__ import annotations
+
+from .activations import (
+    elu,
+    geglu,
+    gelu,
+    glu,
+    leaky_relu,
+    reglu,
+    relu,
+    sigmoid,
+    silu,
+    softplus,
+    swiglu,
+    tanh,
+)
+from .norms import group_norm, layer_norm, rms_norm
+from .reductions import amax, amin, argmax, argmin, cumsum, mean, sum, var
+from .softmax import log_softmax, logsumexp, softmax
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumsum", "elu", "geglu", "gelu", "glu", "group_norm",
+    "layer_norm", "leaky_relu", "log_softmax", "logsumexp", "mean", "reglu", "relu", "rms_norm",
+    "sigmoid", "silu", "softmax", "softplus", "sum", "swiglu", "tanh", "var",
+]  # fmt: skip
