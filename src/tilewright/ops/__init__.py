@@ -21,12 +21,13 @@ from .activations import (
     swiglu,
     tanh,
 )
+from .matmul import linear, matmul
 from .norms import group_norm, layer_norm, rms_norm
 from .reductions import amax, amin, argmax, argmin, cumsum, mean, sum, var
 from .softmax import log_softmax, logsumexp, softmax
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumsum", "elu", "geglu", "gelu", "glu", "group_norm",
-    "layer_norm", "leaky_relu", "log_softmax", "logsumexp", "mean", "reglu", "relu", "rms_norm",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu", "rms_norm",
     "sigmoid", "silu", "softmax", "softplus", "sum", "swiglu", "tanh", "var",
 ]  # fmt: skip

@@ -87,18 +87,28 @@ def _elu_slope(x: Any, alpha: Any) -> Any:
     return where(x > 0.0, 1.0, alpha * exp(x))
 
 
+FORMULAS: dict[str, tuple[Any, Any]] = {
+    "relu": (_relu, _relu_slope),
+    "sigmoid": (sigmoid_of, _sigmoid_slope),
+    "tanh": (tanh_of, _tanh_slope),
+    "silu": (silu_of, _silu_slope),
+    "gelu": (_gelu, _gelu_slope),
+    "gelu_tanh": (_gelu_tanh, _gelu_tanh_slope),
+}
+"""Activations of one tile by name, and their derivatives."""
+
+
 # --- functions of arrays -----------------------------------------------------------------------
 
-_RELU = unary("relu", _relu, _relu_slope)
-_SIGMOID = unary("sigmoid", sigmoid_of, _sigmoid_slope)
-_TANH = unary("tanh", tanh_of, _tanh_slope)
-_SILU = unary("silu", silu_of, _silu_slope)
+_RELU, _SIGMOID, _TANH, _SILU = (
+    unary(name, *FORMULAS[name]) for name in ("relu", "sigmoid", "tanh", "silu")
+)
 _SOFTPLUS = unary("softplus", _softplus, sigmoid_of)
 _LEAKY_RELU = unary_with_number("leaky_relu", _leaky_relu, _leaky_relu_slope)
 _ELU = unary_with_number("elu", _elu, _elu_slope)
 _GELU = {
-    "none": unary("gelu", _gelu, _gelu_slope),
-    "tanh": unary("gelu_tanh", _gelu_tanh, _gelu_tanh_slope),
+    "none": unary("gelu", *FORMULAS["gelu"]),
+    "tanh": unary("gelu_tanh", *FORMULAS["gelu_tanh"]),
 }
 
 
@@ -201,12 +211,12 @@ def _gated(activation: Any, slope: Any) -> tuple[Any, Any]:
     return formula, derivatives
 
 
-_SWIGLU = binary("swiglu", *_gated(silu_of, _silu_slope))
-_REGLU = binary("reglu", *_gated(_relu, _relu_slope))
-_GATED_SIGMOID = binary("glu", *_gated(sigmoid_of, _sigmoid_slope))
+_SWIGLU = binary("swiglu", *_gated(*FORMULAS["silu"]))
+_REGLU = binary("reglu", *_gated(*FORMULAS["relu"]))
+_GATED_SIGMOID = binary("glu", *_gated(*FORMULAS["sigmoid"]))
 _GEGLU = {
-    "none": binary("geglu", *_gated(_gelu, _gelu_slope)),
-    "tanh": binary("geglu_tanh", *_gated(_gelu_tanh, _gelu_tanh_slope)),
+    "none": binary("geglu", *_gated(*FORMULAS["gelu"])),
+    "tanh": binary("geglu_tanh", *_gated(*FORMULAS["gelu_tanh"])),
 }
 
 

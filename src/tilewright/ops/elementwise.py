@@ -37,12 +37,18 @@ def unary(name: str, formula: Formula, derivative: Formula) -> Function:
     def forward(y: TensorMut, x: Tensor) -> None:
         y.store(rounded(formula(widened(load_tile_like(x, y))), y))
 
+    gradient = times_slope(f"{name}_backward", derivative)
+    return _function(forward, name, outputs="x", backward=lambda dy, x: gradient(dy, x))
+
+
+def times_slope(name: str, derivative: Formula) -> Function:
+    """Make the function dy * derivative(x)."""
+
     def backward(dx: TensorMut, dy: Tensor, x: Tensor) -> None:
         slope = derivative(widened(load_tile_like(x, dx)))
         dx.store(rounded(widened(load_tile_like(dy, dx)) * slope, dx))
 
-    gradient = _function(backward, f"{name}_backward", outputs="x")
-    return _function(forward, name, outputs="x", backward=lambda dy, x: gradient(dy, x))
+    return _function(backward, name, outputs="x")
 
 
 def unary_with_number(name: str, formula: Formula, derivative: Formula) -> Function:
