@@ -21,13 +21,20 @@ from .activations import (
     swiglu,
     tanh,
 )
+from .attention import scaled_dot_product_attention
+from .embedding import dropout, embedding
+from .linear_losses import linear_cross_entropy
+from .losses import cross_entropy
 from .matmul import linear, matmul
 from .norms import group_norm, layer_norm, rms_norm
+from .ordering import sort, topk
+from .positions import rope
 from .reductions import amax, amin, argmax, argmin, cumsum, mean, sum, var
 from .softmax import log_softmax, logsumexp, softmax
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumsum", "elu", "geglu", "gelu", "glu", "group_norm",
-    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu", "rms_norm",
-    "sigmoid", "silu", "softmax", "softplus", "sum", "swiglu", "tanh", "var",
+    "amax", "amin", "argmax", "argmin", "cross_entropy", "cumsum", "dropout", "elu", "embedding", "geglu", "gelu", "glu", "group_norm",
+    "layer_norm", "leaky_relu", "linear", "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu", "rms_norm", "rope",
+    "scaled_dot_product_attention",
+    "sigmoid", "silu", "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "var",
 ]  # fmt: skip

@@ -112,7 +112,8 @@ def _plain(tiles: Tiles, how: Epilogue) -> Function:
     )  # fmt: skip
 
 
-def _product(a: Any, b: Any, *, turn_a: bool = False, turn_b: bool = False) -> Any:
+def product(a: Any, b: Any, *, turn_a: bool = False, turn_b: bool = False) -> Any:
+    """Return the products of two batches of matrices, which may be stored transposed."""
     rows, depth = (a.shape[2], a.shape[1]) if turn_a else (a.shape[1], a.shape[2])
     tiles = tiles_for(rows, b.shape[1 if turn_b else 2], depth)
     return _plain(tiles, Epilogue(turn_a, turn_b))(a, b, a, a)
@@ -120,8 +121,8 @@ def _product(a: Any, b: Any, *, turn_a: bool = False, turn_b: bool = False) -> A
 
 def _gradients(how: Epilogue, grad: Any, dz: Any, a: Any, b: Any) -> Any:
     """Return those of a, b, bias and residual, where `grad` is that of a @ b + bias."""
-    da = _product(grad, b, turn_b=not how.turn_b)
-    db = _product(grad, a, turn_a=True) if how.turn_b else _product(a, grad, turn_a=True)
+    da = product(grad, b, turn_b=not how.turn_b)
+    db = product(grad, a, turn_a=True) if how.turn_b else product(a, grad, turn_a=True)
     return da, db, sum_of(grad, axis=(0, 1)) if how.bias else None, dz if how.residual else None
 
 

@@ -27,8 +27,9 @@ class Rows(NamedTuple):
     array: Any
     count: int
     length: int
-    restore: Callable[[Any], Any]
-    """Gives a result of the same rows the shape of the input again."""
+    restore: Callable[..., Any]
+    """Gives a result of the same rows the shape of the input again; a second argument says how long
+    its rows are, if they have another length."""
     reduced: Callable[[Any, bool], Any]
     """Gives one result for each row the shape of the input without the axis, or with 1 there."""
 
@@ -48,8 +49,9 @@ def rows_of(
     back = tuple(order.index(i) for i in range(len(order)))
     count, length = (math.prod([shape[i] for i in which]) for which in (others, axes))
 
-    def restore(result: Any) -> Any:
-        return permuted(reshaped(result, moved), back)
+    def restore(result: Any, new: int | None = None) -> Any:
+        kept = moved if new is None else (*moved[: len(others)], *((new,) if shape else ()))
+        return permuted(reshaped(result, kept), back)
 
     def reduced(result: Any, keepdims: bool) -> Any:
         kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
