@@ -115,7 +115,7 @@ from .tensors.sharing import another_owner as _another_owner
 from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
-    from . import jit_cache, simt
+    from . import jit_cache, ops, simt
     from .compile.options import CompileOptions
     from .frontend.preconditions import dim
     from .frontend.sources import execute as _execute

@@ -73,8 +73,8 @@ class _Alike:
 
     def __init__(self, function: Function, args: tuple[Any, ...], results: Any) -> None:
         self._function, self._launch = function, function.wrapped.launch_in_order
-        made = results if isinstance(results, tuple) else (results,)
-        self._written = [
+        made: Any = results if len(function.looks) > 1 else (results,)
+        self._written: list[tuple[Any, Any, Layout, bool]] = [
             (array.shape, array.dtype, _layout_of(array), _is_buffer(array)) for array in made
         ]
         self._read = [
@@ -87,9 +87,10 @@ class _Alike:
         device = default_device()
         if not device.host_visible:
             device = CPU
-        given, spans = list(args), []
+        given = list(args)
+        spans: list[tuple[int, int]] = []
         for place, layout, odd, is_buffer in self._read:
-            array = args[place]
+            array: Any = args[place]
             if is_buffer and array.flags.writeable:
                 address = addressof(_char_at_start(array))
             else:
@@ -102,7 +103,8 @@ class _Alike:
             given[place] = new_tensor(Region(storage, layout, address))
         if IMPORTS.meet(spans):
             return call_on_host(self._function, args)
-        made, written = [], []
+        made: list[Any] = []
+        written: list[Any] = []
         for shape, dtype, layout, is_buffer in self._written:
             array = np.empty(shape, dtype)
             address = (

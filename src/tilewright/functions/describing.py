@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.dtypes import AnyDType, DType, as_dtype
-from .wrapping import KernelFunction, by_output
+from ..base.dtypes import AnyDType, DTypeMeta, as_dtype
+from .wrapping import KernelFunction, OfArrays, by_output
 
-Made: TypeAlias = str | Callable[..., Any]
+Made: TypeAlias = str | OfArrays
 """How a result looks: like the input of that name, or as a function of all inputs says. That
 returns a shape, a pair of a shape and a dtype, or something with `shape` and `dtype`."""
 Outputs: TypeAlias = "Made | Mapping[str, Made]"
@@ -64,20 +64,19 @@ def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, .
 
 def element_type(dtype: Any) -> AnyDType:
     """Return the element type that a framework calls `dtype`."""
-    if isinstance(dtype, type) and issubclass(dtype, DType):
-        return dtype
-    if isinstance(dtype, np.dtype):
-        return as_dtype(dtype)
-    return as_dtype(str(dtype).removeprefix("torch."))
+    is_known = isinstance(dtype, np.dtype | DTypeMeta)
+    return as_dtype(dtype if is_known else str(dtype).removeprefix("torch."))
 
 
-def _is_shape(found: object) -> bool:
-    return isinstance(found, tuple | list) and not any(
-        isinstance(n, tuple | list | str | type) or hasattr(n, "itemsize") for n in found
+def _is_shape(found: Any) -> bool:
+    return _is_sequence(found) and not any(
+        _is_sequence(n) or isinstance(n, str | type) or hasattr(n, "itemsize") for n in found
     )
 
 
-def _is_pair(found: object) -> bool:
-    return (
-        isinstance(found, tuple | list) and len(found) == 2 and isinstance(found[0], tuple | list)
-    )
+def _is_pair(found: Any) -> bool:
+    return _is_sequence(found) and len(found) == 2 and _is_sequence(found[0])
+
+
+def _is_sequence(found: object) -> bool:
+    return isinstance(found, tuple | list)

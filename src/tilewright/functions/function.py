@@ -18,9 +18,11 @@ from ..tensors.tensor import Tensor
 from .arrays import NumpyCalls, call_by_dlpack, call_on_host, call_on_tensors
 from .describing import Outputs, describers
 from .gradient import Gradient
-from .wrapping import AnyKernel, KernelFunction, Tiles, listed
+from .wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, listed
 
 Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
+
+_NDARRAY: Any = np.ndarray
 
 FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
 """By the package in which an array's class is: the module of interop that calls functions on it."""
@@ -39,7 +41,7 @@ class Function:
         outputs: Outputs,
         tiles: Tiles | None = None,
         constants: Mapping[str, Any] | None = None,
-        backward: Callable[..., Any] | None = None,
+        backward: OfArrays | None = None,
     ) -> None:
         self.wrapped = KernelFunction(kernel, tiles, constants or {})
         """The kernel, and how its outputs are cut."""
@@ -62,8 +64,8 @@ class Function:
         if named or len(args) != len(self._names):
             args = self._placed(args, named)
         for place in self.tensors:
-            kind = type(args[place])
-            if kind is not np.ndarray:
+            kind: type[Any] = type(args[place])
+            if kind is not _NDARRAY:
                 return (CALLERS.get(kind) or _find_caller(self, place, kind))(self, args)
         return self._on_numpy(args)
 
@@ -100,7 +102,7 @@ def _find_caller(function: Function, place: int, kind: type) -> Caller:
     return found
 
 
-def _caller_of(kind: type) -> Caller | None:
+def _caller_of(kind: Any) -> Caller | None:
     if issubclass(kind, DeviceOp | Tensor | Arc):
         return call_on_tensors
     if issubclass(kind, np.ndarray):
@@ -122,7 +124,7 @@ def function(
     outputs: Outputs,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
-    backward: Callable[..., Any] | None = None,
+    backward: OfArrays | None = None,
 ) -> Function: ...
 @overload
 def function(
@@ -130,7 +132,7 @@ def function(
     outputs: Outputs,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
-    backward: Callable[..., Any] | None = None,
+    backward: OfArrays | None = None,
 ) -> Callable[[AnyKernel], Function]: ...
 def function(
     kernel: AnyKernel | None = None,
@@ -139,7 +141,7 @@ def function(
     outputs: Outputs,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
-    backward: Callable[..., Any] | None = None,
+    backward: OfArrays | None = None,
 ) -> Any:
     """Turn a kernel into a function of arrays; also as a decorator above `@tw.entry`.
 

@@ -42,8 +42,7 @@ class Gradient:
 
     def __call__(self, grads: Sequence[Any], kept: Mapping[str, Any]) -> list[Any]:
         """Return one gradient for each input, None for numbers and where there is none."""
-        found = self._backward(*grads, **kept)
-        given = list(found) if isinstance(found, tuple | list) else [found]
+        given = _listed(self._backward(*grads, **kept))
         if len(given) != len(self.places):
             tensors = [self._function.inputs[i].name for i in self.places]
             raise TypeError(
@@ -52,3 +51,7 @@ class Gradient:
             )
         by_place = dict(zip(self.places, given, strict=True))
         return [by_place.get(i) for i in range(len(self._function.inputs))]
+
+
+def _listed(found: Any) -> list[Any]:
+    return [*found] if type(found) in (tuple, list) else [found]

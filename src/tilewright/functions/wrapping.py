@@ -28,6 +28,20 @@ Tile: TypeAlias = ShapeLike | Callable[[Shape], ShapeLike]
 """The tiles of an output: a shape, or a function of the output's shape."""
 Tiles: TypeAlias = Tile | Mapping[str, Tile]
 """One for all outputs, or one for each by name."""
+OfArrays: TypeAlias = (
+    Callable[[], Any]
+    | Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+)
+"""A function of the user's on arrays and numbers; by arity, so that checkers know a lambda's."""
 AnyKernel: TypeAlias = Entry | ForeignEntry
 """Of tiles, of single threads, or of another compiler."""
 
@@ -134,7 +148,7 @@ class KernelFunction:
 
 def _divided(target: Any, shape: Shape, tile: Tile | None) -> Any:
     """An output as a kernel takes it: in tiles, or whole."""
-    is_there = isinstance(target, Tensor)
+    is_there = _is_tensor(target)
     if tile is None:
         return target.borrow_mut() if is_there else target
     cut = tile(shape) if callable(tile) else tile

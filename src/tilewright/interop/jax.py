@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,7 +24,7 @@ from ..devices.registry import gpus
 from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
-from ..functions.wrapping import AnyKernel, KernelFunction, Tiles
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
@@ -213,7 +213,7 @@ def custom_op(
     tiles: Tiles | None = None,
     outputs: Outputs,
     constants: Mapping[str, Any] | None = None,
-    backward: Callable[..., Any] | None = None,
+    backward: OfArrays | None = None,
     vmap_method: str = "sequential",
 ) -> JaxOp:
     """Turn a kernel into a function of JAX arrays.

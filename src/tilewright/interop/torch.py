@@ -14,7 +14,7 @@ from ..devices.registry import gpus
 from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
-from ..functions.wrapping import AnyKernel, KernelFunction, Tiles
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
@@ -175,7 +175,7 @@ def custom_op(
     tiles: Tiles | None = None,
     outputs: Outputs | None = None,
     constants: Mapping[str, Any] | None = None,
-    backward: Callable[..., Any] | None = None,
+    backward: OfArrays | None = None,
 ) -> TorchOp:
     """Turn a kernel into a PyTorch operator, called `name`, such as "mylib::softmax".
 

@@ -29,12 +29,14 @@ from .matmul import linear, matmul
 from .norms import group_norm, layer_norm, rms_norm
 from .ordering import sort, topk
 from .positions import rope
-from .reductions import amax, amin, argmax, argmin, cumsum, mean, sum, var
+from .reductions import amax, amin, argmax, argmin, cumsum, mean, var
+from .reductions import sum as sum  # noqa: A004 - the name it has everywhere
 from .softmax import log_softmax, logsumexp, softmax
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cross_entropy", "cumsum", "dropout", "elu", "embedding", "geglu", "gelu", "glu", "group_norm",
-    "layer_norm", "leaky_relu", "linear", "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu", "rms_norm", "rope",
-    "scaled_dot_product_attention",
-    "sigmoid", "silu", "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "var",
+    "amax", "amin", "argmax", "argmin", "cross_entropy", "cumsum", "dropout", "elu", "embedding",
+    "geglu", "gelu", "glu", "group_norm", "layer_norm", "leaky_relu", "linear",
+    "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu",
+    "rms_norm", "rope", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
+    "sort", "sum", "swiglu", "tanh", "topk", "var",
 ]  # fmt: skip

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ..lang import Tile, erf, exp, expm1, log1p, maximum, where
 from ..lang import abs as magnitude
-from ..lang import erf, exp, expm1, log1p, maximum, where
 from ..lang import gelu as gelu_of
 from ..lang import sigmoid as sigmoid_of
 from ..lang import silu as silu_of
@@ -27,7 +27,7 @@ CUBIC = 0.044715
 # --- formulas of tiles, in f32 or f64 ----------------------------------------------------------
 
 
-def _relu(x: Any) -> Any:
+def _relu(x: Tile[Any]) -> Tile[Any]:
     return maximum(x, 0.0)
 
 
@@ -67,7 +67,7 @@ def _gelu_tanh_slope(x: Any) -> Any:
     return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * SQRT_2_PI * (1.0 + 3.0 * CUBIC * x * x)
 
 
-def _softplus(x: Any) -> Any:
+def _softplus(x: Tile[Any]) -> Tile[Any]:
     return maximum(x, 0.0) + log1p(exp(-magnitude(x)))
 
 
@@ -247,7 +247,7 @@ def reglu(gate: Any, up: Any) -> Any:
     """Compute relu(gate) * up of two arrays of one shape.
 
     >>> ops.reglu(np.array([-1.0, 1.0], "f4"), np.array([2.0, 2.0], "f4"))
-    array([-0.,  2.], dtype=float32)
+    array([0., 2.], dtype=float32)
     """
     return apply(_REGLU, gate, up)
 

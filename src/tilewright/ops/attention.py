@@ -32,10 +32,10 @@ from ..lang import (
     where,
     zeros,
 )
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
-from .calling import first, operation, reshaped, sum_type, wide
+from .calling import first, operation, reshaped, wide
 from .reductions import sum as sum_of
+from .tiles import as_scalar, rounded, sum_type, widened
 
 QUERIES, KEYS, LEAST = 64, 64, 16
 """Tiles of queries and of keys, and the least of both."""
@@ -66,15 +66,16 @@ def _scores(query: Any, key: Any, scale: Any, rows: Any, columns: Any, count: An
     return where(seen, found, neg_inf)
 
 
-def _key_range(i: Any, tile: int, keys: int, parts: Any, how: Any) -> tuple[Any, Any]:
+def _key_range(i: int, tile: int, keys: int, parts: Any, how: Any) -> tuple[int, int]:
     """Return the first tile of keys that a tile of queries sees, and the one behind the last."""
-    start, stop = 0, parts.num_tiles(1)
+    start: int = 0
+    stop: int = parts.num_tiles(1)
     if how.causal:
         stop = minimum(stop, ceil_div((i + 1) * tile, keys))
     if how.window is not None:
-        start = maximum(i * tile - how.window + 1, 0) // keys
+        start = maximum(i * tile - int(how.window) + 1, 0) // keys
         if not how.causal:
-            stop = minimum(stop, ceil_div((i + 1) * tile + how.window, keys))
+            stop = minimum(stop, ceil_div((i + 1) * tile + int(how.window), keys))
     return start, stop
 
 
@@ -87,7 +88,7 @@ def attend(
     head, i = block_id(0), block_id(1)
     tile, depth = out.shape[1], out.shape[2]
     kind = sum_type(q.dtype)
-    factor = scale.astype(kind)
+    factor = as_scalar(scale, kind)
     query = load_tile_like(q, out).reshape(tile, depth)
     keys, values = k.partition((1, KEYS, depth)), v.partition((1, KEYS, depth))
     rows = (arange(tile) + i * tile)[:, None]
@@ -121,7 +122,7 @@ def attend_queries(
     """Compute the gradient of a tile of queries."""
     head, i = block_id(0), block_id(1)
     tile, depth = dq.shape[1], dq.shape[2]
-    factor = scale.astype(sum_type(q.dtype))
+    factor = as_scalar(scale, sum_type(q.dtype))
     query = load_tile_like(q, dq).reshape(tile, depth)
     grad = load_tile_like(dy, dq).reshape(tile, depth)
     keys, values = k.partition((1, KEYS, depth)), v.partition((1, KEYS, depth))
@@ -148,7 +149,7 @@ def attend_keys(
     """Compute the gradients of a tile of keys and values, from all query heads of its group."""
     head, j = block_id(0), block_id(1)
     tile, depth = dk.shape[1], dk.shape[2]
-    factor = scale.astype(sum_type(q.dtype))
+    factor = as_scalar(scale, sum_type(q.dtype))
     key = load_tile_like(k, dk).reshape(tile, depth)
     value = load_tile_like(v, dk).reshape(tile, depth)
     queries, grads = q.partition((1, QUERIES, depth)), dy.partition((1, QUERIES, depth))
@@ -297,6 +298,6 @@ def _refuse_shapes(
     if not fits:
         raise ValueError(
             "attention takes (..., heads, tokens, depth): queries, keys and values of one depth,"
-            f" keys and values of one shape, and as many heads (enable_gqa: a divisor); got {query},"
-            f" {key} and {value}"
+            " keys and values of one shape, and as many heads (with enable_gqa, a divisor); got"
+            f" {query}, {key} and {value}"
         )

@@ -12,12 +12,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overloa
 
 import numpy as np
 
-from ..base.dtypes import AnyDType, DType, f32, f64
+from ..base.dtypes import AnyDType, DType
 from ..base.shapes import Shape
 from ..functions.describing import element_type
 from ..op.core import DeviceOp
 from ..op.zipping import zip as zip_ops
 from ..tensors.tensor import Tensor
+from .tiles import sum_type
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -60,6 +61,11 @@ def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
     return cast("Operation[P]", call)
 
 
+def is_op(x: object) -> bool:
+    """Tell whether x is an op."""
+    return isinstance(x, DeviceOp)
+
+
 def is_ours(x: object) -> bool:
     """Tell whether x is a tensor of ours."""
     return isinstance(x, Tensor)
@@ -67,25 +73,34 @@ def is_ours(x: object) -> bool:
 
 def reshaped(x: Any, shape: Shape) -> Any:
     """Return the elements in another shape: a view where there can be one, else a copy."""
-    if not isinstance(x, Tensor):
+    if not is_ours(x) or x.is_contiguous:
         return x.reshape(shape)
-    return x.reshape(shape) if x.is_contiguous else x.dup().reshape(shape)
+    return x.dup().reshape(shape)
 
 
 def permuted(x: Any, order: Shape) -> Any:
     """Return a view whose axis i is axis order[i] of x."""
     if order == tuple(range(len(order))):
         return x
-    if isinstance(x, DeviceOp):
-        return x.map(lambda t: t.permute(*order))
+    if is_op(x):
+
+        def permute(tensor: Any) -> Any:
+            return tensor.permute(*order)
+
+        return x.map(permute)
     return x.permute(*order) if hasattr(x, "permute") else x.transpose(order)
 
 
 def first(results: Any) -> Any:
     """Return the first of several results, or an op that gives it."""
-    if isinstance(results, DeviceOp):
-        return results.map(lambda *given: given[0])
-    return results[0]
+    if not is_op(results):
+        return results[0]
+    op: Any = results
+    return op.map(_first_given)
+
+
+def _first_given(*given: Any) -> Any:
+    return given[0]
 
 
 def is_contiguous(x: Any) -> bool:
@@ -100,7 +115,8 @@ def axis_of(name: str, rank: int, axis: int) -> int:
     """Return an axis, counted from the front; a number without axes has one, 0."""
     if not -max(rank, 1) <= axis < max(rank, 1):
         raise IndexError(
-            f"`{name}` has no axis {axis} in an array of {rank} axes; expected {-rank} to {rank - 1}"
+            f"`{name}` has no axis {axis} in an array of {rank} axes; expected {-rank} to"
+            f" {rank - 1}"
         )
     return axis % max(rank, 1)
 
@@ -129,8 +145,3 @@ def halves(name: str, x: Any, axis: int) -> tuple[Any, Any]:
 def wide(x: Any) -> AnyDType:
     """Return the type in which the elements of an array are computed: f64 for f64, else f32."""
     return sum_type(element_type(x.dtype))
-
-
-def sum_type(dtype: Any) -> AnyDType:
-    """Return the type in which elements are computed, also in kernels: f64 for f64, else f32."""
-    return f64 if dtype == f64 else f32

@@ -8,11 +8,13 @@ from typing import Any
 
 from ..base.dtypes import f64
 from ..base.shapes import Shape, next_power_of_2
+from ..functions.describing import Outputs
 from ..functions.function import Function
+from ..functions.wrapping import OfArrays
 from ..lang import Tensor, TensorMut, load_tile_like
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
 from .calling import is_contiguous, reshaped
+from .tiles import as_scalar, rounded, widened
 
 ELEMENTS = 2048
 """Elements of a tile."""
@@ -20,7 +22,8 @@ ELEMENTS = 2048
 
 def tiles_of(shape: Shape) -> Shape:
     """Return tiles of about `ELEMENTS` elements, as long as possible along the last axes."""
-    left, tile = ELEMENTS, []
+    left = ELEMENTS
+    tile: list[int] = []
     for n in reversed(shape):
         tile.append(min(next_power_of_2(n), left))
         left //= tile[-1]
@@ -56,11 +59,11 @@ def unary_with_number(name: str, formula: Formula, derivative: Formula) -> Funct
 
     def forward(y: TensorMut, x: Tensor, a: f64) -> None:
         tile = widened(load_tile_like(x, y))
-        y.store(rounded(formula(tile, a.astype(tile.dtype)), y))
+        y.store(rounded(formula(tile, as_scalar(a, tile.dtype)), y))
 
     def backward(dx: TensorMut, dy: Tensor, x: Tensor, a: f64) -> None:
         tile = widened(load_tile_like(x, dx))
-        slope = derivative(tile, a.astype(tile.dtype))
+        slope = derivative(tile, as_scalar(a, tile.dtype))
         dx.store(rounded(widened(load_tile_like(dy, dx)) * slope, dx))
 
     gradient = _function(backward, f"{name}_backward", outputs="x")
@@ -85,10 +88,12 @@ def binary(name: str, formula: Formula, derivatives: Formula) -> Function:
     return _function(forward, name, outputs="x", backward=lambda dz, x, y: gradient(dz, x, y))
 
 
-def _function(kernel: Callable[..., None], name: str, **options: Any) -> Function:
+def _function(
+    kernel: Callable[..., None], name: str, outputs: Outputs, backward: OfArrays | None = None
+) -> Function:
     kernel.__name__ = kernel.__qualname__ = name
     made: Any = entry(kernel)
-    return Function(made, tiles=tiles_of, **options)
+    return Function(made, tiles=tiles_of, outputs=outputs, backward=backward)
 
 
 def apply(function: Function, *args: Any) -> Any:
@@ -103,5 +108,3 @@ def apply(function: Function, *args: Any) -> Any:
         return function(*args)
     flat = [reshaped(arg, (-1,)) if hasattr(arg, "shape") else arg for arg in args]
     return reshaped(function(*flat), tuple(shape))
-
-

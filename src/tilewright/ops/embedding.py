@@ -19,9 +19,9 @@ from ..lang import (
     where,
     zeros,
 )
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
-from .calling import operation, reshaped, sum_type
+from .calling import operation, reshaped
+from .tiles import as_scalar, rounded, sum_type, widened
 
 ROWS, COLUMNS = 16, 256
 """Tiles of the rows that are copied."""
@@ -31,16 +31,15 @@ ROWS, COLUMNS = 16, 256
 def take_rows(y: TensorMut, index: Tensor, table: Tensor) -> None:
     """Copy the rows of a table whose numbers are given."""
     i, j = block_id(0), block_id(1)
-    rows = index.partition((y.shape[0],)).load((i,)).astype(i64)
-    rows = where((rows >= 0) & (rows < table.shape[0]), rows, -1).astype(i32)  # -1 is refused
+    asked = index.partition((y.shape[0],)).load((i,)).astype(i64)
+    is_row = (asked >= 0) & (asked < table.shape[0])
+    rows = where(is_row, asked, -1).astype(i32)  # -1 is refused
     view = make_gather_scatter_view(table, y.shape)
     y.store(view.load((rows, j * y.shape[1])))
 
 
 @entry
-def add_rows(
-    d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, table: Tensor
-) -> None:
+def add_rows(d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, table: Tensor) -> None:
     """Sum the gradients of each row of a table.
 
     `order` lists the gradients by their row, those of row r from starts[r] to starts[r + 1] - 1.
@@ -50,7 +49,9 @@ def add_rows(
     bounds, numbers = starts.partition((1,)), order.partition((1,))
     grads = make_gather_scatter_view(dy, tile)
     total = zeros(tile, sum_type(dy.dtype))
-    for k in range(int(bounds.load((r,)).item()), int(bounds.load((r + 1,)).item())):
+    start: Any = bounds.load((r,)).item()
+    stop: Any = bounds.load((r + 1,)).item()
+    for k in range(int(start), int(stop)):
         total = total + widened(grads.load((numbers.load((k,)).astype(i32), j * tile[1])))
     d_table.store(rounded(total, d_table))
 
@@ -111,13 +112,13 @@ LIMIT = 1 << 24
 
 @entry
 def drop_elements(y: TensorMut, x: Tensor, p: f64, seed0: u32, seed1: u32) -> None:
-    """Drop elements with probability p, by the words of Philox for their numbers; scale the rest."""
+    """Drop elements with probability p, by the words of Philox for their numbers; scale others."""
     (block,) = y.shape
     number = (arange(block) + block_id(0) * block).astype(u32)
     zero = zeros((block,), u32)
     word, _, _, _ = philox(number, zero, zero, zero, seed0, seed1)
     tile = widened(load_tile_like(x, y))
-    share = p.astype(tile.dtype)
+    share = as_scalar(p, tile.dtype)
     uniform = (word >> 8).astype(tile.dtype) * (1.0 / LIMIT)
     y.store(rounded(where(uniform >= share, tile / (1.0 - share), 0.0), y))
 
@@ -136,8 +137,8 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, *, seed: int) -> Any:
     The same seed drops the same elements, on every device; nothing is kept for the gradient, which
     draws the same numbers again. Without `training` x is returned as it is.
 
-    >>> ops.dropout(np.ones(6, "f4"), 0.5, seed=1).max()
-    2.0
+    >>> np.unique(ops.dropout(np.ones(100, "f4"), 0.5, seed=1))
+    array([0., 2.], dtype=float32)
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"`dropout` has a probability from 0 to 1, got {p}")

@@ -15,7 +15,6 @@ from ..lang import (
     Const,
     Tensor,
     TensorMut,
-    all,
     arange,
     block_id,
     exp,
@@ -29,12 +28,13 @@ from ..lang import (
     where,
     zeros,
 )
-from ..lang.stdlib.rounding import rounded
+from ..lang import all as all_of
 from ..launch import entry
 from ..op.core import DeviceOp, as_op
-from .calling import operation, reshaped, sum_type, wide
+from .calling import is_op, operation, reshaped, wide
 from .losses import Reduction, reduced_losses
 from .matmul import product
+from .tiles import rounded, sum_type
 
 ROWS, CLASSES, STEP = 64, 128, 64
 """Tiles of logits, and the depth of the products they are made of."""
@@ -61,7 +61,7 @@ def linear_loss_rows(
     assert x.shape[1] == w.shape[1]
     given = target.partition((rows, 1)).load((i, 0))
     classes, kept = given, given.mask() & (given != ignored)
-    assert all(~kept | ((classes >= 0) & (classes < w.shape[0]))), "a target is no class"
+    assert all_of(~kept | ((classes >= 0) & (classes < w.shape[0]))), "a target is no class"
     top, total = full((rows, 1), neg_inf, kind), zeros((rows, 1), kind)
     chosen = zeros((rows, 1), kind)
     for j in range(w.partition((CLASSES, STEP)).num_tiles(0)):
@@ -143,11 +143,15 @@ def linear_cross_entropy(
     stores the gradient of the logits once.
 
     >>> x, weight = np.zeros((2, 3), "f4"), np.ones((4, 3), "f4")
-    >>> ops.linear_cross_entropy(x, weight, np.array([0, 3])).round(3)
-    array(1.386, dtype=float32)
+    >>> round(float(ops.linear_cross_entropy(x, weight, np.array([0, 3]))), 3)
+    1.386
     """
     shape = tuple(x.shape)
-    if len(weight.shape) != 2 or shape[-1:] != (weight.shape[1],) or tuple(target.shape) != shape[:-1]:
+    if (
+        len(weight.shape) != 2
+        or shape[-1:] != (weight.shape[1],)
+        or tuple(target.shape) != shape[:-1]
+    ):
         raise ValueError(
             "`linear_cross_entropy` takes x of (..., depth), a weight of (classes, depth) and a"
             f" class for each row; got shapes {shape}, {tuple(weight.shape)} and"
@@ -163,6 +167,7 @@ def linear_cross_entropy(
             "linear_cross_entropy", losses, kept, reduction, lambda x: reshaped(x, shape[:-1])
         )
 
-    if isinstance(found, DeviceOp):
-        return found.then(lambda loss, _, kept: as_op(finish(loss, kept)))
-    return finish(found[0], found[2])
+    def later(losses: Any, _: Any, kept: Any) -> DeviceOp[Any]:
+        return as_op(finish(losses, kept))
+
+    return found.then(later) if is_op(found) else finish(found[0], found[2])

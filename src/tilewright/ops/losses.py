@@ -11,7 +11,6 @@ from ..lang import (
     Const,
     Tensor,
     TensorMut,
-    all,
     arange,
     block_id,
     exp,
@@ -21,13 +20,14 @@ from ..lang import (
     where,
     zeros,
 )
-from ..lang.stdlib.rounding import rounded, widened
+from ..lang import all as all_of
 from ..launch import entry
 from ..op.core import DeviceOp, as_op
-from .calling import first, operation, reshaped, sum_type, wide
+from .calling import first, is_op, operation, reshaped, wide
 from .reductions import sum as sum_of
 from .rows import PART, by_length, row_function, rows_of
 from .softmax import shift_and_total
+from .tiles import as_scalar, rounded, sum_type, widened
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -43,7 +43,7 @@ def cross_entropy_rows(
     targets = target.partition((rows, 1))
     classes, inside = targets.load((i, 0)), targets.load((i, 0)).mask()
     kept = inside & (classes != ignored)
-    assert all(~kept | ((classes >= 0) & (classes < x.shape[1]))), "a target is no class"
+    assert all_of(~kept | ((classes >= 0) & (classes < x.shape[1]))), "a target is no class"
     shift, total = shift_and_total(x, rows, PART)
     chosen, sums = zeros((rows, 1), sum_type(x.dtype)), zeros((rows, 1), sum_type(x.dtype))
     for k in range(parts.num_tiles(1)):
@@ -52,7 +52,7 @@ def cross_entropy_rows(
         chosen = chosen + reduce_sum(where(columns == classes, tile, 0.0), 1, keepdims=True)
         sums = sums + reduce_sum(tile, 1, keepdims=True)
     lse = shift + log(total)
-    share, count = smoothing.astype(lse.dtype), n.astype(lse.dtype)
+    share, count = as_scalar(smoothing, lse.dtype), as_scalar(n, lse.dtype)
     smooth = where(share > 0.0, (lse - sums / count) * share, 0.0)
     loss = (lse - chosen) * (1.0 - share) + smooth
     row_loss.store(where(kept, loss, 0.0))
@@ -72,8 +72,8 @@ def cross_entropy_backward(
     column = (rows, 1)
     classes, top = target.partition(column).load((i, 0)), lse.partition(column).load((i, 0))
     grad = widened(d_loss.partition(column).load((i, 0))) * kept.partition(column).load((i, 0))
-    share = smoothing.astype(top.dtype)
-    spread = share / n.astype(top.dtype)
+    share = as_scalar(smoothing, top.dtype)
+    spread = share / as_scalar(n, top.dtype)
     for k in range(parts.num_tiles(1)):
         powers = exp(widened(parts.load((i, k))) - top)
         columns = (arange(PART) + k * PART)[None, :].astype(i64)
@@ -100,7 +100,9 @@ _CROSS_ENTROPY = by_length(_cross_entropy)
 
 
 @entry
-def mean_of_kept(y: TensorMut, count: TensorMut, x: Tensor, kept: Tensor, *, PART: Const[int]) -> None:
+def mean_of_kept(
+    y: TensorMut, count: TensorMut, x: Tensor, kept: Tensor, *, PART: Const[int]
+) -> None:
     """Compute sum(x) / sum(kept), and that sum."""
     xs, flags = x.partition((PART,)), kept.partition((PART,))
     total, many = zeros((), sum_type(x.dtype)), zeros((), sum_type(x.dtype))
@@ -156,8 +158,8 @@ def cross_entropy(
     With label smoothing s the target is 1 - s, and s is spread over all classes. Rows whose target
     is `ignore_index` do not count. The result is f32, of f64 f64.
 
-    >>> ops.cross_entropy(np.zeros((2, 4), "f4"), np.array([0, 3])).round(3)
-    array(1.386, dtype=float32)
+    >>> round(float(ops.cross_entropy(np.zeros((2, 4), "f4"), np.array([0, 3]))), 3)
+    1.386
     """
     rows = rows_of("cross_entropy", x, 1 if len(x.shape) > 1 else 0)
     if tuple(target.shape) != (*x.shape[:1], *x.shape[2:])[: max(len(x.shape) - 1, 0)]:
@@ -166,7 +168,7 @@ def cross_entropy(
             f" and {tuple(target.shape)}"
         )
     found = _CROSS_ENTROPY(rows.length)(
-        rows.array, reshaped(target, (rows.count, 1)), int(ignore_index), float(rows.length),
+        rows.array, reshaped(target, (rows.rows, 1)), int(ignore_index), float(rows.length),
         float(label_smoothing),
     )  # fmt: skip
 
@@ -175,6 +177,7 @@ def cross_entropy(
             "cross_entropy", losses, kept, reduction, lambda x: rows.reduced(x, False)
         )
 
-    if isinstance(found, DeviceOp):
-        return found.then(lambda loss, _, kept: as_op(finish(loss, kept)))
-    return finish(found[0], found[2])
+    def later(losses: Any, _: Any, kept: Any) -> DeviceOp[Any]:
+        return as_op(finish(losses, kept))
+
+    return found.then(later) if is_op(found) else finish(found[0], found[2])

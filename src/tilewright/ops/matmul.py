@@ -12,12 +12,12 @@ from typing import Any, Literal, NamedTuple
 from ..base.shapes import next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
 from .activations import FORMULAS
-from .calling import first, operation, reshaped, sum_type
+from .calling import first, operation, reshaped
 from .elementwise import times_slope
 from .reductions import sum as sum_of
+from .tiles import rounded, sum_type, widened
 
 TILE, STEP, LEAST = 128, 64, 16
 """The tiles of results, how deep the tiles are that are multiplied at a time, and the least of

@@ -20,18 +20,19 @@ from ..lang import (
     Tensor,
     TensorMut,
     block_id,
+    full,
     load_tile_like,
     reduce_sum,
     rsqrt,
     where,
     zeros,
 )
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
-from .calling import first, is_ours, operation, reshaped, sum_type, wide
+from .calling import first, is_ours, operation, reshaped, wide
 from .elementwise import apply, binary, tiles_of, unary
 from .reductions import sum as sum_of
 from .rows import rows_in_tile, rows_of
+from .tiles import as_scalar, rounded, sum_type, widened
 
 COLUMNS, ROWS = 128, 32
 """Tiles of the sums over rows that weights have as their gradients."""
@@ -46,13 +47,13 @@ def norm_rows(
     assert y.shape[1] >= x.shape[1]
     given = load_tile_like(x, y, padding=0.0)
     tile = widened(given)
-    count = n.astype(tile.dtype)
+    count = as_scalar(n, tile.dtype)
     mean = zeros((y.shape[0], 1), tile.dtype)
     if CENTER:
         mean = reduce_sum(tile, 1, keepdims=True) / count
         tile = where(given.mask(), tile - mean, 0.0)
     squares = reduce_sum(tile * tile, 1, keepdims=True)
-    rstd = rsqrt(squares / count + eps.astype(tile.dtype))
+    rstd = rsqrt(squares / count + as_scalar(eps, tile.dtype))
     out = tile * rstd
     if WEIGHT:
         out = out * widened(w.partition((y.shape[1],)).load((0,)))[None, :]
@@ -80,7 +81,7 @@ def norm_backward(
     grad = widened(load_tile_like(dy, dx, padding=0.0))
     if WEIGHT:
         grad = grad * widened(w.partition((dx.shape[1],)).load((0,)))[None, :]
-    count = n.astype(tile.dtype)
+    count = as_scalar(n, tile.dtype)
     out = grad - tile * (reduce_sum(grad * tile, 1, keepdims=True) / count)
     if CENTER:
         out = out - reduce_sum(grad, 1, keepdims=True) / count
@@ -136,9 +137,23 @@ def _norm(rows: int, center: bool, weight: bool, bias: bool) -> Function:
     )
 
 
-_ADD = binary("add", lambda x, y: x + y, lambda x, y: (x * 0.0 + 1.0, y * 0.0 + 1.0))
+def _sum(x: Any, y: Any) -> Any:
+    return x + y
 
-_COPY = unary("copy", lambda x: x, lambda x: x * 0.0 + 1.0)
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _one(x: Any) -> Any:
+    return full(x.shape, 1.0, x.dtype)
+
+
+def _ones(x: Any, y: Any) -> tuple[Any, Any]:
+    return _one(x), _one(y)
+
+
+_ADD, _COPY = binary("add", _sum, _ones), unary("copy", _same, _one)
 
 
 def _normalized(
@@ -150,16 +165,17 @@ def _normalized(
     rank = len(x.shape)
     if not shape or tuple(x.shape[rank - len(shape) :]) != shape:
         raise ValueError(
-            f"`{name}` normalizes the last axes, of extents {shape}; got the shape"
-            f" {tuple(x.shape)}"
+            f"`{name}` normalizes the last axes, of extents {shape}; got the shape {tuple(x.shape)}"
         )
     if bias is not None and weight is None:
         raise ValueError(f"`{name}` has a bias only beside a weight")
     if residual is not None and is_ours(x):
 
         def normalize(total: Any) -> Any:
-            y = _normalized(name, total, shape, weight, bias, eps, None, center)
-            return y.map(lambda found: (found, total))
+            def both(found: Any) -> Any:
+                return found, total
+
+            return _normalized(name, total, shape, weight, bias, eps, None, center).map(both)
 
         return apply(_ADD, x, residual).then(normalize)
     total = x if residual is None else apply(_ADD, x, residual)
@@ -214,9 +230,7 @@ def layer_norm(
     >>> ops.layer_norm(np.array([[1.0, 3.0]], "f4"), 2).round(3)
     array([[-1.,  1.]], dtype=float32)
     """
-    return _normalized(
-        "layer_norm", x, normalized_shape, weight, bias, float(eps), residual, True
-    )
+    return _normalized("layer_norm", x, normalized_shape, weight, bias, float(eps), residual, True)
 
 
 # --- groups of channels ------------------------------------------------------------------------

@@ -13,11 +13,10 @@ from ..base.shapes import FULL, next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, arange, block_id, nan, neg_inf, where, zeros
 from ..lang import topk as topk_of
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
-from ..op.core import DeviceOp
-from .calling import sum_type
+from .calling import is_op
 from .rows import LONGEST, rows_in_tile, rows_of
+from .tiles import rounded, sum_type, widened
 
 
 @entry
@@ -63,20 +62,24 @@ def _order(length: int, k: int, largest: bool) -> Function:
 
 
 def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
-    if isinstance(x, DeviceOp):
-        return x.then(lambda tensor: _first(name, tensor, k, axis, largest))
+    if is_op(x):
+
+        def later(tensor: Any) -> Any:
+            return _first(name, tensor, k, axis, largest)
+
+        return x.then(later)
     rows = rows_of(name, x, axis)
     count = rows.length if k is None else k
     if not 0 <= count <= rows.length:
         raise ValueError(f"`{name}` finds 0 to {rows.length} elements along the axis, got {k}")
     if rows.length > LONGEST:
-        raise ValueError(
-            f"`{name}` sorts rows of at most {LONGEST} elements, got {rows.length}"
-        )
+        raise ValueError(f"`{name}` sorts rows of at most {LONGEST} elements, got {rows.length}")
     found = _order(next_power_of_2(rows.length), count, largest)(rows.array)
-    if isinstance(found, DeviceOp):
-        return found.map(lambda *results: tuple(rows.restore(each, count) for each in results))
-    return tuple(rows.restore(each, count) for each in found)
+
+    def restored(*results: Any) -> Any:
+        return tuple([rows.restore(each, count) for each in results])
+
+    return found.map(restored) if is_op(found) else restored(*found)
 
 
 def topk(

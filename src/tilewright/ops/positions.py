@@ -9,10 +9,10 @@ from typing import Any
 from ..base.shapes import FULL
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, load_tile_like, stack, unstack
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
 from .calling import operation, reshaped
 from .rows import rows_in_tile
+from .tiles import rounded, widened
 
 
 @entry

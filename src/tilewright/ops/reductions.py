@@ -32,10 +32,10 @@ from ..lang import (
 from ..lang import argmax as argmax_of
 from ..lang import argmin as argmin_of
 from ..lang import cumsum as cumsum_of
-from ..lang.stdlib.rounding import rounded, widened
 from ..launch import entry
-from .calling import first, operation, sum_type, wide
+from .calling import first, operation, wide
 from .rows import LONGEST, PART, by_length, row_function, rows_in_tile, rows_of
+from .tiles import as_scalar, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
 """One axis, several, or all of them."""
@@ -59,20 +59,18 @@ def reduce_parts(
     """Reduce each part of each row to one element, and multiply it."""
     parts = x.partition((y.shape[0], PART), padding=PADDING[KIND])
     total = _reduced(widened(parts.load((block_id(0), block_id(1)))), KIND)
-    y.store(rounded(total * factor.astype(total.dtype), y))
+    y.store(rounded(total * as_scalar(factor, total.dtype), y))
 
 
 @entry
 def spread_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
     """Give each element of a part the gradient of its sum; `x` has the type of the result."""
     grad = widened(dy.partition((dx.shape[0], 1)).load((block_id(0), block_id(1))))
-    dx.store(rounded((grad * factor.astype(grad.dtype)).broadcast(dx.shape), dx))
+    dx.store(rounded((grad * as_scalar(factor, grad.dtype)).broadcast(dx.shape), dx))
 
 
 @entry
-def choose_parts(
-    dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]
-) -> None:
+def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
     """Give the first extreme element of each part the gradient, and the others 0."""
     i, k = block_id(0), block_id(1)
     tile = x.partition(dx.shape, padding=PADDING[KIND]).load((i, k))
@@ -127,7 +125,9 @@ def _reduce(
 
 
 @operation
-def sum(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None) -> Any:
+def sum(  # noqa: A001 - the name it has everywhere
+    x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None
+) -> Any:
     """Compute the sum along axes, by default of all elements.
 
     >>> ops.sum(np.ones((2, 3), "f4"), axis=1)
@@ -192,8 +192,9 @@ def _index(tile: Any, kind: str) -> Any:
 
 def _indices(kind: str) -> Any:
     def make(count: int, part: int) -> Function:
-        outputs = {"row_y": lambda x: ((x.shape[0], 1), i64)}
-        return row_function(index_rows, count, outputs, KIND=kind, PART=part)
+        return row_function(
+            index_rows, count, lambda x: ((x.shape[0], 1), i64), KIND=kind, PART=part
+        )
 
     return by_length(make)
 
@@ -244,13 +245,13 @@ def var_rows(row_y: TensorMut, row_mean: TensorMut, x: Tensor, n: f64, divisor: 
     total = zeros((rows, 1), sum_type(x.dtype))
     for k in range(parts.num_tiles(1)):
         total = total + reduce_sum(widened(parts.load((i, k))), 1, keepdims=True)
-    middle = total / n.astype(total.dtype)
+    middle = total / as_scalar(n, total.dtype)
     squares = zeros((rows, 1), sum_type(x.dtype))
     for k in range(parts.num_tiles(1)):
         tile = parts.load((i, k))
         apart = where(tile.mask(), widened(tile) - middle, 0.0)
         squares = squares + reduce_sum(apart * apart, 1, keepdims=True)
-    row_y.store(rounded(squares / divisor.astype(squares.dtype), row_y))
+    row_y.store(rounded(squares / as_scalar(divisor, squares.dtype), row_y))
     row_mean.store(middle)
 
 
@@ -261,7 +262,7 @@ def var_backward(dx: TensorMut, dy: Tensor, x: Tensor, mean: Tensor, divisor: f6
     grad = widened(dy.partition((dx.shape[0], 1)).load((i, 0)))
     middle = mean.partition((dx.shape[0], 1)).load((i, 0))
     tile = widened(x.partition(dx.shape).load((i, k)))
-    dx.store(rounded(grad * (tile - middle) * (2.0 / divisor).astype(tile.dtype), dx))
+    dx.store(rounded(grad * (tile - middle) * 2.0 / as_scalar(divisor, tile.dtype), dx))
 
 
 @by_length

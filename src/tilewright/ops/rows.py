@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..base.shapes import FULL, Shape, next_power_of_2
+from ..functions.describing import Outputs
 from ..functions.function import Function
-from ..launch import entry
+from ..functions.wrapping import OfArrays
 from .calling import axes_of, permuted, reshaped
 from .elementwise import ELEMENTS
 
@@ -25,7 +26,7 @@ class Rows(NamedTuple):
     """An array seen as rows: the axis is the last one of two."""
 
     array: Any
-    count: int
+    rows: int
     length: int
     restore: Callable[..., Any]
     """Gives a result of the same rows the shape of the input again; a second argument says how long
@@ -89,16 +90,19 @@ def by_length(make: Make) -> Callable[[int], Function]:
 
 
 def row_function(
-    kernel: Callable[..., None],
+    kernel: Any,
     count: int,
-    outputs: Any,
+    outputs: Outputs,
     *,
-    backward: Callable[..., Any] | None = None,
+    backward: OfArrays | None = None,
     **constants: Any,
 ) -> Function:
     """Make the function of a kernel over rows."""
-    made: Any = entry(kernel) if not hasattr(kernel, "source") else kernel
-    names = [p.name for p in made.source.parameters if p.kind == "output"]
+    names = [p.name for p in kernel.source.parameters if p.kind == "output"]
     return Function(
-        made, outputs=outputs, tiles=row_tiles(names, count), constants=constants, backward=backward
+        kernel,
+        outputs=outputs,
+        tiles=row_tiles(names, count),
+        constants=constants,
+        backward=backward,
     )

@@ -21,7 +21,9 @@ def classes(shape, count, ignored=False):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("rows", "depth", "count"), [((5,), 7, 3), ((70,), 65, 300), ((2, 3), 4, 5)])
+@pytest.mark.parametrize(
+    ("rows", "depth", "count"), [((5,), 7, 3), ((70,), 65, 300), ((2, 3), 4, 5)]
+)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.thinned
 def test_results(dtype, rows, depth, count, reduction):

@@ -7,14 +7,7 @@ import pytest
 
 import tilewright as tw
 from support.numbers import fresh_rng
-from support.op_checks import (
-    TYPES,
-    check_gradients,
-    check_gradients_as,
-    close,
-    numbers,
-    torch,
-)
+from support.op_checks import TYPES, check_gradients, check_gradients_as, close, numbers, torch
 from tilewright import ops
 
 functional = torch.nn.functional

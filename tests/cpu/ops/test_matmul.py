@@ -48,7 +48,9 @@ def test_layers():
     check(ops.linear, functional.linear, [x[0], w, b])
 
 
-@pytest.mark.parametrize(("a", "b"), [((3, 5), (5, 7)), ((2, 3, 4), (4, 2)), ((2, 3, 4), (2, 4, 2))])
+@pytest.mark.parametrize(
+    ("a", "b"), [((3, 5), (5, 7)), ((2, 3, 4), (4, 2)), ((2, 3, 4), (2, 4, 2))]
+)
 def test_gradients(a, b):
     check_gradients(ops.matmul, numbers(a, b))
     check_gradients(lambda a, b: ops.matmul(a.mT, b), numbers((*a[:-2], a[-1], a[-2]), b))
@@ -74,7 +76,7 @@ def test_what_is_refused():
         ops.matmul(a, a)
     with pytest.raises(ValueError, match=r"multiplies matrices, got shapes \(3,\) and \(2, 3\)"):
         ops.matmul(a[0], a)
-    with pytest.raises(ValueError, match="`linear` has the activations relu, .*; got 'elu'"):
+    with pytest.raises(ValueError, match=r"`linear` has the activations relu, .*; got 'elu'"):
         ops.linear(a, a, activation="elu")
     with pytest.raises(ValueError, match="a weight of two"):
         ops.linear(a, a[0])

@@ -9,7 +9,15 @@ import tilewright as tw
 from support.op_checks import check_gradients_as, numbers, torch
 from tilewright import ops
 
-SHAPES = [((1,), 0), ((7,), 0), ((5, 8), 1), ((5, 9), 0), ((2, 3, 4), 1), ((0, 3), 1), ((2, 300), 1)]
+SHAPES = [
+    ((1,), 0),
+    ((7,), 0),
+    ((5, 8), 1),
+    ((5, 9), 0),
+    ((2, 3, 4), 1),
+    ((0, 3), 1),
+    ((2, 300), 1),
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

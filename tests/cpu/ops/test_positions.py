@@ -17,7 +17,9 @@ def rotated(x, cos, sin, interleaved):
 
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("shape", [(1, 2), (5, 8), (2, 3, 7, 10), (2, 17, 80), (0, 5, 4), (3, 2050)])
+@pytest.mark.parametrize(
+    "shape", [(1, 2), (5, 8), (2, 3, 7, 10), (2, 17, 80), (0, 5, 4), (3, 2050)]
+)
 @pytest.mark.thinned
 def test_results(interleaved, dtype, shape):
     table = (shape[-2], shape[-1] // 2)

@@ -44,7 +44,9 @@ def test_gradients_of_long_rows(name):
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-@pytest.mark.parametrize(("shape", "axis"), [((3, 5), 1), ((3, 5), 0), ((5, 6), None), ((2, 20001), 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((3, 5), 1), ((3, 5), 0), ((5, 6), None), ((2, 20001), 1)]
+)
 @pytest.mark.parametrize("special", [False, True])
 def test_indices(name, shape, axis, special):
     x = numbers(shape)[0].round(decimals=1)  # with equal elements, of which the first counts
@@ -57,7 +59,9 @@ def test_indices(name, shape, axis, special):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("shape", "axis"), [((7,), 0), ((3, 5), 0), ((2, 3, 4), 1), ((2, 20001), -1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((7,), 0), ((3, 5), 0), ((2, 3, 4), 1), ((2, 20001), -1)]
+)
 def test_running_sums(dtype, shape, axis):
     scale = shape[axis] ** 0.5
     check(
