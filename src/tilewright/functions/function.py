@@ -64,7 +64,7 @@ class Function:
         if named or len(args) != len(self._names):
             args = self._placed(args, named)
         for place in self.tensors:
-            kind: type[Any] = type(args[place])
+            kind: type[object] = args[place].__class__
             if kind is not _NDARRAY:
                 return (CALLERS.get(kind) or _find_caller(self, place, kind))(self, args)
         return self._on_numpy(args)
