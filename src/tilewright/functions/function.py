@@ -145,7 +145,7 @@ def function(
 ) -> Any:
     """Turn a kernel into a function of arrays; also as a decorator above `@tw.entry`.
 
-    It takes the kernel's inputs as arrays of NumPy, PyTorch, JAX or CuPy, or what else has DLPack,
+    It takes the kernel's inputs as NumPy, PyTorch, JAX or CuPy arrays, or what else has DLPack,
     makes the outputs, runs the kernel where the framework expects its work, and returns arrays of
     the same kind. Of our tensors, and ops that give some, it makes an op.
 

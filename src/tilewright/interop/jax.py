@@ -227,7 +227,7 @@ def custom_op(
 
 
 def call_function(function: Function, args: tuple[Any, ...]) -> Any:
-    """Run a call of a `tw.function` on arrays of JAX, or have it traced."""
+    """Run a call of a `tw.function` on JAX arrays, or have it traced."""
     known = function.registered.get("jax")
     if known is None:
         made = JaxOp(function.wrapped, function.looks, "sequential", function.gradient)

@@ -197,7 +197,7 @@ def custom_op(
 
 
 def call_function(function: Function, args: tuple[Any, ...]) -> Any:
-    """Run a call of a `tw.function` on tensors of PyTorch, by an operator of its own."""
+    """Run a call of a `tw.function` on PyTorch tensors, by its own operator."""
     known = function.registered.get("torch")
     if known is None:
         name = f"tilewright::{function.__name__}_{next(_NUMBERS)}"

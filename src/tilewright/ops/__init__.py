@@ -1,8 +1,8 @@
 """Ready operations on arrays of any library, with gradients: `from tilewright import ops`.
 
 Names and arguments are those of `torch.nn.functional` where it has them; `axis` is also called
-`dim`. An operation takes arrays of NumPy, PyTorch, JAX, CuPy or another library with DLPack, and
-returns the same kind; of tensors of ours, and ops that give some, it makes an op.
+`dim`. An operation takes NumPy, PyTorch, JAX or CuPy arrays, or those of another library with
+DLPack, and returns the same kind; of our tensors, and ops that give some, it makes an op.
 """
 
 from __future__ import annotations
