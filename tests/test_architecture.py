@@ -45,7 +45,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "launch": BELOW_LAUNCH,
     "kernels": ("base", "lang", "op", "tensors", "launch"),
     "testing": ("base", "devices", "op", "tensors", "kernels"),
-    "interop": ("base", "frontend", "devices", "op", "tensors", "launch"),
+    "functions": ("base", "frontend", "devices", "op", "tensors", "launch"),
+    "ops": ("base", "lang", "op", "tensors", "launch", "kernels", "functions"),
+    "interop": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
     "tools": ("base", "ir", "frontend", "backend", "compile", "devices", "op", "tensors", "launch"),
 }
 """Which folders each folder may import, besides itself. In reading order; the folders above

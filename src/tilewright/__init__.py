@@ -56,7 +56,7 @@ from .base.errors import (
     UnwrittenWarning,
 )
 from .base.host import Host as _Host
-from .base.shapes import OWNED
+from .base.shapes import FULL, OWNED, cdiv, next_power_of_2
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope
@@ -114,10 +114,11 @@ from .tensors.sharing import another_owner as _another_owner
 from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
-    from . import jit_cache, simt
+    from . import jit_cache, ops, simt
     from .compile.options import CompileOptions
     from .frontend.capture.parameters import dim
     from .frontend.capture.sources import execute as _execute
+    from .functions.function import function
     from .kernels import (
         arange,
         convert,
@@ -153,6 +154,7 @@ _LATER = {
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
     "lang": ".lang",
+    "ops": ".ops",
     "simt": ".simt",
     "testing": ".testing",
 } | {
@@ -160,6 +162,7 @@ _LATER = {
     for module, names in {
         ".compile.options": ("CompileOptions",),
         ".frontend.capture.parameters": ("dim",),
+        ".functions.function": ("function",),
         ".kernels": (
             "arange",
             "convert",
@@ -201,6 +204,7 @@ ExecutionContext.runner = staticmethod(_run_part)
 DeviceOp.capture = staticmethod(_capture)
 
 __all__ = [
+    "FULL",
     "OWNED",
     "Arc",
     "AsyncKernelLaunch",
@@ -247,6 +251,7 @@ __all__ = [
     "asarray",
     "bench",
     "bf16",
+    "cdiv",
     "convert",
     "default_device",
     "default_policy",
@@ -271,6 +276,7 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "function",
     "i8",
     "i16",
     "i32",
@@ -284,8 +290,10 @@ __all__ = [
     "memcpy",
     "meta",
     "move",
+    "next_power_of_2",
     "ones",
     "ones_like",
+    "ops",
     "rand",
     "randint",
     "randn",

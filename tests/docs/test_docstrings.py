@@ -9,11 +9,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from source_tree import SOURCES, modules, relative
+from tilewright import ops
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+KNOWN = {"np": np, "ops": ops}
+"""Names that examples need not import."""
 
 WITH_EXAMPLES = [
     name for name, m in modules().items() if ">>> " in m.path.read_text(encoding="utf-8")
@@ -24,7 +29,7 @@ WITH_EXAMPLES = [
 def test_docstring_examples(name):
     module = importlib.import_module(name)
     # Declared functions wrap the written ones; the finder must not take them for foreign.
-    failed, tried = doctest.testmod(module, optionflags=OPTIONS)
+    failed, tried = doctest.testmod(module, optionflags=OPTIONS, extraglobs=KNOWN)
     assert tried > 0, f"{name} has examples that are not found"
     assert failed == 0
 

@@ -14,6 +14,9 @@ Shape = tuple[int, ...]
 
 MAX_TILE_ELEMENTS = 1 << 24
 
+FULL = -1
+"""As an extent of a tile: the whole axis of the tensor, rounded up to a power of two."""
+
 
 def is_power_of_two(n: int) -> bool:
     """Return whether n is 1, 2, 4, ..."""
@@ -23,6 +26,18 @@ def is_power_of_two(n: int) -> bool:
 def ceil_div(a: int, b: int) -> int:
     """Divide rounding up; b is positive."""
     return -(-a // b)
+
+
+def cdiv(a: int, b: int) -> int:
+    """Return a / b rounded up: how many tiles of extent b cover an axis of extent a."""
+    return ceil_div(a, b)
+
+
+def next_power_of_2(n: int) -> int:
+    """Return the least power of two that is not below n: 1 for 0, 8 for 5, 8 for 8."""
+    if n < 0:
+        raise ValueError(f"no power of two belongs to a negative extent, got {n}")
+    return 1 << max(n - 1, 0).bit_length()
 
 
 def size(shape: Sequence[int]) -> int:

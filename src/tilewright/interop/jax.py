@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from ..devices.cuda.stream import CudaStream
 from ..devices.host import CPU
 from ..devices.protocol import Device
 from ..devices.registry import gpus
+from ..functions.describing import Describer, Outputs, describers, element_type
+from ..functions.function import Function
+from ..functions.gradient import Gradient
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
@@ -29,7 +33,6 @@ from ..tensors.gpu_imports import LEGACY, let_wait, memory_at
 from ..tensors.layout import row_major
 from ..tensors.region import Region
 from ..tensors.tensor import new_tensor
-from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 from .xla import DTYPES, Buffer, Frame, handler, number_at
 
 if TYPE_CHECKING:
@@ -37,10 +40,6 @@ if TYPE_CHECKING:
 
 jax: Any = import_module("jax")
 """Any: type checkers need not have it installed."""
-
-Made: TypeAlias = str | Callable[..., Any]
-"""What a result looks like: like the input of that name, or a function of all inputs by name that
-gives something with `shape` and `dtype`, such as a `jax.ShapeDtypeStruct`."""
 
 HEADER = "xla/ffi/api/c_api.h"
 MAJOR = 0
@@ -55,10 +54,13 @@ class JaxOp:
     """XLA may call them until the process ends."""
 
     def __init__(
-        self, function: KernelFunction, made: Mapping[str, Made], vmap_method: str
+        self,
+        function: KernelFunction,
+        looks: Sequence[Describer],
+        vmap_method: str,
+        gradient: Gradient | None = None,
     ) -> None:
-        self._function = function
-        self._made = made
+        self._function, self._looks, self._gradient = function, looks, gradient
         self._vmap_method = vmap_method
         self._lent = ExternalCalls()
         self.__name__ = function.name
@@ -72,7 +74,39 @@ class JaxOp:
     def __call__(self, *args: Any) -> Any:
         """Run it, or have it traced: `args` are the kernel's inputs, in its order."""
         inputs = self._named(args)
-        shapes = [_described(self._made[name], inputs) for name in self._function.outputs]
+        if self._gradient is None:
+            return self._call(inputs)
+        return self._differentiable(inputs, self._gradient)
+
+    def _differentiable(self, inputs: dict[str, Any], gradient: Gradient) -> Any:
+        """Call it where JAX finds its gradient. Python's numbers are not JAX's business."""
+        numbers = {name: value for name, value in inputs.items() if _is_number(value)}
+        names = [name for name in inputs if name not in numbers]
+
+        def call(*arrays: Any) -> Any:
+            given = dict(zip(names, arrays, strict=True))
+            return self._call({name: numbers.get(name, given.get(name)) for name in inputs})
+
+        def forward(*arrays: Any) -> Any:
+            given = dict(zip(names, arrays, strict=True)) | numbers
+            results = call(*arrays)
+            outputs = [results] if len(self._looks) == 1 else results
+            kept = gradient.kept([given[name] for name in inputs], outputs)
+            return results, {name: kept[name] for name in kept if name not in numbers}
+
+        def backward(kept: dict[str, Any], grads: Any) -> Any:
+            of_outputs = [grads] if len(self._looks) == 1 else grads
+            needed = {name: (kept | numbers)[name] for name in gradient.needs}
+            by_name = dict(zip(inputs, gradient(of_outputs, needed), strict=True))
+            return tuple(by_name[name] for name in names)
+
+        differentiable = jax.custom_vjp(call)
+        differentiable.defvjp(forward, backward)
+        return differentiable(*[inputs[name] for name in names])
+
+    def _call(self, inputs: Mapping[str, Any]) -> Any:
+        args = list(inputs.values())
+        shapes = [_described(look(args)) for look in self._looks]
         call = jax.ffi.ffi_call(self._target, shapes, vmap_method=self._vmap_method)
         traced = any(isinstance(arg, jax.core.Tracer) for arg in args)
         known = {name: value for name, value in inputs.items() if traced and _is_number(value)}
@@ -177,28 +211,32 @@ def custom_op(
     kernel: AnyKernel,
     *,
     tiles: Tiles | None = None,
-    outputs: Mapping[str, Made] | Made,
+    outputs: Outputs,
     constants: Mapping[str, Any] | None = None,
+    backward: OfArrays | None = None,
     vmap_method: str = "sequential",
 ) -> JaxOp:
     """Turn a kernel into a function of JAX arrays.
 
-    `outputs` says what results look like: as an input (`outputs="x"`), or by a function of the
-    inputs (`outputs={"z": lambda x, y: jax.ShapeDtypeStruct(...)}`). `tiles` cuts the outputs of a
-    tile kernel: a shape, or a function of theirs, for all or by name. For gradients put
-    `jax.custom_vjp` around it. `vmap_method` is that of `jax.ffi.ffi_call`.
+    `outputs`, `tiles`, `constants` and `backward` are those of `tw.function`; an `outputs` function
+    may also return a `jax.ShapeDtypeStruct`. `vmap_method` is that of `jax.ffi.ffi_call`.
     """
     function = KernelFunction(kernel, tiles, constants or {})
-    return JaxOp(function, by_output(function, outputs), vmap_method)
+    gradient = None if backward is None else Gradient(function, backward)
+    return JaxOp(function, describers(function, outputs), vmap_method, gradient)
 
 
-def _described(made: Made, inputs: Mapping[str, Any]) -> Any:
-    found = inputs[made] if isinstance(made, str) else made(**inputs)
-    if not (hasattr(found, "shape") and hasattr(found, "dtype")):
-        raise TypeError(
-            f"`outputs` must return an object with a shape and a dtype, got {found!r:.60}"
-        )
-    return jax.ShapeDtypeStruct(found.shape, found.dtype)
+def call_function(function: Function, args: tuple[Any, ...]) -> Any:
+    """Run a call of a `tw.function` on JAX arrays, or have it traced."""
+    known = function.registered.get("jax")
+    if known is None:
+        made = JaxOp(function.wrapped, function.looks, "sequential", function.gradient)
+        known = function.registered.setdefault("jax", made)
+    return known(*args)
+
+
+def _described(found: Any) -> Any:
+    return jax.ShapeDtypeStruct(tuple(found.shape), element_type(found.dtype).np)
 
 
 def _region(device: Device, given: Buffer, *, readonly: bool, stream: int = LEGACY) -> Region:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error
 from ..devices.protocol import Stream
 from ..devices.registry import gpus
+from ..functions.describing import Describer, Outputs, describers, element_type
+from ..functions.function import Function
+from ..functions.gradient import Gradient
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..op.ambient import choose_stream
@@ -19,7 +23,6 @@ from ..tensors.create import asarray, host_device
 from ..tensors.gpu_imports import memory_in_order
 from ..tensors.tensor import Tensor, new_tensor
 from .torch_dispatch import shorten
-from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 
 if TYPE_CHECKING:
     from ..frontend.capture.parameters import Parameter
@@ -27,37 +30,39 @@ if TYPE_CHECKING:
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
 
-Made: TypeAlias = str | Callable[..., Any]
-"""How a result is made: like the input of that name, or by a function of all inputs by name."""
-
 
 class TorchOp:
     """A kernel that PyTorch calls. Tensors are used where they are, none is copied."""
 
     def __init__(
-        self, name: str, function: KernelFunction, made: Mapping[str, Made] | None
+        self,
+        name: str,
+        function: KernelFunction,
+        looks: Sequence[Describer] = (),
+        gradient: Gradient | None = None,
     ) -> None:
-        self._function = function
-        self._taken = function.parameters if made is None else function.inputs
+        """Without `looks` of its results it writes the kernel's outputs in place."""
+        self._function, self._looks = function, looks
+        self._taken = function.inputs if looks else function.parameters
         """What the operator takes, in its order."""
         self._outputs, self._read, self._numbers = (
             [i for i, p in enumerate(self._taken) if p.kind == kind]
             for kind in ("output", "tensor", "scalar")
         )
         """Which of these the kernel writes, reads, and takes as numbers."""
-        self._makers = [self._maker(made[name]) for name in function.outputs] if made else []
-        """Make the results out of the arguments."""
         self._lent = ExternalCalls()
         self._captured: list[object] = []
         """What graphs that PyTorch has recorded need of ours."""
-        self.schema = _schema(function, functional=made is not None)
+        self.schema = _schema(function, functional=bool(looks))
         """What PyTorch knows of it: types, and which arguments are written."""
         self.definition: Any = torch.library.custom_op(
-            name, self._run, mutates_args=() if made else function.outputs, schema=self.schema
+            name, self._run, mutates_args=() if looks else function.outputs, schema=self.schema
         )
         """PyTorch's own object, for `register_vmap` and the like."""
         self.definition.register_fake(self._results)
-        self._overload = shorten(self.definition, self._run, () if made else self._outputs)
+        if gradient is not None:
+            self._differentiate(gradient)
+        self._overload = shorten(self.definition, self._run, () if looks else self._outputs)
         """What calls it."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -76,12 +81,22 @@ class TorchOp:
         launch.compile()
         launch.close()
 
-    def _maker(self, made: Made) -> Callable[[Sequence[Any]], Any]:
-        """What makes one result."""
-        names = [p.name for p in self._taken]
-        if isinstance(made, str):
-            return partial(_new_like, names.index(made))
-        return partial(_new_by, made, names, self._function.name)
+    def _differentiate(self, gradient: Gradient) -> None:
+        """Register the gradient that a function was given."""
+
+        def keep(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+            outputs = [output] if len(self._looks) == 1 else output
+            kept = gradient.kept(inputs, outputs)
+            ctx.names = [name for name, value in kept.items() if _is_tensor(value)]
+            ctx.numbers = {name: kept[name] for name in kept if name not in ctx.names}
+            ctx.save_for_backward(*[kept[name] for name in ctx.names])
+
+        def backward(ctx: Any, *grads: Any) -> Any:
+            kept = dict(zip(ctx.names, ctx.saved_tensors, strict=True)) | ctx.numbers
+            found = gradient(grads, kept)
+            return found[0] if len(found) == 1 else tuple(found)
+
+        self.definition.register_autograd(backward, setup_context=keep)
 
     def _run(self, *args: Any) -> Any:
         """What PyTorch calls: with tensors that have memory, below autograd."""
@@ -106,15 +121,28 @@ class TorchOp:
 
     def _results(self, *args: Any) -> Any:
         """The tensors that are given back, not yet written; for tensors without memory too."""
-        makers = self._makers
-        if len(makers) == 1:
-            return makers[0](args)
-        return tuple([make(args) for make in makers]) or None
+        looks = self._looks
+        if len(looks) == 1:
+            return self._made(looks[0], args)
+        return tuple([self._made(look, args) for look in looks]) or None
+
+    def _made(self, look: Describer, args: Sequence[Any]) -> Any:
+        """A new tensor that looks as a function of the arguments says."""
+        found = look(args)
+        if look.like is not None:
+            return torch.empty_like(found, memory_format=torch.contiguous_format)
+        if _is_tensor(found):
+            return found
+        lead = next(args[i] for i in self._read)
+        dtype = found.dtype
+        if not isinstance(dtype, torch.dtype):
+            dtype = getattr(torch, element_type(dtype).np.name)
+        return torch.empty(tuple(found.shape), dtype=dtype, device=lead.device)
 
     def _written(self, args: Sequence[Any], results: Any) -> Sequence[Any]:
         """The tensors that the kernel writes."""
-        if self._makers:
-            return (results,) if len(self._makers) == 1 else results
+        if self._looks:
+            return (results,) if len(self._looks) == 1 else results
         return [args[i] for i in self._outputs]
 
     def _named(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
@@ -145,35 +173,44 @@ def custom_op(
     kernel: AnyKernel,
     *,
     tiles: Tiles | None = None,
-    outputs: Mapping[str, Made] | Made | None = None,
+    outputs: Outputs | None = None,
     constants: Mapping[str, Any] | None = None,
+    backward: OfArrays | None = None,
 ) -> TorchOp:
     """Turn a kernel into a PyTorch operator, called `name`, such as "mylib::softmax".
 
     Its schema, what it mutates and what it gives for tensors without memory follow from the
     kernel's signature. Without `outputs` the operator takes the kernel's arguments, and writes its
-    outputs in place. With it, it makes them and gives them back: like an input (`outputs="x"`), or
-    by a function of the inputs (`outputs={"z": lambda x, y: x.new_empty(...)}`); only then can it
-    have gradients. `tiles` cuts the outputs of a tile kernel: a shape, or a function of theirs, for
-    all or by name.
+    outputs in place. With it, it makes them and gives them back, as `tw.function` does, with which
+    it shares `outputs`, `tiles`, `constants` and `backward`; only then can it have gradients. An
+    `outputs` function may also return a new tensor: `lambda x, y: x.new_empty(...)`.
     """
     if not all(part.isidentifier() for part in name.split("::", 1)) or "::" not in name:
         raise TypeError(f"an operator's name has a namespace, as in 'mylib::scale'; got {name!r}")
     function = KernelFunction(kernel, tiles, constants or {})
-    return TorchOp(name, function, None if outputs is None else by_output(function, outputs))
+    if outputs is None:
+        if backward is not None:
+            raise TypeError(f"`{name}` writes in place, and so has no gradient: give it `outputs`")
+        return TorchOp(name, function)
+    gradient = None if backward is None else Gradient(function, backward)
+    return TorchOp(name, function, describers(function, outputs), gradient)
 
 
-def _new_like(place: int, args: Sequence[Any]) -> Any:
-    return torch.empty_like(args[place], memory_format=torch.contiguous_format)
+def call_function(function: Function, args: tuple[Any, ...]) -> Any:
+    """Run a call of a `tw.function` on PyTorch tensors, by its own operator."""
+    known = function.registered.get("torch")
+    if known is None:
+        name = f"tilewright::{function.__name__}_{next(_NUMBERS)}"
+        known = TorchOp(name, function.wrapped, function.looks, function.gradient)
+        known = function.registered.setdefault("torch", known)
+    for place in function.tensors:
+        if not _is_tensor(args[place]):
+            args = (*args[:place], torch.as_tensor(args[place]), *args[place + 1 :])
+    return known(*args)
 
 
-def _new_by(
-    made: Callable[..., Any], names: Sequence[str], kernel: str, args: Sequence[Any]
-) -> Any:
-    found = made(**dict(zip(names, args, strict=True)))
-    if not _is_tensor(found):
-        raise TypeError(f"`outputs` of `{kernel}` makes tensors, got {type(found).__name__}")
-    return found
+_NUMBERS: Any = itertools.count()
+"""Tell operators apart whose kernels have one name."""
 
 
 def _schema(function: KernelFunction, *, functional: bool) -> str:

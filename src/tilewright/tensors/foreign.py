@@ -32,12 +32,28 @@ def aliased(x: Any) -> np.ndarray[Any, Any] | None:
         return x
     if isinstance(x, np.generic | Ours):
         return None
+    if needs_gradient(x):
+        return _read_only(aliased(x.detach()))
     if hasattr(x, "__dlpack__"):
         return _seen_by_numpy(x) if _KNOWS_READ_ONLY else _imported(x)
     if hasattr(x, "__array_interface__"):
         _refuse_mask(x, x.__array_interface__.get("mask") is not None)
         return np.asarray(x)
     return None
+
+
+def needs_gradient(x: Any) -> bool:
+    """Tell whether a tensor of PyTorch wants gradients: it exports its memory detached alone, and
+    kernels may read it."""
+    return getattr(x, "requires_grad", False) is True
+
+
+def _read_only(array: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
+    if array is None:
+        return None
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _refuse_mask(x: object, has_mask: bool) -> None:

@@ -21,6 +21,7 @@ from ..devices.registry import gpus
 from .capsules import claimed
 from .described import described, refuse_address
 from .dlpack import GPU_KINDS
+from .foreign import needs_gradient
 from .layout import Layout
 from .order import pending_over, reserve
 from .ownership import Ours
@@ -59,8 +60,10 @@ def _by_dlpack(x: Any, ordinal: int) -> Region:
 
 def _exported(x: Any, ordinal: int, stream: int) -> Seen:
     """What an array exports by DLPack, to be used on a stream, or on its library's own: -1."""
-    layout, address, readonly, owner = claimed(x, ordinal, stream=stream)
-    return Seen(_gpu(x, ordinal), layout, address, readonly, owner)
+    fixed = needs_gradient(x)
+    given = x.detach() if fixed else x
+    layout, address, readonly, owner = claimed(given, ordinal, stream=stream)
+    return Seen(_gpu(x, ordinal), layout, address, readonly or fixed, owner)
 
 
 def _gpu(x: object, ordinal: int) -> CudaDevice:

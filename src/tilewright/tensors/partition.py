@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from .._core import Access, unpartition
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
-from ..base.shapes import Shape
+from ..base.shapes import FULL, Shape, next_power_of_2
 from ..op.place import Location, here, place_of
 from .borrow import Use
 from .layout import Layout, Mapping, Tiling, tiling_of
 from .ownership import Ours
-from .shape import ShapeLike, as_shape
+from .shape import MAX_EXTENT, ShapeLike, as_shape
 from .show import facts, table
 
 if TYPE_CHECKING:
@@ -215,8 +215,8 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
 
 
 def cut(layout: Layout, tile: ShapeLike) -> Tiling:
-    """A layout cut into tiles of this shape, if kernels may write it."""
-    dims = as_shape(tile, "the tile shape", least=1)
+    """A layout cut into tiles of this shape, if kernels may write it; `FULL` is a whole axis."""
+    dims = given = as_shape(tile, "the tile shape", least=-MAX_EXTENT)
     shape = layout.shape
     if len(dims) != len(shape):
         raise ShapeError(
@@ -229,7 +229,10 @@ def cut(layout: Layout, tile: ShapeLike) -> Tiling:
             "a tensor whose indices share memory cannot be written",
             got=f"shape {shape}, strides {layout.strides}",
         )
-    tiling = tiling_of(layout, dims)
+    if FULL in dims:
+        pairs = zip(dims, shape, strict=True)
+        dims = tuple([next_power_of_2(n) if t == FULL else t for t, n in pairs])
+    tiling = tiling_of(layout, as_shape(dims, "the tile shape", least=1))
     if len(layout.tilings) < MOST_TILINGS:
-        layout.tilings[tile if type(tile) is int else dims] = tiling
+        layout.tilings[tile if type(tile) is int else given] = tiling
     return tiling

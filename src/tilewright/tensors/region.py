@@ -165,7 +165,7 @@ def region_of_array(
     flags = array.flags
     if not flags.aligned:
         raise _unaddressable(array.dtype, array.strides)
-    layout, buffered = _layout_of_array(array.dtype, array.shape, array.strides, dtype)
+    layout, buffered = layout_of_array(array.dtype, array.shape, array.strides, dtype)
     writeable = flags.writeable
     if buffered and writeable and flags.c_contiguous:
         # Takes a third of the time of the other way.
@@ -177,8 +177,8 @@ def region_of_array(
 
 
 @lru_cache(MOST_KEPT)
-def _layout_of_array(
-    form: np.dtype[Any], shape: Shape, strides: Shape, dtype: AnyDType | None
+def layout_of_array(
+    form: np.dtype[Any], shape: Shape, strides: Shape, dtype: AnyDType | None = None
 ) -> tuple[Layout, bool]:
     """The layout of arrays alike, whose strides are in bytes; whether they can be a buffer."""
     if form == f4e2m1fn.np:

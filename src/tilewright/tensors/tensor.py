@@ -111,7 +111,10 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return DevicePointer(self.dtype, self.region, self.plain)
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
-        """Give this tensor over to a partition into tiles; `unpartition()` gives it back."""
+        """Give this tensor over to a partition into tiles; `unpartition()` gives it back.
+
+        An extent `tw.FULL` of the tile is the whole axis, rounded up to a power of two.
+        """
         found: Partition[E] | None = partition(self, tile, PARTITION_HINT, 1)
         if found is not None:
             return found
@@ -125,7 +128,10 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return self.partition(tile)
 
     def partition_mut(self, tile: ShapeLike) -> Partition[E]:
-        """Borrow this tensor for writing, cut into tiles: kernels write in place."""
+        """Borrow this tensor for writing, cut into tiles: kernels write in place.
+
+        An extent `tw.FULL` of the tile is the whole axis, rounded up to a power of two.
+        """
         found: Partition[E] | None = partition_mut(self, tile, 1)
         if found is not None:
             return found

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from tilewright.base.shapes import (
     broadcast,
+    cdiv,
     ceil_div,
     grid_of,
     is_power_of_two,
+    next_power_of_2,
     row_major_strides,
     shape_text,
     size,
@@ -65,3 +67,15 @@ def test_powers_of_two():
 @pytest.mark.parametrize(("shape", "said"), [((), ""), ((7,), "7"), ((4, 64, 1), "4x64x1")])
 def test_shapes_are_said_with_an_x(shape, said):
     assert shape_text(shape) == said
+
+
+def test_powers_of_two_that_hold_an_extent():
+    assert [next_power_of_2(n) for n in (0, 1, 2, 3, 4, 5, 1000, 1 << 40)] == [
+        1, 1, 2, 4, 4, 8, 1024, 1 << 40,
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="negative extent, got -3"):
+        next_power_of_2(-3)
+
+
+def test_cdiv_counts_tiles():
+    assert [cdiv(n, 4) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]

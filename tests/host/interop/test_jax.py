@@ -114,7 +114,7 @@ def test_wrong_calls():
     with pytest.raises(TypeError, match="`outputs` of `scale` says"):
         custom_op(scale, tiles=(64,), outputs="y")
     made = custom_op(scale, tiles=(64,), outputs=lambda x, factor: 5)
-    with pytest.raises(TypeError, match="must return an object with a shape and a dtype, got 5"):
+    with pytest.raises(TypeError, match=r"must return a shape, .*; got 5"):
         made(jnp.ones(4), 2.0)
 
 

@@ -33,6 +33,30 @@ def test_the_tile_shape_is_checked(golden):
     z.to_numpy()  # refused, so not taken
 
 
+@pytest.mark.parametrize(
+    ("shape", "tile", "found", "grid"),
+    [
+        ((5, 100), (2, tw.FULL), (2, 128), (3, 1)), ((5, 64), (tw.FULL, 8), (8, 8), (1, 8)),
+        ((7,), tw.FULL, (8,), (1,)), ((1, 1), (tw.FULL, tw.FULL), (1, 1), (1, 1)),
+        ((4, 0), (4, tw.FULL), (4, 1), (1, 0)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("times", [1, 2])
+def test_full_is_the_whole_axis(shape, tile, found, grid, times):
+    z = zeros(shape).sync()
+    for _ in range(times):  # the second one is found by the tile as it was given
+        p = z.partition_mut(tile)
+        assert (p.tile, p.grid) == (found, grid)
+    assert z.borrow_mut().partition(tile).tile == found
+    assert tw.Arc(zeros(shape).sync()).try_partition(tile).tile == found
+    assert zeros(shape).partition(tile).sync().tile == found
+
+
+def test_other_negative_extents_are_refused():
+    with pytest.raises(ShapeError, match="extents below 1"):
+        zeros((4,)).sync().partition(-2)
+
+
 def test_unpartition_of_a_borrow_is_the_tensor_itself():
     z = zeros((4,)).sync()
     p = z.partition_mut((2,))

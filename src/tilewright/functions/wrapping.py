@@ -28,6 +28,20 @@ Tile: TypeAlias = ShapeLike | Callable[[Shape], ShapeLike]
 """The tiles of an output: a shape, or a function of the output's shape."""
 Tiles: TypeAlias = Tile | Mapping[str, Tile]
 """One for all outputs, or one for each by name."""
+OfArrays: TypeAlias = (
+    Callable[[], Any]
+    | Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+)
+"""A function of the user's on arrays and numbers; by arity, so that checkers know a lambda's."""
 AnyKernel: TypeAlias = Entry | ForeignEntry
 """Of tiles, of single threads, or of another compiler."""
 
@@ -47,6 +61,13 @@ class KernelFunction:
         self._refuse_constants()
         self._tiles = self._tiles_by_name(tiles)
         """How outputs are cut; empty where the kernel takes them whole."""
+        kinds = [p.kind == "output" for p in self.parameters]
+        written = kinds.count(True)
+        numbers = iter(range(written)), iter(range(written, len(kinds)))
+        self._order = [next(numbers[0] if is_output else numbers[1]) for is_output in kinds]
+        """Where each argument is among the outputs and the inputs behind them."""
+        self._is_ordered = self._order == sorted(self._order)
+        self._cuts = [self._tiles.get(name) for name in self.outputs]
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -65,14 +86,26 @@ class KernelFunction:
         launch: Launch[Any] = kernel(*given, **self._constants)
         return launch
 
+    def launch_in_order(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], shapes: Sequence[Shape] | None = None
+    ) -> Launch[Any]:
+        """The launch on outputs, and inputs in the kernel's order.
+
+        Outputs are tensors, which are written in place, or ops that make some of these shapes.
+        """
+        known = [output.shape for output in outputs] if shapes is None else shapes
+        given = [*map(_divided, outputs, known, self._cuts), *inputs]
+        if not self._is_ordered:
+            given = [given[i] for i in self._order]
+        kernel: Any = self.kernel  # type checkers see the call by arity
+        launch: Launch[Any] = kernel(*given, **self._constants)
+        return launch
+
     def _argument(self, parameter: Parameter, value: Any) -> Any:
         if parameter.kind != "output":
             return value
         target = value if _is_tensor(value) else asarray(value)
-        tile = self._tiles.get(parameter.name)
-        if tile is None:
-            return target.borrow_mut()
-        return target.partition_mut(tile(target.shape) if callable(tile) else tile)
+        return _divided(target, target.shape, self._tiles.get(parameter.name))
 
     def _tiles_by_name(self, tiles: Tiles | None) -> dict[str, Tile]:
         if not _is_of_tiles(self.kernel):
@@ -86,8 +119,8 @@ class KernelFunction:
         found = _by_name(self.outputs, tiles)
         if set(found) != set(self.outputs):
             raise TypeError(
-                f"`tiles` of `{self.name}` names its outputs {_listed(self.outputs)},"
-                f" got {_listed(found)}"
+                f"`tiles` of `{self.name}` names its outputs {listed(self.outputs)},"
+                f" got {listed(found)}"
             )
         return found
 
@@ -95,7 +128,7 @@ class KernelFunction:
         wrong = [p.name for p in self.parameters if p.kind == "pointer" or p.mapped or p.shared]
         if wrong:
             raise TypeError(
-                f"`{self.name}` cannot be a function of arrays: {_listed(wrong)} is a raw pointer,"
+                f"`{self.name}` cannot be a function of arrays: {listed(wrong)} is a raw pointer,"
                 " an accumulator, or an output that is mapped; write an op that launches it"
             )
         stars = [p.name for p in self.parameters if p.variadic]
@@ -114,9 +147,18 @@ class KernelFunction:
         needed = {p.name for p in constants if p.default is inspect.Parameter.empty}
         if not needed <= set(self._constants) <= set(known):
             raise TypeError(
-                f"`constants` of `{self.name}` gives its constants {_listed(known)},"
-                f" got {_listed(self._constants)}"
+                f"`constants` of `{self.name}` gives its constants {listed(known)},"
+                f" got {listed(self._constants)}"
             )
+
+
+def _divided(target: Any, shape: Shape, tile: Tile | None) -> Any:
+    """An output as a kernel takes it: in tiles, or whole."""
+    is_there = _is_tensor(target)
+    if tile is None:
+        return target.borrow_mut() if is_there else target
+    cut = tile(shape) if callable(tile) else tile
+    return target.partition_mut(cut) if is_there else target.partition(cut)
 
 
 def _is_of_tiles(kernel: object) -> bool:
@@ -139,8 +181,8 @@ def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[st
     likes = [like for like in found.values() if isinstance(like, str)]
     if set(found) != set(function.outputs) or not set(likes) <= set(tensors):
         raise TypeError(
-            f"`outputs` of `{function.name}` says for each of {_listed(function.outputs)} which of"
-            f" {_listed(tensors)} it is like, or how it is made; got {outputs!r}"
+            f"`outputs` of `{function.name}` says for each of {listed(function.outputs)} which of"
+            f" {listed(tensors)} it is like, or how it is made; got {outputs!r}"
         )
     readied: dict[str, Any] = {
         name: _of_inputs(function, made) if callable(made) else made for name, made in found.items()
@@ -164,7 +206,7 @@ def _of_inputs(function: KernelFunction, made: Any) -> Any:
     if _binds(signature, names, {}):
         return partial(_in_order, made)
     raise TypeError(
-        f"`outputs` of `{function.name}` takes functions of its inputs {_listed(names)},"
+        f"`outputs` of `{function.name}` takes functions of its inputs {listed(names)},"
         f" got one of {signature}"
     )
 
@@ -196,5 +238,6 @@ def _is_mapping(x: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(x, Mapping)
 
 
-def _listed(names: Any) -> str:
+def listed(names: Any) -> str:
+    """Names as messages print them."""
     return ", ".join(f"`{name}`" for name in names) or "none"

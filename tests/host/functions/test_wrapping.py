@@ -7,7 +7,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from host.interop.kernels import many_numbers, sum_and_difference
 from tilewright import f32
-from tilewright.interop.wrapping import KernelFunction, by_output
+from tilewright.functions.wrapping import KernelFunction, by_output
 
 
 @tw.entry(unsafe=True)

@@ -1,0 +1,171 @@
+"""`tw.function`: a kernel as a function of arrays, which makes its results and runs it.
+
+The arrays of a call decide how it runs: NumPy's here, our own as an op, those of PyTorch and JAX by
+the operators that interop registers for them, others by DLPack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+from ..op.core import DeviceOp
+from ..tensors.arc import Arc
+from ..tensors.tensor import Tensor
+from .arrays import call_by_dlpack, call_on_host, call_on_tensors
+from .describing import Outputs, describers
+from .gradient import Gradient
+from .wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, listed
+
+Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
+
+_NDARRAY: Any = np.ndarray
+
+FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+"""By the package in which an array's class is: the module of interop that calls functions on it."""
+
+
+class Function:
+    """A kernel as a function: it takes the kernel's inputs, and returns its outputs.
+
+    Results are arrays of the same kind as the inputs: of tensors, an op that gives tensors.
+    """
+
+    def __init__(
+        self,
+        kernel: AnyKernel,
+        *,
+        outputs: Outputs,
+        tiles: Tiles | None = None,
+        constants: Mapping[str, Any] | None = None,
+        backward: OfArrays | None = None,
+    ) -> None:
+        self.wrapped = KernelFunction(kernel, tiles, constants or {})
+        """The kernel, and how its outputs are cut."""
+        self.looks = describers(self.wrapped, outputs)
+        """What each output looks like."""
+        self.gradient = None if backward is None else Gradient(self.wrapped, backward)
+        """How gradients are computed; None: there are none."""
+        self.registered: dict[str, Any] = {}
+        """The operators that frameworks know it by."""
+        self.__name__ = self.wrapped.name
+        self.__doc__ = kernel.__doc__
+        inputs = self.wrapped.inputs
+        self._names = [p.name for p in inputs]
+        self.tensors = [i for i, p in enumerate(inputs) if p.kind == "tensor"]
+        """Which inputs are arrays; the others are numbers."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run the kernel on arrays, or build the op that does."""
+        if named or len(args) != len(self._names):
+            args = self._placed(args, named)
+        for place in self.tensors:
+            kind: type[object] = args[place].__class__
+            if kind is not _NDARRAY:
+                return (CALLERS.get(kind) or _find_caller(self, place, kind))(self, args)
+        return call_on_host(self, args)
+
+    def _placed(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments in the kernel's order, though some were given by name."""
+        rest = self._names[len(args) :]
+        if len(args) > len(self._names) or set(rest) != set(named):
+            got = f"{len(args)} arguments" + (f" and {listed(named)}" if named else "")
+            raise TypeError(f"`{self.__name__}` takes {listed(self._names)}, got {got}")
+        return *args, *[named[name] for name in rest]
+
+    def __repr__(self) -> str:
+        return f"<function of `{self.__name__}`>"
+
+
+CALLERS: dict[type, Caller] = {
+    np.ndarray: call_on_host,
+    Tensor: call_on_tensors,
+    Arc: call_on_tensors,
+}
+"""Who runs a call, by the class of its arrays."""
+
+
+def _find_caller(function: Function, place: int, kind: type) -> Caller:
+    """Who runs calls on arrays of a class that was not seen before."""
+    found = _caller_of(kind)
+    if found is None:
+        name = function.wrapped.inputs[place].name
+        raise TypeError(
+            f"`{name}` of `{function.__name__}` is an array of NumPy, PyTorch, JAX, CuPy or another"
+            f" library that has DLPack, or a tensor; got {kind.__name__}"
+        )
+    CALLERS[kind] = found
+    return found
+
+
+def _caller_of(kind: Any) -> Caller | None:
+    if issubclass(kind, DeviceOp | Tensor | Arc):
+        return call_on_tensors
+    if issubclass(kind, np.ndarray):
+        return call_on_host
+    packages = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    for package in packages:
+        if package in FRAMEWORKS:
+            module: Any = import_module(f"..interop.{FRAMEWORKS[package]}", __package__)
+            caller: Caller = module.call_function
+            return caller
+    return call_by_dlpack if hasattr(kind, "__dlpack__") else None
+
+
+@overload
+def function(
+    kernel: AnyKernel,
+    /,
+    *,
+    outputs: Outputs,
+    tiles: Tiles | None = None,
+    constants: Mapping[str, Any] | None = None,
+    backward: OfArrays | None = None,
+) -> Function: ...
+@overload
+def function(
+    *,
+    outputs: Outputs,
+    tiles: Tiles | None = None,
+    constants: Mapping[str, Any] | None = None,
+    backward: OfArrays | None = None,
+) -> Callable[[AnyKernel], Function]: ...
+def function(
+    kernel: AnyKernel | None = None,
+    /,
+    *,
+    outputs: Outputs,
+    tiles: Tiles | None = None,
+    constants: Mapping[str, Any] | None = None,
+    backward: OfArrays | None = None,
+) -> Any:
+    """Turn a kernel into a function of arrays; also as a decorator above `@tw.entry`.
+
+    It takes the kernel's inputs as NumPy, PyTorch, JAX or CuPy arrays, or what else has DLPack,
+    makes the outputs, runs the kernel where the framework expects its work, and returns arrays of
+    the same kind. Of our tensors, and ops that give some, it makes an op.
+
+    `outputs` says what results look like: an input (`outputs="x"`), or a function of the inputs
+    that returns a shape, or a shape and a dtype; for all, or by name. `tiles` cuts the outputs of a
+    tile kernel: a shape, in which `tw.FULL` is a whole axis, or a function of the output's shape;
+    for all, or by name. `constants` are those of the kernel.
+
+    With `backward` it has gradients in PyTorch and JAX. Its first parameters are the gradients of
+    the outputs; the others are named like parameters of the kernel, whose arrays it is given. It
+    returns a gradient for each array that the kernel reads, or None.
+    """
+
+    def wrap(kernel: AnyKernel) -> Function:
+        return Function(
+            kernel, outputs=outputs, tiles=tiles, constants=constants, backward=backward
+        )
+
+    return wrap if kernel is None else wrap(kernel)
+
+
+def as_arrays(results: Sequence[Any]) -> Any:
+    """Return the only result, or a tuple of several."""
+    return results[0] if len(results) == 1 else tuple(results)

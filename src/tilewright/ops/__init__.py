@@ -1,0 +1,42 @@
+"""Ready operations on arrays of any library, with gradients: `from tilewright import ops`.
+
+Names and arguments are those of `torch.nn.functional` where it has them; `axis` is also called
+`dim`. An operation takes NumPy, PyTorch, JAX or CuPy arrays, or those of another library with
+DLPack, and returns the same kind; of our tensors, and ops that give some, it makes an op.
+"""
+
+from __future__ import annotations
+
+from .activations import (
+    elu,
+    geglu,
+    gelu,
+    glu,
+    leaky_relu,
+    reglu,
+    relu,
+    sigmoid,
+    silu,
+    softplus,
+    swiglu,
+    tanh,
+)
+from .attention import scaled_dot_product_attention
+from .embedding import dropout, embedding
+from .linear_losses import linear_cross_entropy
+from .losses import cross_entropy
+from .matmul import linear, matmul
+from .norms import group_norm, layer_norm, rms_norm
+from .ordering import sort, topk
+from .positions import rope
+from .reductions import amax, amin, argmax, argmin, cumsum, mean, var
+from .reductions import sum as sum  # noqa: A004 - the name it has everywhere
+from .softmax import log_softmax, logsumexp, softmax
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cross_entropy", "cumsum", "dropout", "elu", "embedding",
+    "geglu", "gelu", "glu", "group_norm", "layer_norm", "leaky_relu", "linear",
+    "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu",
+    "rms_norm", "rope", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
+    "sort", "sum", "swiglu", "tanh", "topk", "var",
+]  # fmt: skip

@@ -1,0 +1,147 @@
+"""What all operations share: how they take arrays of any library, ops and tensors.
+
+An operation is a Python function over `Function`s, so it has the gradients of these. Arrays are
+rearranged by their own library; a result of our tensors is an op, and is rearranged when it exists.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+
+import numpy as np
+
+from ..base.dtypes import AnyDType, DType
+from ..base.shapes import Shape
+from ..functions.describing import element_type
+from ..op.core import DeviceOp
+from ..op.zipping import zip as zip_ops
+from ..tensors.tensor import Tensor
+from .tiles import sum_type
+
+P = ParamSpec("P")
+A = TypeVar("A")
+E = TypeVar("E", bound=DType)
+
+
+class Operation(Protocol[P]):
+    """An operation with one result: of the same kind as its first argument."""
+
+    __name__: str
+
+    @overload
+    def __call__(
+        self, x: Tensor[E] | DeviceOp[Tensor[E]], /, *args: P.args, **named: P.kwargs
+    ) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def __call__(self, x: A, /, *args: P.args, **named: P.kwargs) -> A: ...
+
+
+def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
+    """Let a function of arrays also take ops that give tensors, and type it by its first argument.
+
+    It is called when these have run.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        given: tuple[Any, ...] = (*args, *named.values())
+        if not any(isinstance(arg, DeviceOp) for arg in given):
+            return function(*args, **named)
+        names = list(named)
+        joined: Any = zip_ops
+
+        def later(*values: Any) -> Any:
+            keywords = dict(zip(names, values[len(args) :], strict=True))
+            return call(*values[: len(args)], **keywords)
+
+        return joined(*given).then(later)
+
+    return cast("Operation[P]", call)
+
+
+def is_op(x: object) -> bool:
+    """Tell whether x is an op."""
+    return isinstance(x, DeviceOp)
+
+
+def is_ours(x: object) -> bool:
+    """Tell whether x is a tensor of ours."""
+    return isinstance(x, Tensor)
+
+
+def reshaped(x: Any, shape: Shape) -> Any:
+    """Return the elements in another shape: a view where there can be one, else a copy."""
+    if not is_ours(x) or x.is_contiguous:
+        return x.reshape(shape)
+    return x.dup().reshape(shape)
+
+
+def permuted(x: Any, order: Shape) -> Any:
+    """Return a view whose axis i is axis order[i] of x."""
+    if order == tuple(range(len(order))):
+        return x
+    if is_op(x):
+
+        def permute(tensor: Any) -> Any:
+            return tensor.permute(*order)
+
+        return x.map(permute)
+    return x.permute(*order) if hasattr(x, "permute") else x.transpose(order)
+
+
+def first(results: Any) -> Any:
+    """Return the first of several results, or an op that gives it."""
+    if not is_op(results):
+        return results[0]
+    op: Any = results
+    return op.map(_first_given)
+
+
+def _first_given(*given: Any) -> Any:
+    return given[0]
+
+
+def is_contiguous(x: Any) -> bool:
+    """Tell whether the elements of x lie one after the other, in the order of its indices."""
+    if type(x) is np.ndarray:
+        return bool(x.flags.c_contiguous)
+    asked: Any = getattr(x, "is_contiguous", True)
+    return bool(asked() if callable(asked) else asked)
+
+
+def axis_of(name: str, rank: int, axis: int) -> int:
+    """Return an axis, counted from the front; a number without axes has one, 0."""
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise IndexError(
+            f"`{name}` has no axis {axis} in an array of {rank} axes; expected {-rank} to"
+            f" {rank - 1}"
+        )
+    return axis % max(rank, 1)
+
+
+def axes_of(name: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+    """Return axes, counted from the front and in order; None stands for all."""
+    if axis is None or not rank:
+        return tuple(range(rank))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    found = tuple(sorted(axis_of(name, rank, each) for each in given))
+    if len(set(found)) != len(found):
+        raise ValueError(f"`{name}` was given an axis twice: {given}")
+    return found
+
+
+def halves(name: str, x: Any, axis: int) -> tuple[Any, Any]:
+    """Return the two halves of an array along an axis, without a copy."""
+    k = axis_of(name, len(x.shape), axis)
+    n = x.shape[k] if len(x.shape) else 1
+    if n % 2:
+        raise ValueError(f"`{name}` takes the halves of an axis of even extent, got {n} elements")
+    before = (slice(None),) * k
+    return x[(*before, slice(0, n // 2))], x[(*before, slice(n // 2, n))]
+
+
+def wide(x: Any) -> AnyDType:
+    """Return the type in which the elements of an array are computed: f64 for f64, else f32."""
+    return sum_type(element_type(x.dtype))

@@ -1,0 +1,215 @@
+"""Matrix products with bias, activation and residual in the epilogue, batched, with gradients.
+
+Products are summed in f32, of f64 in f64.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from ..base.shapes import next_power_of_2
+from ..functions.function import Function
+from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
+from ..launch import entry
+from .activations import FORMULAS
+from .calling import first, operation, reshaped
+from .elementwise import times_slope
+from .reductions import sum as sum_of
+from .tiles import rounded, sum_type, widened
+
+TILE, STEP, LEAST = 128, 64, 16
+"""The tiles of results, how deep the tiles are that are multiplied at a time, and the least of
+both."""
+
+Activation = Literal["relu", "sigmoid", "tanh", "silu", "gelu", "gelu_tanh"]
+
+
+class Epilogue(NamedTuple):
+    """What is done with a product before it is stored, and how its inputs lie."""
+
+    turn_a: bool = False
+    """Whether a is stored transposed."""
+    turn_b: bool = False
+    bias: bool = False
+    residual: bool = False
+
+
+def product_of(z: Any, a: Any, b: Any, bias: Any, step: int, how: Any) -> Any:
+    """Return this block's tile of a @ b + bias, for kernels whose outputs are (batch, m, n)."""
+    n, i, j = block_id(0), block_id(1), block_id(2)
+    rows, columns = z.shape[1], z.shape[2]
+    assert a.shape[1 if how.turn_a else 2] == b.shape[2 if how.turn_b else 1]
+    turned, plain = (0, 2, 1), (0, 1, 2)
+    lefts = a.partition((1, rows, step), dim_map=turned if how.turn_a else plain)
+    rights = b.partition((1, step, columns), dim_map=turned if how.turn_b else plain)
+    total = zeros((rows, columns), sum_type(z.dtype))
+    for k in range(lefts.num_tiles(2)):
+        left = lefts.load((n, i, k)).reshape(rows, step)
+        total = mma(left, rights.load((n, k, j)).reshape(step, columns), total)
+    if how.bias:
+        total = total + widened(bias.partition((columns,)).load((j,)))[None, :]
+    return total
+
+
+def stored(z: Any, total: Any, residual: Any, how: Any) -> None:
+    """Add the residual to a tile of results, and store it."""
+    if how.residual:
+        more = residual.partition(z.shape).load((block_id(0), block_id(1), block_id(2)))
+        total = total + widened(more).reshape(*total.shape)
+    z.store(rounded(total, z).reshape(*z.shape))
+
+
+@entry
+def multiply(
+    z: TensorMut, a: Tensor, b: Tensor, bias: Tensor, residual: Tensor, *,
+    STEP: Const[int], HOW: Const[Epilogue],
+) -> None:  # fmt: skip
+    """Compute a @ b + bias + residual for each product of a batch."""
+    stored(z, product_of(z, a, b, bias, STEP, HOW), residual, HOW)
+
+
+@entry
+def multiply_activated(
+    z: TensorMut, before: TensorMut, a: Tensor, b: Tensor, bias: Tensor, residual: Tensor, *,
+    STEP: Const[int], HOW: Const[Epilogue], ACTIVATION: Const[str],
+) -> None:  # fmt: skip
+    """Compute activation(before) + residual, where before = a @ b + bias."""
+    total = product_of(z, a, b, bias, STEP, HOW)
+    before.store(rounded(total, before).reshape(*before.shape))
+    stored(z, FORMULAS[ACTIVATION][0](total), residual, HOW)
+
+
+class Tiles(NamedTuple):
+    """The tile of results, and the depth of products."""
+
+    rows: int
+    columns: int
+    step: int
+
+
+def tiles_for(rows: int, columns: int, depth: int) -> Tiles:
+    """Return tiles that are not much larger than small matrices."""
+    extents = zip((rows, columns, depth), (TILE, TILE, STEP), strict=True)
+    return Tiles(*[max(LEAST, min(most, next_power_of_2(n))) for n, most in extents])
+
+
+def _shape(how: Epilogue) -> Any:
+    def outputs(a: Any, b: Any, bias: Any, residual: Any) -> Any:
+        rows = a.shape[2 if how.turn_a else 1]
+        return a.shape[0], rows, b.shape[1 if how.turn_b else 2]
+
+    return outputs
+
+
+@cache
+def _plain(tiles: Tiles, how: Epilogue) -> Function:
+    """A product without gradients, of which those of others are made."""
+    return Function(
+        multiply, outputs=_shape(how), tiles=(1, tiles.rows, tiles.columns),
+        constants={"STEP": tiles.step, "HOW": how},
+    )  # fmt: skip
+
+
+def product(a: Any, b: Any, *, turn_a: bool = False, turn_b: bool = False) -> Any:
+    """Return the products of two batches of matrices, which may be stored transposed."""
+    rows, depth = (a.shape[2], a.shape[1]) if turn_a else (a.shape[1], a.shape[2])
+    tiles = tiles_for(rows, b.shape[1 if turn_b else 2], depth)
+    return _plain(tiles, Epilogue(turn_a, turn_b))(a, b, a, a)
+
+
+def _gradients(how: Epilogue, grad: Any, dz: Any, a: Any, b: Any) -> Any:
+    """Return those of a, b, bias and residual, where `grad` is that of a @ b + bias."""
+    da = product(grad, b, turn_b=not how.turn_b)
+    db = product(grad, a, turn_a=True) if how.turn_b else product(a, grad, turn_a=True)
+    return da, db, sum_of(grad, axis=(0, 1)) if how.bias else None, dz if how.residual else None
+
+
+@cache
+def _differentiable(tiles: Tiles, how: Epilogue, activation: str | None) -> Function:
+    cut = (1, tiles.rows, tiles.columns)
+    constants = {"STEP": tiles.step, "HOW": how}
+    if activation is None:
+        return Function(
+            multiply, outputs=_shape(how), tiles=cut, constants=constants,
+            backward=lambda dz, a, b: _gradients(how, dz, dz, a, b),
+        )  # fmt: skip
+    slopes = times_slope(f"{activation}_backward", FORMULAS[activation][1])
+
+    def backward(dz: Any, d_before: Any, a: Any, b: Any, before: Any) -> Any:
+        flat = [reshaped(x, (-1,)) for x in (dz, before)]
+        grad = reshaped(slopes(*flat), tuple(before.shape))
+        return _gradients(how, grad, dz, a, b)
+
+    return Function(
+        multiply_activated, outputs=_shape(how), tiles=cut,
+        constants={**constants, "ACTIVATION": activation}, backward=backward,
+    )  # fmt: skip
+
+
+def _multiplied(
+    name: str, a: Any, b: Any, turn_b: bool, bias: Any, activation: str | None, residual: Any
+) -> Any:
+    if activation is not None and activation not in FORMULAS:
+        known = ", ".join(FORMULAS)
+        raise ValueError(f"`{name}` has the activations {known}; got {activation!r}")
+    left, right = tuple(a.shape), tuple(b.shape)
+    inner, columns = (right[-1], right[-2]) if turn_b else (right[-2], right[-1])
+    if left[-1] != inner or (len(right) > 2 and left[:-2] != right[:-2]):
+        raise ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
+    shape = (*left[:-1], columns)
+    batch = math.prod(right[:-2])  # one matrix for all rows is one product
+    rows = math.prod(left[:-1]) // batch if batch else left[-2]
+    how = Epilogue(False, turn_b, bias is not None, residual is not None)
+    function = _differentiable(tiles_for(rows, columns, inner), how, activation)
+    cube = reshaped(a, (batch, rows, inner))
+    found = function(
+        cube,
+        reshaped(b, (batch, *right[-2:])),
+        cube if bias is None else bias,
+        cube if residual is None else reshaped(residual, (batch, rows, columns)),
+    )
+    return reshaped(found if activation is None else first(found), shape)
+
+
+@operation
+def matmul(
+    a: Any, b: Any, *, bias: Any = None, activation: Activation | None = None, residual: Any = None
+) -> Any:
+    """Compute activation(a @ b + bias) + residual.
+
+    Both have two axes or more; b has the batch axes of a, or none. `bias` has one number for each
+    column, `residual` the shape of the result.
+
+    >>> ops.matmul(np.eye(2, dtype="f4"), np.array([[1.0, 2.0], [3.0, 4.0]], "f4"))
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        raise ValueError(
+            f"`matmul` multiplies matrices, got shapes {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    return _multiplied("matmul", a, b, False, bias, activation, residual)
+
+
+@operation
+def linear(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    activation: Activation | None = None,
+    residual: Any = None,
+) -> Any:
+    """Compute activation(x @ weight.T + bias) + residual; `weight` is (outputs, inputs).
+
+    >>> ops.linear(np.ones((1, 2), "f4"), np.array([[1.0, 2.0], [3.0, 4.0]], "f4"))
+    array([[3., 7.]], dtype=float32)
+    """
+    if len(x.shape) < 1 or len(weight.shape) != 2:
+        raise ValueError(
+            f"`linear` takes x of one axis or more and a weight of two, got shapes"
+            f" {tuple(x.shape)} and {tuple(weight.shape)}"
+        )
+    return _multiplied("linear", x, weight, True, bias, activation, residual)

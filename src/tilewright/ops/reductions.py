@@ -1,0 +1,330 @@
+"""Sums, means, extremes, variances and running sums along axes, with gradients.
+
+A long row is reduced in parts, in parallel, and then the parts; f16 and bf16 are summed in f32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from ..base.dtypes import f64, i64
+from ..base.shapes import cdiv, next_power_of_2
+from ..functions.function import Function
+from ..lang import (
+    Const,
+    Tensor,
+    TensorMut,
+    arange,
+    block_id,
+    full,
+    isnan,
+    neg_inf,
+    pos_inf,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+    where,
+    zeros,
+)
+from ..lang import argmax as argmax_of
+from ..lang import argmin as argmin_of
+from ..lang import cumsum as cumsum_of
+from ..launch import entry
+from .calling import first, operation, wide
+from .rows import LONGEST, PART, by_length, row_function, rows_in_tile, rows_of
+from .tiles import as_scalar, rounded, sum_type, widened
+
+Axis: TypeAlias = int | Sequence[int] | None
+"""One axis, several, or all of them."""
+
+PADDING = {"sum": 0.0, "max": neg_inf, "min": pos_inf}
+"""What leaves a reduction as it is."""
+
+
+def _reduced(tile: Any, kind: str) -> Any:
+    if kind == "sum":
+        return reduce_sum(tile, 1, keepdims=True)
+    if kind == "max":
+        return reduce_max(tile, 1, keepdims=True)
+    return reduce_min(tile, 1, keepdims=True)
+
+
+@entry
+def reduce_parts(
+    y: TensorMut, x: Tensor, factor: f64, *, KIND: Const[str], PART: Const[int]
+) -> None:
+    """Reduce each part of each row to one element, and multiply it."""
+    parts = x.partition((y.shape[0], PART), padding=PADDING[KIND])
+    total = _reduced(widened(parts.load((block_id(0), block_id(1)))), KIND)
+    y.store(rounded(total * as_scalar(factor, total.dtype), y))
+
+
+@entry
+def spread_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
+    """Give each element of a part the gradient of its sum; `x` has the type of the result."""
+    grad = widened(dy.partition((dx.shape[0], 1)).load((block_id(0), block_id(1))))
+    dx.store(rounded((grad * as_scalar(factor, grad.dtype)).broadcast(dx.shape), dx))
+
+
+@entry
+def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
+    """Give the first extreme element of each part the gradient, and the others 0."""
+    i, k = block_id(0), block_id(1)
+    tile = x.partition(dx.shape, padding=PADDING[KIND]).load((i, k))
+    chosen = argmax_of(tile, 1) if KIND == "max" else argmin_of(tile, 1)
+    grad = dy.partition((dx.shape[0], 1)).load((i, k)).astype(dx.dtype)
+    is_chosen = arange(dx.shape[1])[None, :] == chosen[:, None]
+    dx.store(where(is_chosen, grad, zeros((1, 1), dx.dtype)))
+
+
+@entry
+def fill_rows(y: TensorMut, x: Tensor, value: f64) -> None:
+    """Give each row of no elements a value."""
+    y.store(full(y.shape, value).astype(y.dtype))
+
+
+@cache
+def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
+    """The function that reduces parts of rows to elements of a type."""
+    kernel: Any = spread_parts if kind == "sum" else choose_parts
+    constants = {} if kind == "sum" else {"KIND": kind}
+    gradient = Function(kernel, outputs="x", tiles=(rows, part), constants=constants)
+    return Function(
+        reduce_parts,
+        outputs=lambda x, factor: ((x.shape[0], cdiv(x.shape[1], part)), dtype),
+        tiles=(rows, 1),
+        constants={"KIND": kind, "PART": part},
+        backward=lambda dy, x, factor: gradient(dy, x, factor),
+    )
+
+
+_SPREAD = Function(spread_parts, outputs="x", tiles=(16, 1))
+_FILL = Function(
+    fill_rows, outputs=lambda x, value: (x.shape[0], 1), tiles=(16, 1),
+    backward=lambda dy, x, value: _SPREAD(dy, x, value),
+)  # fmt: skip
+
+
+def _reduce(
+    name: str, kind: str, x: Any, axis: Axis, dim: Axis, keepdims: bool, mean: bool = False
+) -> Any:
+    rows = rows_of(name, x, axis, dim)
+    if not rows.length:
+        if kind != "sum":
+            raise ValueError(f"`{name}` of no elements has no value: the axes have extent 0")
+        return rows.reduced(_FILL(rows.array, math.nan if mean else 0.0), keepdims)
+    array, length = rows.array, rows.length
+    while length > LONGEST:
+        array = _reduction(kind, 1, PART, wide(x))(array, 1.0)
+        length = cdiv(length, PART)
+    last = _reduction(kind, rows_in_tile(length), next_power_of_2(length), x.dtype)
+    return rows.reduced(last(array, 1.0 / rows.length if mean else 1.0), keepdims)
+
+
+@operation
+def sum(  # noqa: A001 - the name it has everywhere
+    x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None
+) -> Any:
+    """Compute the sum along axes, by default of all elements.
+
+    >>> ops.sum(np.ones((2, 3), "f4"), axis=1)
+    array([3., 3.], dtype=float32)
+    """
+    return _reduce("sum", "sum", x, axis, dim, keepdims)
+
+
+@operation
+def mean(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None) -> Any:
+    """Compute sum(x) / n along axes, by default of all n elements.
+
+    >>> ops.mean(np.array([[1.0, 3.0]], "f4"), axis=1)
+    array([2.], dtype=float32)
+    """
+    return _reduce("mean", "sum", x, axis, dim, keepdims, mean=True)
+
+
+@operation
+def amax(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None) -> Any:
+    """Return the maximum along axes; NaN wins. The first of equal elements has the gradient.
+
+    >>> ops.amax(np.array([[1.0, 3.0]], "f4"), axis=1)
+    array([3.], dtype=float32)
+    """
+    return _reduce("amax", "max", x, axis, dim, keepdims)
+
+
+@operation
+def amin(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None) -> Any:
+    """Return the minimum along axes; NaN wins. The first of equal elements has the gradient.
+
+    >>> ops.amin(np.array([[1.0, 3.0]], "f4"), axis=1)
+    array([1.], dtype=float32)
+    """
+    return _reduce("amin", "min", x, axis, dim, keepdims)
+
+
+# --- indices of extremes -----------------------------------------------------------------------
+
+
+@entry
+def index_rows(row_y: TensorMut, x: Tensor, *, KIND: Const[str], PART: Const[int]) -> None:
+    """Find the first extreme element of whole rows; NaN is one."""
+    parts = x.partition((row_y.shape[0], PART), padding=PADDING[KIND])
+    best = widened(parts.load((block_id(0), 0)))
+    where_best = _index(best, KIND)
+    value = _reduced(best, KIND)
+    for k in range(1, parts.num_tiles(1)):
+        tile = widened(parts.load((block_id(0), k)))
+        other = _reduced(tile, KIND)
+        is_better = other > value if KIND == "max" else other < value
+        is_better = (is_better | isnan(other)) & ~isnan(value)
+        where_best = where(is_better, _index(tile, KIND) + k * PART, where_best)
+        value = where(is_better, other, value)
+    row_y.store(where_best.astype(i64))
+
+
+def _index(tile: Any, kind: str) -> Any:
+    return (argmax_of if kind == "max" else argmin_of)(tile, 1, keepdims=True)
+
+
+def _indices(kind: str) -> Any:
+    def make(count: int, part: int) -> Function:
+        return row_function(
+            index_rows, count, lambda x: ((x.shape[0], 1), i64), KIND=kind, PART=part
+        )
+
+    return by_length(make)
+
+
+_INDICES = {"argmax": _indices("max"), "argmin": _indices("min")}
+
+
+def _find(name: str, x: Any, axis: int | None, dim: int | None, keepdims: bool) -> Any:
+    rows = rows_of(name, x, axis, dim)
+    if not rows.length:
+        raise ValueError(f"`{name}` of no elements has no index: the axis has extent 0")
+    return rows.reduced(_INDICES[name](rows.length)(rows.array), keepdims)
+
+
+@operation
+def argmax(
+    x: Any, axis: int | None = None, keepdims: bool = False, *, dim: int | None = None
+) -> Any:
+    """Return the index of the maximum along an axis, as i64: the first of equals, the first NaN.
+
+    >>> ops.argmax(np.array([[1.0, 3.0, 3.0]], "f4"), axis=1)
+    array([1])
+    """
+    return _find("argmax", x, axis, dim, keepdims)
+
+
+@operation
+def argmin(
+    x: Any, axis: int | None = None, keepdims: bool = False, *, dim: int | None = None
+) -> Any:
+    """Return the index of the minimum along an axis, as i64: the first of equals, the first NaN.
+
+    >>> ops.argmin(np.array([[1.0, 3.0, 1.0]], "f4"), axis=1)
+    array([0])
+    """
+    return _find("argmin", x, axis, dim, keepdims)
+
+
+# --- variance ----------------------------------------------------------------------------------
+
+
+@entry
+def var_rows(row_y: TensorMut, row_mean: TensorMut, x: Tensor, n: f64, divisor: f64, *,
+             PART: Const[int]) -> None:  # fmt: skip
+    """Compute the variances and the means of whole rows."""
+    i, rows = block_id(0), row_y.shape[0]
+    parts = x.partition((rows, PART))
+    total = zeros((rows, 1), sum_type(x.dtype))
+    for k in range(parts.num_tiles(1)):
+        total = total + reduce_sum(widened(parts.load((i, k))), 1, keepdims=True)
+    middle = total / as_scalar(n, total.dtype)
+    squares = zeros((rows, 1), sum_type(x.dtype))
+    for k in range(parts.num_tiles(1)):
+        tile = parts.load((i, k))
+        apart = where(tile.mask(), widened(tile) - middle, 0.0)
+        squares = squares + reduce_sum(apart * apart, 1, keepdims=True)
+    row_y.store(rounded(squares / as_scalar(divisor, squares.dtype), row_y))
+    row_mean.store(middle)
+
+
+@entry
+def var_backward(dx: TensorMut, dy: Tensor, x: Tensor, mean: Tensor, divisor: f64) -> None:
+    """Compute 2 * (x - mean) / divisor * dy."""
+    i, k = block_id(0), block_id(1)
+    grad = widened(dy.partition((dx.shape[0], 1)).load((i, 0)))
+    middle = mean.partition((dx.shape[0], 1)).load((i, 0))
+    tile = widened(x.partition(dx.shape).load((i, k)))
+    dx.store(rounded(grad * (tile - middle) * 2.0 / as_scalar(divisor, tile.dtype), dx))
+
+
+@by_length
+def _VAR(count: int, part: int) -> Function:  # noqa: N802 - a constant
+    gradient = Function(var_backward, outputs="x", tiles=(count, part))
+    return row_function(
+        var_rows, count,
+        {
+            "row_y": lambda x, n, divisor: (x.shape[0], 1),
+            "row_mean": lambda x, n, divisor: ((x.shape[0], 1), wide(x)),
+        },
+        PART=part,
+        backward=lambda dy, d_mean, x, row_mean, divisor: gradient(dy, x, row_mean, divisor),
+    )  # fmt: skip
+
+
+@operation
+def var(
+    x: Any, axis: Axis = None, correction: float = 1, keepdims: bool = False, *, dim: Axis = None
+) -> Any:
+    """Compute sum((x - mean(x))**2) / (n - correction) along axes, by default of all n elements.
+
+    >>> ops.var(np.array([1.0, 3.0], "f4"))
+    array(2., dtype=float32)
+    """
+    rows = rows_of("var", x, axis, dim)
+    divisor = float(max(rows.length - correction, 0))
+    found = _VAR(rows.length)(rows.array, float(rows.length), divisor)
+    return rows.reduced(first(found), keepdims)
+
+
+# --- running sums ------------------------------------------------------------------------------
+
+
+@entry
+def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[bool]) -> None:
+    """Compute the running sums of whole rows, from the first element or from the last."""
+    assert y.shape[1] >= x.shape[1]
+    i, rows = block_id(0), y.shape[0]
+    parts, out = x.partition((rows, PART)), y.partition_mut((rows, PART))
+    carry = zeros((rows, 1), sum_type(x.dtype))
+    for j in range(parts.num_tiles(1)):
+        k = parts.num_tiles(1) - 1 - j if REVERSE else j
+        tile = widened(parts.load((i, k)))
+        out.store(rounded(cumsum_of(tile, 1, REVERSE) + carry, y), (0, k))
+        carry = carry + reduce_sum(tile, 1, keepdims=True)
+
+
+@by_length
+def _CUMSUM(count: int, part: int) -> Function:  # noqa: N802 - a constant
+    gradient = row_function(cumsum_rows, count, "x", PART=part, REVERSE=True)
+    return row_function(
+        cumsum_rows, count, "x", PART=part, REVERSE=False, backward=lambda dy: gradient(dy)
+    )
+
+
+@operation
+def cumsum(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
+    """Compute the sums of the elements up to each one along an axis: y[i] = x[0] + ... + x[i].
+
+    >>> ops.cumsum(np.array([1.0, 2.0, 3.0], "f4"))
+    array([1., 3., 6.], dtype=float32)
+    """
+    rows = rows_of("cumsum", x, axis, dim)
+    return rows.restore(_CUMSUM(rows.length)(rows.array))

@@ -1,0 +1,85 @@
+"""Embedding against PyTorch, and dropout against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from support.numbers import fresh_rng
+from support.op_checks import check_gradients, check_gradients_as, close, numbers, torch
+from tilewright import ops
+
+functional = torch.nn.functional
+
+
+def indices(shape, count):
+    return torch.tensor(fresh_rng().integers(0, count, shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(1,), (17,), (3, 5), (0,), (2, 3, 4)])
+@pytest.mark.parametrize("table", [(1, 1), (10, 3), (50, 300)])
+@pytest.mark.thinned
+def test_rows(dtype, shape, table):
+    weight, x = numbers(table)[0].to(getattr(torch, dtype)), indices(shape, table[0])
+    wanted = functional.embedding(x, weight)
+    close(ops.embedding(x, weight), wanted, dtype)
+    close(ops.embedding(x.int(), weight), wanted, dtype)
+    if dtype != "bfloat16":
+        close(torch.tensor(ops.embedding(x.numpy(), weight.numpy())), wanted, dtype)
+        op = ops.embedding(tw.from_numpy(x.numpy()), tw.from_numpy(weight.numpy()))
+        close(torch.tensor(op.sync().to_numpy()), wanted, dtype)
+
+
+@pytest.mark.parametrize("shape", [(1,), (17,), (3, 5), (0,)])
+@pytest.mark.parametrize("table", [(4, 3), (50, 300)])
+def test_gradients(shape, table):
+    x = indices(shape, table[0])
+    check_gradients_as(
+        lambda w: ops.embedding(x, w), lambda w: functional.embedding(x, w), numbers(table)
+    )
+    if table == (4, 3):
+        check_gradients(lambda w: ops.embedding(x, w), numbers(table))
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    x, w = jax.numpy.asarray([3, 0, 3]), jax.numpy.asarray(numbers((5, 4))[0].numpy(), "float32")
+    found = jax.jit(jax.grad(lambda w: (ops.embedding(x, w) ** 2).sum()))(w)
+    np.testing.assert_allclose(found, jax.grad(lambda w: (w[x] ** 2).sum())(w), rtol=1e-6)
+
+
+def test_numbers_that_are_no_rows():
+    for wrong in (5, -1):
+        with pytest.raises(tw.LaunchError):
+            ops.embedding(np.array([0, wrong]), np.ones((5, 2), "f4"))
+    with pytest.raises(ValueError, match=r"is \(rows, depth\), got \(3,\)"):
+        ops.embedding(np.array([0]), np.ones(3, "f4"))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(10000,), (3, 5), (0,), ()])
+@pytest.mark.thinned
+def test_dropout(dtype, shape):
+    x = torch.ones(shape, dtype=getattr(torch, dtype)) * 3
+    for p in (0.0, 0.25, 1.0):
+        y = ops.dropout(x, p, seed=11)
+        assert y.dtype == x.dtype and y.shape == x.shape
+        kept = y != 0
+        close(y[kept], x[kept] / (1 - p) if p < 1 else x[kept], dtype)
+        if x.numel() == 10000:
+            assert abs(kept.double().mean() - (1 - p)) < 0.02
+        assert torch.equal(y, ops.dropout(x, p, seed=11))
+    assert ops.dropout(x, 0.5, training=False, seed=1) is x
+
+
+def test_dropout_of_other_seeds_and_its_gradient():
+    x = torch.ones(1000, dtype=torch.float64, requires_grad=True)
+    y, other = ops.dropout(x, 0.5, seed=3), ops.dropout(x, 0.5, seed=4 << 32)
+    assert not torch.equal(y, other)
+    (dx,) = torch.autograd.grad(y.sum(), x)
+    assert torch.equal(dx, y.detach())
+    check_gradients(lambda x: ops.dropout(x, 0.3, seed=5), numbers((3, 4)))
+    with pytest.raises(ValueError, match=r"a probability from 0 to 1, got 1\.5"):
+        ops.dropout(x, 1.5, seed=0)
