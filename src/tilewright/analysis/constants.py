@@ -13,6 +13,7 @@ from ..base.dtypes import FLOATS, AnyDType, bf16, f16, i32, int_range, round_to
 from ..base.shapes import ceil_div
 from ..ir.attrs import Predicate, Rounding
 from ..ir.core import Block, Func, Op, Value
+from ..ir.ops.control import IF, YIELD
 from ..ir.signature import Signature
 
 # -------------------------------------------------------------------------------------------------
@@ -258,7 +259,7 @@ def _block(signature: Signature, block: Block, known: Constants) -> None:
     for op in block.ops:
         for region in op.regions:
             _block(signature, region, known)
-        if op.name == "if":
+        if op.is_a(IF):
             _if(op, known)
         elif (number := _result(signature, op, known)) is not None:
             known[op.result] = number
@@ -268,7 +269,7 @@ def _if(op: Op, known: Constants) -> None:
     """Results of a decided `if`, or those that both arms agree on."""
     taken = known.get(op.one("cond"))
     arms = op.regions if taken is None else (op.regions[0 if taken else 1],)
-    ends = [arm.terminator for arm in arms if arm.terminator.name == "yield"]
+    ends = [arm.terminator for arm in arms if arm.terminator.is_a(YIELD)]
     for k, result in enumerate(op.results):
         numbers = [known.get(end.operands[k]) for end in ends]
         first = numbers[0] if numbers else None

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ..base.shapes import is_power_of_two
 from ..ir.core import Block, Func, Op, Value
+from ..ir.ops.control import FOR, IF, YIELD
 from ..ir.types import TileType
 from .constants import Constants, constants
 
@@ -45,19 +46,19 @@ def _of_number(value: Value, n: int) -> int:
 
 def _block(block: Block, found: Divisibility, numbers: Constants) -> None:
     for op in block.ops:
-        if op.name == "for":
+        if op.is_a(FOR):
             lower, step = found.of(op.one("lower")), found.of(op.one("step"))
             found.known[op.regions[0].args[0]] = min(lower, step)
         for region in op.regions:
             _block(region, found, numbers)
-        if op.name == "if":
+        if op.is_a(IF):
             _if(op, found)
         elif len(op.results) == 1 and _is_integer(op.result) and op.result not in found.known:
             _note(op, found, numbers)
 
 
 def _if(op: Op, found: Divisibility) -> None:
-    ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
+    ends = [r.terminator for r in op.regions if r.terminator.is_a(YIELD)]
     for k, result in enumerate(op.results):
         if ends and _is_integer(result) and result not in found.known:
             found.known[result] = min(found.of(end.operands[k]) for end in ends)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from ..base.dtypes import AnyDType
 from ..ir.core import Func, Op, Value
+from ..ir.opdef import CARRIES
+from ..ir.ops.elementwise import FTOF
 from ..ir.types import TileType
-from .structure import CARRIERS, Structure, arguments, carried, structure
+from .structure import Structure, arguments, carried, structure
 
 WIDEST = 2
 """Bytes of the widest float that counts as narrow."""
@@ -37,7 +39,7 @@ class _PrecisionMarker:
 
     def root(self, op: Op) -> None:
         """What is needed whatever becomes of the op's results."""
-        if op.name in CARRIERS:
+        if op.has(CARRIES):
             self.todo += op.operands[: len(op.operands) - len(carried(op))]
         elif op in self.nesting.target:
             return  # passes on what is needed where it arrives
@@ -62,9 +64,9 @@ class _PrecisionMarker:
         owner = self.nesting.owner.get(value)
         if owner is None:
             return
-        if owner.name in CARRIERS:
+        if owner.has(CARRIES):
             self.follow_slot(owner, value)
-        elif not (owner.name == "ftof" and is_narrow(owner.attrs["to"])):
+        elif not (owner.is_a(FTOF) and is_narrow(owner.attrs["to"])):
             self.whole(owner)
 
     def follow_slot(self, owner: Op, value: Value) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from ..base.dtypes import i32, int_range
 from ..ir.attrs import WARP_SIZE, Rounding, ThreadCoordinate
 from ..ir.core import Block, Func, Op, Value
+from ..ir.ops.control import FOR, IF, TILE_INDEX, YIELD
 from ..ir.signature import Signature
 from ..ir.types import TileType
 from .constants import Constants, constants, divide, grid_size
@@ -56,13 +57,13 @@ def _is_integer(value: Value) -> bool:
 
 def _block(signature: Signature, block: Block, found: Ranges) -> None:
     for op in block.ops:
-        if op.name == "for":
+        if op.is_a(FOR):
             _induction(op, found)
         for region in op.regions:
             _block(signature, region, found)
-        if op.name == "if":
+        if op.is_a(IF):
             _if(op, found)
-        elif op.name == "tile_index":
+        elif op.is_a(TILE_INDEX):
             _tile_index(op, found)
         elif len(op.results) == 1 and _is_integer(op.result) and op.result not in found.known:
             _note(signature, op, found)
@@ -75,7 +76,7 @@ def _induction(op: Op, found: Ranges) -> None:
 
 
 def _if(op: Op, found: Ranges) -> None:
-    ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
+    ends = [r.terminator for r in op.regions if r.terminator.is_a(YIELD)]
     for k, result in enumerate(op.results):
         if ends and _is_integer(result) and result not in found.known:
             found.known[result] = union([found.of(end.operands[k]) for end in ends])

@@ -41,6 +41,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir.core import Func, Op, Value
+from ..ir.ops.layout import CONSTANT
 from ..ir.rewrite import Rewriter, rewrite
 from .simplify import RULES, SimplifyFacts, facts_of
 
@@ -75,7 +76,7 @@ class _Sweep:
     def folded(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
         """Rule 1."""
         known = [v in self.facts.known for v in op.results]
-        if op.name == "constant" or not any(known):
+        if op.is_a(CONSTANT) or not any(known):
             return None
         if op.defn.pure:
             return [self.constant(r, v) for v in op.results]

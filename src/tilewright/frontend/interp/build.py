@@ -14,6 +14,9 @@ from ...base.errors import Code, UnwrittenWarning
 from ...ir.core import Block, Func, Value
 from ...ir.launch_expr import LaunchCheck
 from ...ir.opdef import Effect
+from ...ir.ops.control import ASSERT, PRINT
+from ...ir.ops.memory import MAKE_VIEW
+from ...ir.ops.simt import SLICE_POINTER
 from ...ir.signature import (
     GlobalSpec,
     OutputSpec,
@@ -103,10 +106,6 @@ def _extent(em: SemanticBuilder, tensor: Value, axis: int) -> int | Value:
 # Where a branch was left out while compiling nothing is said, since it may be for other constants;
 # nor of kernels that print or assert and write nothing at all.
 
-POINTERS = ("slice_pointer",)
-"""Ops that tell where an output is; what is done there nobody knows."""
-TELLING = ("print", "assert")
-
 
 def warn_unwritten_outputs(
     it: Interpreter, kernel: KernelSource, body: Block, params: tuple[Value, ...]
@@ -138,10 +137,11 @@ def _unwritten(body: Block, signature: Signature, params: tuple[Value, ...]) -> 
     written: set[Value] = set()
     telling = False
     for op in body.walk():
-        telling |= op.name in TELLING
-        if op.name == "make_view":
+        telling |= op.is_a(PRINT, ASSERT)
+        if op.is_a(MAKE_VIEW):
             tensor_of[op.result] = op.operands[0]
-        elif op.name in POINTERS or op.defn.effects & Effect.WRITE:
+        # What is done at a pointer nobody knows.
+        elif op.is_a(SLICE_POINTER) or op.defn.effects & Effect.WRITE:
             written.update(tensor_of.get(v, v) for v in op.operands)
     if telling and not written:
         return set()

@@ -15,6 +15,8 @@ from typing import Any
 from ...base.errors import Code
 from ...ir.core import Block, BoundsCheck, Op, Placement, Value
 from ...ir.launch_expr import Expr, parts, show
+from ...ir.ops.control import BLOCK_ID, TILE_INDEX
+from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
 from ...ir.types import TensorType
 from ..rules.control import ask_at_launch
 from .access import make_view, tile_count
@@ -200,7 +202,7 @@ def _known(em: SemanticBuilder, number: Any) -> Hashable:
     return number if found is None else found
 
 
-DIFFERING = frozenset(("block_id", "tile_index"))
+DIFFERING = (BLOCK_ID, TILE_INDEX)
 """Ops that give each block something else."""
 
 
@@ -228,12 +230,12 @@ def _require_uniform(em: SemanticBuilder, axis: int, number: Any) -> None:
 
 
 def _is_uniform(op: Op) -> bool:
-    if op.name in DIFFERING or op.regions:
+    if op.is_a(*DIFFERING) or op.regions:
         return False
-    if op.name == "load_view":
+    if op.is_a(LOAD_VIEW):
         tensor = op.one("view").view.tensor
         return tensor.param is not None and not tensor.mutable
-    return op.defn.pure or op.name == "check"
+    return op.defn.pure or op.is_a(CHECK)
 
 
 # --- loops -------------------------------------------------------------------------------------
@@ -283,7 +285,7 @@ def reject_overlapping_loops(em: SemanticBuilder, body: Block) -> None:
 
 def _accesses(em: SemanticBuilder, body: Block) -> Iterator[tuple[Op, Space]]:
     for op in body.walk():
-        if op.name in ("load_view", "store_view") and op.one("view").view.tensor.mutable:
+        if op.is_a(LOAD_VIEW, STORE_VIEW) and op.one("view").view.tensor.mutable:
             spaces = [em.owned[v] for v in op.all("index") if v in em.owned]
             yield from ((op, space) for space in spaces[:1])
 

@@ -13,6 +13,7 @@ from ...base.errors import Code
 from ...ir.attrs import Predicate
 from ...ir.core import Op, Value
 from ...ir.launch_expr import Expr
+from ...ir.ops.memory import LOAD_VIEW
 from ...ir.types import ViewType
 from .access import Number
 from .builder import SemanticBuilder
@@ -301,7 +302,7 @@ def shown(value: Number) -> str:
 def mask_of(em: SemanticBuilder, tile: Value) -> Value:
     """A bool tile that is true where the load that made `tile` found an element."""
     op = em.defining.get(tile)
-    if op is None or op.name != "load_view":
+    if op is None or not op.is_a(LOAD_VIEW):
         em.fail(
             Code.TYPE,
             "only a loaded tile has a mask",
