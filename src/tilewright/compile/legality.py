@@ -12,7 +12,7 @@ from ..base.source import Span
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..ir.attrs import ThreadCoordinate
 from ..ir.core import Func, Op
-from ..ir.ops.control import PRINT
+from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
 
 # -------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ CAN_STOP = "reference"
 def refuse_breakpoints(func: Func, target: str) -> None:
     """Raise for a breakpoint in a kernel that is compiled for a device that runs it natively."""
     for op in func.walk() if target != CAN_STOP else ():
-        if op.is_a(PRINT) and op.attrs["names"]:
+        if op.is_a(BREAKPOINT):
             raise CompileError(
                 "a debugger can stop on the reference device only",
                 code=Code.TARGET,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
 
 class Rounding(StrEnum):
@@ -47,8 +48,8 @@ class Predicate(StrEnum):
         """The predicate that says the same of b and a as this one of a and b."""
         return _SWAPPED.get(self, self)
 
-    def apply(self, a: float, b: float) -> bool:
-        """Return whether two Python numbers compare so."""
+    def apply(self, a: Any, b: Any) -> Any:
+        """Return whether two Python numbers compare so, or the elements of two arrays."""
         return _APPLY[self](a, b)
 
 
@@ -60,7 +61,7 @@ _SWAPPED = {
     Predicate.LT: Predicate.GT, Predicate.LE: Predicate.GE,
     Predicate.GT: Predicate.LT, Predicate.GE: Predicate.LE,
 }  # fmt: skip
-_APPLY: dict[Predicate, Callable[[float, float], bool]] = {
+_APPLY: dict[Predicate, Callable[[Any, Any], Any]] = {
     Predicate.EQ: operator.eq, Predicate.NE: operator.ne, Predicate.LT: operator.lt,
     Predicate.LE: operator.le, Predicate.GT: operator.gt, Predicate.GE: operator.ge,
 }  # fmt: skip

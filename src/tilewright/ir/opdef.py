@@ -20,6 +20,8 @@ class Effect(Flag):
     CHECK = auto()
     """May record a failed check; only a check that surely holds, or an equal one, may go."""
     PRINT = auto()
+    STOP = auto()
+    """A debugger stops here."""
     CONTROL = auto()
     """Transfers control: loops, branches, terminators."""
     SYNC = auto()

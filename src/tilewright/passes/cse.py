@@ -102,7 +102,8 @@ class _Merger:
 def key_of(op: Op, r: Rewriter) -> Key:
     """What two ops must have in common to be equal, in terms of new values."""
     operands: Sequence[object] = r.many(op.operands)
-    if op.has(Trait.COMMUTATIVE):
+    # Of two NaNs the first may be the one that stays: floats are equal in one order only.
+    if op.has(Trait.COMMUTATIVE) and not op.result.tile.dtype.is_float:
         operands = sorted(operands, key=id)
     local: dict[Value, int] = {}
     return (op.name, *operands, *_fixed(op), *(_region(region, r, local) for region in op.regions))

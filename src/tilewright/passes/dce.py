@@ -30,7 +30,7 @@ from ..ir.opdef import CARRIES, Effect, Trait
 from ..ir.ops.control import LOOP, RETURN
 from ..ir.rewrite import Rewriter, rewrite
 
-ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT
+ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT | Effect.STOP
 
 
 def dce(func: Func) -> Func:

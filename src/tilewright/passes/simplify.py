@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..analysis.constants import Constants, Number, constants, same
+from ..analysis.constants import Constants, constants
 from ..analysis.ranges import Interval, Ranges, ranges
 from ..analysis.structure import Structure, structure, use_counts
 from ..base.dtypes import FLOATS, bool_, tf32
@@ -20,6 +20,7 @@ from ..ir.ops.elementwise import BITCAST, EXTI, NOTI, PACK, UNPACK
 from ..ir.ops.layout import CONSTANT, PERMUTE
 from ..ir.ops.memory import INT_TO_PTR, MAKE_TOKEN
 from ..ir.rewrite import Rewriter
+from ..ir.semantics import Number, same
 from ..ir.types import TileType
 
 # -------------------------------------------------------------------------------------------------

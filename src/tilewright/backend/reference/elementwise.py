@@ -185,25 +185,18 @@ MATH_RULES: dict[str, Rule] = {
 # -------------------------------------------------------------------------------------------------
 # Comparisons and selection, elementwise.
 
-COMPARE: dict[Predicate, Callable[[Array, Array], Array]] = {
-    Predicate.EQ: np.equal,
-    Predicate.NE: np.not_equal,
-    Predicate.LT: np.less,
-    Predicate.LE: np.less_equal,
-    Predicate.GT: np.greater,
-    Predicate.GE: np.greater_equal,
-}
-
 
 def _cmpi(frame: Frame, op: Op) -> Results:
     a, b = frame.arrays(op)
-    return (COMPARE[op.attrs["predicate"]](a, b),)
+    return (Predicate(op.attrs["predicate"]).apply(a, b),)
 
 
 def _cmpf(frame: Frame, op: Op) -> Results:
     a, b = frame.arrays(op)
     unordered = np.isnan(a) | np.isnan(b)
-    return (np.where(unordered, op.attrs["unordered"], COMPARE[op.attrs["predicate"]](a, b)),)
+    return (
+        np.where(unordered, op.attrs["unordered"], Predicate(op.attrs["predicate"]).apply(a, b)),
+    )
 
 
 COMPARISON_RULES: dict[str, Rule] = {

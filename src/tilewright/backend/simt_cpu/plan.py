@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...analysis.constants import Constants, Number, constants
+from ...analysis.constants import Constants, constants
 from ...analysis.structure import Structure, bound_of, structure
 from ...analysis.uniformity import Over, Uniformity, uniformity
 from ...ir.attrs import WARP_SIZE
@@ -14,6 +14,7 @@ from ...ir.opdef import OpDef, Trait
 from ...ir.ops.control import IF, RETURN, YIELD
 from ...ir.ops.layout import CONSTANT
 from ...ir.ops.simt import CHECK_INDEX, INDEX_1D, LENGTH, PLACE, STORE_SLICE
+from ...ir.semantics import Number
 from ..cpu.loopnest.vectorize import LIGHT_NEST
 from ..llvm.target import CpuTarget
 from .barriers import STREAMED, CooperativePlan, plan_cooperation

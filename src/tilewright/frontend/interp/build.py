@@ -14,7 +14,7 @@ from ...base.errors import Code, UnwrittenWarning
 from ...ir.core import Block, Func, Value
 from ...ir.launch_expr import LaunchCheck
 from ...ir.opdef import Effect
-from ...ir.ops.control import ASSERT, PRINT
+from ...ir.ops.control import DEBUG_OPS
 from ...ir.ops.memory import MAKE_VIEW
 from ...ir.ops.simt import SLICE_POINTER
 from ...ir.signature import (
@@ -137,7 +137,7 @@ def _unwritten(body: Block, signature: Signature, params: tuple[Value, ...]) -> 
     written: set[Value] = set()
     telling = False
     for op in body.walk():
-        telling |= op.is_a(PRINT, ASSERT)
+        telling |= op.is_a(*DEBUG_OPS)
         if op.is_a(MAKE_VIEW):
             tensor_of[op.result] = op.operands[0]
         # What is done at a pointer nobody knows.

@@ -170,7 +170,7 @@ GRID_OPS = (BLOCK_ID, NUM_BLOCKS, TILE_INDEX)
 
 
 # -------------------------------------------------------------------------------------------------
-# Device print and assert: records in launch buffers, never a trap.
+# Device print and assert: records in launch buffers, never a trap. Breakpoints, of the reference.
 
 
 def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -183,9 +183,8 @@ PRINT = declare(
     "core",
     "args*",
     none,
-    "Writes a record; `template` is a tuple of str, and (n, spec) for operand n."
-    " Where it has `names`, those of its operands, a debugger stops instead.",
-    attrs={"template": (), "names": ()},
+    "Writes a record; `template` is a tuple of str, and (n, spec) for operand n.",
+    attrs={"template": ()},
     effects=Effect.PRINT,
     traits=Trait.OF_THREAD,
 )
@@ -201,7 +200,18 @@ ASSERT = declare(
     traits=Trait.OF_THREAD,
 )
 
-DEBUG_OPS = (PRINT, ASSERT)
+BREAKPOINT = declare(
+    "breakpoint",
+    "core",
+    "args*",
+    none,
+    "Stops in Python's debugger, which is shown the operands under their `names`.",
+    attrs={"names": ()},
+    effects=Effect.STOP,
+    traits=Trait.OF_THREAD,
+)
+
+DEBUG_OPS = (PRINT, ASSERT, BREAKPOINT)
 
 
 OPS = (*CONTROL_OPS, *GRID_OPS, *DEBUG_OPS)
