@@ -13,7 +13,6 @@ A value without a fact may be anything: that is the top of every lattice.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
@@ -144,12 +143,10 @@ class _Driver(Generic[F]):
             self.put(body.args[0], self.analysis.induction(op, self.known))
         for arg, init in zip(args, inits, strict=True):
             self.put(arg, self.known.get(init))
-        for run in itertools.count():
-            exits = self.enter(op, body)
-            again = [end for end in exits if end.is_a(CONTINUE)]
-            if not self.advance(args, again, run):
-                break
+        run, exits = 0, self.enter(op, body)
         # Each fact is given up at last, and none comes back: this ends.
+        while self.advance(args, [end for end in exits if end.is_a(CONTINUE)], run):
+            run, exits = run + 1, self.enter(op, body)
         self.results(op, exits)
 
     def advance(self, args: Sequence[Value], again: Sequence[Op], run: int) -> bool:

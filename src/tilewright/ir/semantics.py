@@ -237,6 +237,14 @@ def _bitcast(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
     return float(number) if to.is_float else int(number)
 
 
+def _fused(a: float, b: float, c: float) -> float:
+    return a * b + c
+
+
+def _inverse_root(a: float) -> float:
+    return float(1.0 / np.sqrt(a))
+
+
 EXACT: dict[str, Rule] = {
     "addi": _int(lambda a, b: a + b), "subi": _int(lambda a, b: a - b),
     "muli": _int(lambda a, b: a * b), "divi": _divi, "remi": _remi, "mulhi": _mulhi,
@@ -256,11 +264,11 @@ EXACT: dict[str, Rule] = {
 
 ABOUT: dict[str, Callable[..., Any]] = {
     "addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide,
-    "fma": lambda a, b, c: a * b + c, "remf": np.fmod, "maxf": np.maximum, "minf": np.minimum,
+    "fma": _fused, "remf": np.fmod, "maxf": np.maximum, "minf": np.minimum,
     "negf": np.negative, "absf": np.absolute, "ceil": np.ceil, "floor": np.floor,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
     "tanh": np.tanh, "exp": np.exp, "expm1": np.expm1, "exp2": np.exp2, "log": np.log,
-    "log1p": np.log1p, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda a: 1.0 / np.sqrt(a),
+    "log1p": np.log1p, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": _inverse_root,
     "erf": math.erf, "pow": np.power, "atan2": np.arctan2, "ftof": float, "itof": float,
 }  # fmt: skip
 """Ops on floats in f64, for those that round otherwise, or as each backend likes."""

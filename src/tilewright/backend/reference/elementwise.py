@@ -188,7 +188,7 @@ MATH_RULES: dict[str, Rule] = {
 
 def _cmpi(frame: Frame, op: Op) -> Results:
     a, b = frame.arrays(op)
-    return (Predicate(op.attrs["predicate"]).apply(a, b),)
+    return (np.asarray(Predicate(op.attrs["predicate"]).apply(a, b), np.bool_),)
 
 
 def _cmpf(frame: Frame, op: Op) -> Results:

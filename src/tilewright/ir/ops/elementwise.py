@@ -49,6 +49,11 @@ _float = _family(is_float, EACH)
 _int = _family(is_int, EACH)
 
 
+def _always(number: float) -> Neutral:
+    """Return one number for all types."""
+    return lambda dtype: number
+
+
 def _limit(end: int) -> Neutral:
     """Return the least or the greatest number of a type."""
     return lambda dtype: int_range(dtype)[end]
@@ -68,7 +73,7 @@ ADDF = _float(
     "lhs + rhs, rounded once.",
     **ROUNDED,
     traits=COMBINES,
-    neutral=lambda dtype: -0.0,
+    neutral=_always(-0.0),
 )
 SUBF = _float("subf", "lhs rhs", "lhs - rhs, rounded once.", **ROUNDED)
 MULF = _float(
@@ -77,7 +82,7 @@ MULF = _float(
     "lhs * rhs, rounded once.",
     **ROUNDED,
     traits=COMBINES,
-    neutral=lambda dtype: 1.0,
+    neutral=_always(1.0),
 )
 DIVF = _float("divf", "lhs rhs", "lhs / rhs.", **ROUNDED, cost=8)
 FMA = _float("fma", "lhs rhs acc", "lhs * rhs + acc, rounded once.", **ROUNDED)
@@ -91,7 +96,7 @@ MAXF = _float(
     nan=True,
     ftz=False,
     traits=COMBINES,
-    neutral=lambda dtype: -math.inf,
+    neutral=_always(-math.inf),
 )
 MINF = _float(
     "minf",
@@ -100,14 +105,14 @@ MINF = _float(
     nan=True,
     ftz=False,
     traits=COMBINES,
-    neutral=lambda dtype: math.inf,
+    neutral=_always(math.inf),
 )
 ADDI = _int(
-    "addi", "lhs rhs", "lhs + rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=lambda dtype: 0
+    "addi", "lhs rhs", "lhs + rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=_always(0)
 )
 SUBI = _int("subi", "lhs rhs", "lhs - rhs, wrapping.", **WRAPPING)
 MULI = _int(
-    "muli", "lhs rhs", "lhs * rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=lambda dtype: 1
+    "muli", "lhs rhs", "lhs * rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=_always(1)
 )
 DIVI = _int(
     "divi",
