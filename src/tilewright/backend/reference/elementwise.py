@@ -194,9 +194,8 @@ def _cmpi(frame: Frame, op: Op) -> Results:
 def _cmpf(frame: Frame, op: Op) -> Results:
     a, b = frame.arrays(op)
     unordered = np.isnan(a) | np.isnan(b)
-    return (
-        np.where(unordered, op.attrs["unordered"], Predicate(op.attrs["predicate"]).apply(a, b)),
-    )
+    ordered: Array = np.asarray(Predicate(op.attrs["predicate"]).apply(a, b), np.bool_)
+    return (np.where(unordered, op.attrs["unordered"], ordered),)
 
 
 COMPARISON_RULES: dict[str, Rule] = {
