@@ -71,6 +71,8 @@ class _Driver(Generic[F]):
         """The ops around the current one, each with the exits to it that were reached."""
         self.dead = 0
         """How many arms around the current op are surely not taken."""
+        self.runs: dict[Op, int] = {}
+        """How often the facts of each loop have changed."""
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -141,18 +143,26 @@ class _Driver(Generic[F]):
         args, inits = arguments(op), carried(op)
         if op.is_a(FOR):
             self.put(body.args[0], self.analysis.induction(op, self.known))
+        # Entered again by a loop around it, a loop starts from what it had: facts only go up, so
+        # all runs of a nest together are as many as its facts have steps.
+        entered = op in self.runs
         for arg, init in zip(args, inits, strict=True):
-            self.put(arg, self.known.get(init))
-        run, exits = 0, self.enter(op, body)
-        # Each fact is given up at last, and none comes back: this ends.
-        while self.advance(args, [end for end in exits if end.is_a(CONTINUE)], run):
-            run, exits = run + 1, self.enter(op, body)
+            self.put(arg, self.joined(arg, [arg, init] if entered else [init]))
+        self.runs.setdefault(op, 0)
+        exits = self.enter(op, body)
+        while self.advance(op, exits):
+            self.runs[op] += 1
+            exits = self.enter(op, body)
         self.results(op, exits)
 
-    def advance(self, args: Sequence[Value], again: Sequence[Op], run: int) -> bool:
-        """Join what the next iteration is given into the facts of a body; return if they change."""
-        changed = False
-        for slot, arg in enumerate(args):
+    def advance(self, op: Op, exits: Sequence[Op]) -> bool:
+        """Join what the next iteration is given into the facts of a body; return if they change.
+
+        Each fact is given up at last, and none comes back: a loop ends.
+        """
+        again = [end for end in exits if end.is_a(CONTINUE)]
+        run, changed = self.runs[op], False
+        for slot, arg in enumerate(arguments(op)):
             old = self.known.get(arg)
             if old is None or arg in self.given or not again:
                 continue

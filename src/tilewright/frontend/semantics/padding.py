@@ -83,7 +83,9 @@ class _PaddingWalk:
         ]
         # Wrapping and rounding do not matter for a warning.
         result = estimate(op, numbers)
-        return None if result is None else PaddingFact(result, next(iter(padded), None))
+        if result is None or (not math.isfinite(result) and all(map(math.isfinite, numbers))):
+            return None  # a pole, such as 1 / 0, is what a kernel knows to mask
+        return PaddingFact(result, next(iter(padded), None))
 
 
 Follow: TypeAlias = Callable[[_PaddingWalk, Op], PaddingFact | None]
