@@ -235,7 +235,7 @@ REFLEXIVE = (Predicate.EQ, Predicate.LE, Predicate.GE)
 def decided(facts: SimplifyFacts, op: Op) -> bool | None:
     """What a comparison of integers surely gives, or None."""
     lhs, rhs = op.operands
-    predicate: Predicate = op.attrs["predicate"]
+    predicate = Predicate(op.attrs["predicate"])
     if lhs is rhs:
         return predicate in REFLEXIVE
     a, b = facts.ranges.of(lhs), facts.ranges.of(rhs)

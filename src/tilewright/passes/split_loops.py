@@ -98,7 +98,7 @@ class _Splitter:
         comparison = self.nesting.definer(cond)
         if comparison is None or not comparison.is_a(CMPI) or comparison in self.answers:
             return None
-        predicate: Predicate = comparison.attrs["predicate"]
+        predicate = Predicate(comparison.attrs["predicate"])
         induction, limit = comparison.operands
         if limit is op.regions[0].args[0]:  # Rule 3
             induction, limit = limit, induction

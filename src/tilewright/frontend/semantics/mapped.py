@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from ...base.errors import Code
+from ...ir.attrs import Predicate
 from ...ir.core import Block, BoundsCheck, Op, Placement, Value
 from ...ir.launch_expr import Expr, parts, show
 from ...ir.ops.control import BLOCK_ID, TILE_INDEX
@@ -148,7 +149,7 @@ def _counted(
     least, least_count, counted = em.index(0), given, given
     if _may_be_rest(em, count):
         least, least_count = em.index(REST), em.emit("maxi", given, em.index(0))
-        is_rest = em.emit("cmpi", given, least, predicate="eq")
+        is_rest = em.emit("cmpi", given, least, predicate=Predicate.EQ)
         counted = em.emit("select", is_rest, em.emit("subi", tiles, start), given)
     some = _no_more(em, least, given)
     room = _no_more(em, start, em.emit("subi", tiles, least_count))
@@ -171,7 +172,7 @@ def _is_sum(expr: Expr) -> bool:
 
 
 def _no_more(em: SemanticBuilder, a: Value, b: Value) -> Value:
-    return em.emit("cmpi", a, b, predicate="le")
+    return em.emit("cmpi", a, b, predicate=Predicate.LE)
 
 
 def _require_inside(em: SemanticBuilder, name: str, axis: int, inside: Value) -> None:
