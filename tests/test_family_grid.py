@@ -12,6 +12,7 @@ from tilewright.backend.ptx.simt import TABLE as PTX
 from tilewright.backend.reference.interpreter import RULES as REFERENCE
 from tilewright.backend.tileir.lower import RULES as TILEIR
 from tilewright.ir.ops import FAMILIES, OPS
+from tilewright.ir.ops.control import BREAKPOINT
 from tilewright.ir.ops.memory import TOKEN_OPS
 from tilewright.ir.ops.simt import ASSEMBLY_OPS
 
@@ -38,6 +39,8 @@ PAGES: dict[str, tuple[str, ...]] = {
 
 SIMT = "kernels of threads go to GPUs through LLVM: see `backend/ptx/simt.py`"
 
+STOPS = "a debugger stops on the reference device only: see `compile/legality.py`"
+
 EMPTY: dict[tuple[str, str], str] = {
     ("simt", "cpu"): "`backend/simt_cpu` writes the threads of a block as SIMD lanes",
     ("simt", "tileir"): SIMT,
@@ -49,6 +52,7 @@ UNEMITTED: dict[tuple[str, str], str] = {
     **{(op.name, "llvm"): "native code keeps program order" for op in TOKEN_OPS},
     **{(op.name, "reference"): "PTX is rejected for other targets" for op in ASSEMBLY_OPS},
     **{(op.name, "tileir"): SIMT for op in FAMILIES["simt"]},
+    **{(BREAKPOINT.name, backend): STOPS for backend in ("llvm", "tileir")},
 }
 """Ops that a backend does not take on purpose, by (op, backend)."""
 

@@ -1,308 +1,59 @@
-"""Constant propagation, and the evaluator of elementwise ops on constants.
+"""Conditional constant propagation: from a function to the values that are known numbers.
 
-Sections: constant folding of one op, and sparse propagation over a function.
+A tile is known if all its elements are one number. Known are constants, elementwise ops on known
+numbers (see `ir.semantics`), rearrangements, what the signature fixes (static extents, tile counts,
+the grid), and what all reached exits of a branch or a loop agree on.
 """
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
-
-from ..base.dtypes import FLOATS, AnyDType, bf16, f16, i32, int_range, round_to
+from ..base.dtypes import i32, int_range
 from ..base.shapes import ceil_div
-from ..ir.attrs import Predicate, Rounding
-from ..ir.core import Block, Func, Op, Value
+from ..ir.core import Func, Op, Value
+from ..ir.opdef import Trait
+from ..ir.semantics import Number, evaluate, number_of, same
 from ..ir.signature import Signature
-
-# -------------------------------------------------------------------------------------------------
-# Constant folding: `fold(op, numbers)` returns the result, or None.
-#
-# It returns exactly what every backend computes, or nothing. Integers wrap and division is total.
-# Floats are folded only if the result is correctly rounded by definition: never a NaN, whose bits
-# are unspecified, never a transcendental function, never under a flag that permits another result.
-
-Number: TypeAlias = int | float
-"""A bool for booleans, an int for integers, a float (exact in its type) for floats."""
-
-Rule: TypeAlias = Callable[[Op, AnyDType, Sequence[Any]], Number | None]
-"""From the op, the element type of its last operand and the numbers, to the result."""
-
-
-def fold(op: Op, numbers: Sequence[Number]) -> Number | None:
-    """Return the result of an elementwise op on known operands; None if it is not known exactly."""
-    rule = FOLD.get(op.name)
-    if rule is None:
-        return None
-    with np.errstate(all="ignore"):
-        result = rule(op, op.operands[-1].tile.dtype, numbers)
-    return None if isinstance(result, float) and math.isnan(result) else result
-
-
-def number_of(value: Number, dtype: AnyDType) -> Number:
-    """Return a constant's value in the form facts are kept in."""
-    if dtype.is_float:
-        return float(value)
-    return bool(value) if dtype.is_bool else int(value)
-
-
-def wrap(dtype: AnyDType, n: int) -> int:
-    """Return the value an integer type holds after wrapping around."""
-    low, _ = int_range(dtype)
-    return (n - low) % (1 << dtype.bits) + low
-
-
-def unsigned(dtype: AnyDType, n: int) -> int:
-    """Return the same bits read as unsigned."""
-    return n % (1 << dtype.bits)
-
-
-def divide(a: int, b: int, rounding: Rounding) -> int:
-    """Divide integers in the given rounding, totally: x / 0 is 0. The result is not yet wrapped."""
-    if b == 0:
-        return 0
-    if rounding is Rounding.NEG_INF:
-        return a // b
-    if rounding is Rounding.POS_INF:
-        return -(-a // b)
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-COMPARE: dict[Predicate, Callable[[Any, Any], bool]] = {
-    Predicate.EQ: operator.eq, Predicate.NE: operator.ne,
-    Predicate.LT: operator.lt, Predicate.LE: operator.le,
-    Predicate.GT: operator.gt, Predicate.GE: operator.ge,
-}  # fmt: skip
-
-
-# Integers and booleans.
-
-
-def _int(compute: Callable[[int, int], int]) -> Rule:
-    def rule(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-        return wrap(dtype, compute(x[0], x[1]))
-
-    return rule
-
-
-def _bits(compute: Callable[[int, int], int]) -> Rule:
-    def rule(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-        result = compute(x[0], x[1])
-        return bool(result) if dtype.is_bool else wrap(dtype, result)
-
-    return rule
-
-
-def _negi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return wrap(dtype, -x[0])
-
-
-def _absi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return wrap(dtype, abs(x[0]))
-
-
-def _divi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return wrap(dtype, divide(x[0], x[1], op.attrs["rounding"]))
-
-
-def _remi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return wrap(dtype, x[0] - divide(x[0], x[1], op.attrs["rounding"]) * x[1])
-
-
-def _mulhi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return wrap(dtype, unsigned(dtype, x[0]) * unsigned(dtype, x[1]) >> dtype.bits)
-
-
-def _noti(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return not x[0] if dtype.is_bool else wrap(dtype, ~x[0])
-
-
-def _shli(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    amount = unsigned(dtype, x[1])
-    return wrap(dtype, x[0] << amount) if amount < dtype.bits else 0
-
-
-def _shri(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return int(x[0]) >> min(unsigned(dtype, x[1]), dtype.bits)
-
-
-def _cmpi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return COMPARE[op.attrs["predicate"]](x[0], x[1])
-
-
-# Floats.
-
-
-def _nearest(op: Op) -> bool:
-    return op.attrs.get("rounding", Rounding.NEAREST_EVEN) is Rounding.NEAREST_EVEN
-
-
-def _round(dtype: AnyDType, value: float) -> float | None:
-    """Round once, to nearest even; only to types with arithmetic."""
-    return round_to(dtype, value) if dtype in FLOATS else None
-
-
-def _arithmetic(compute: Callable[[Any, Any], Any]) -> Rule:
-    """Return the rule of a float op, in f32 for narrower types: that rounds them correctly."""
-
-    def rule(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
-        if not _nearest(op) or op.attrs["ftz"]:
-            return None
-        wide = np.float32 if dtype in (f16, bf16) else dtype.np.type
-        return _round(dtype, float(compute(wide(x[0]), wide(x[1]))))
-
-    return rule
-
-
-def _signed(value: float) -> tuple[float, float]:
-    """Return floats in order: +0 is greater than -0."""
-    return value, math.copysign(1.0, value)
-
-
-def _maxf(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
-    numbers: list[float] = [*x]
-    return None if op.attrs["ftz"] or any(map(math.isnan, x)) else max(numbers, key=_signed)
-
-
-def _minf(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
-    numbers: list[float] = [*x]
-    return None if op.attrs["ftz"] or any(map(math.isnan, x)) else min(numbers, key=_signed)
-
-
-def _exact(compute: Callable[[float], float]) -> Rule:
-    def rule(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-        return float(compute(x[0]))
-
-    return rule
-
-
-def _cmpf(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    if math.isnan(x[0]) or math.isnan(x[1]):
-        return bool(op.attrs["unordered"])
-    return COMPARE[op.attrs["predicate"]](x[0], x[1])
-
-
-def _select(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return x[1] if x[0] else x[2]  # type: ignore[no-any-return]
-
-
-# Conversions.
-
-
-def _ftof(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
-    return _round(op.attrs["to"], x[0]) if _nearest(op) else None
-
-
-def _ftoi(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    low, high = int_range(op.attrs["to"])
-    if math.isnan(x[0]):
-        return 0
-    if math.isinf(x[0]):
-        return low if x[0] < 0 else high
-    return min(max(int(x[0]), low), high)
-
-
-def _itof(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
-    # Beyond 2**53 the way through f64 would round twice.
-    return _round(op.attrs["to"], float(x[0])) if abs(x[0]) <= 1 << 53 else None
-
-
-def _to_int(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number:
-    return wrap(op.attrs["to"], int(x[0]))
-
-
-def _bitcast(op: Op, dtype: AnyDType, x: Sequence[Any]) -> Number | None:
-    to: AnyDType = op.attrs["to"]
-    if not all(d.is_int or d in FLOATS for d in (dtype, to)) or math.isnan(x[0]):
-        return None
-    number = np.asarray(x[0], dtype.np).view(to.np)
-    return float(number) if to.is_float else int(number)
-
-
-FOLD: dict[str, Rule] = {
-    "addi": _int(lambda a, b: a + b), "subi": _int(lambda a, b: a - b),
-    "muli": _int(lambda a, b: a * b), "divi": _divi, "remi": _remi, "mulhi": _mulhi,
-    "negi": _negi, "absi": _absi,
-    "maxi": _int(lambda a, b: max(a, b)), "mini": _int(lambda a, b: min(a, b)),
-    "andi": _bits(lambda a, b: a & b), "ori": _bits(lambda a, b: a | b),
-    "xori": _bits(lambda a, b: a ^ b), "noti": _noti, "shli": _shli, "shri": _shri, "cmpi": _cmpi,
-    "addf": _arithmetic(np.add), "subf": _arithmetic(np.subtract),
-    "mulf": _arithmetic(np.multiply), "divf": _arithmetic(np.divide),
-    "maxf": _maxf, "minf": _minf, "negf": _exact(lambda a: -a), "absf": _exact(abs),
-    "floor": _exact(np.floor), "ceil": _exact(np.ceil),
-    "cmpf": _cmpf, "select": _select,
-    "ftof": _ftof, "ftoi": _ftoi, "itof": _itof, "exti": _to_int, "trunci": _to_int,
-    "bitcast": _bitcast,
-}  # fmt: skip
-"""How each elementwise op computes with known numbers."""
-
-
-# -------------------------------------------------------------------------------------------------
-# Constant propagation: a forward dataflow analysis from a function to {value: number}.
-#
-# Known are constants, elementwise ops on known numbers, rearrangements of tiles whose elements are
-# all one number, facts of the signature (static extents, tile counts, the grid), and results of an
-# `if` that is decided or whose arms agree. Tiles of one number count as that number.
+from .dataflow import Analysis, solve
 
 Constants: TypeAlias = dict[Value, Number]
 
 
 def constants(func: Func) -> Constants:
     """Return all values of a function that are known numbers."""
-    known: Constants = {}
-    _block(func.signature, func.body, known)
-    return known
+    return solve(func, _Propagation(func.signature))
 
 
-def _block(signature: Signature, block: Block, known: Constants) -> None:
-    for op in block.ops:
-        for region in op.regions:
-            _block(signature, region, known)
-        if op.name == "if":
-            _if(op, known)
-        elif (number := _result(signature, op, known)) is not None:
-            known[op.result] = number
+class _Propagation(Analysis[Number]):
+    """The flat lattice of numbers: two that differ in a bit join to nothing known."""
 
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
 
-def _if(op: Op, known: Constants) -> None:
-    """Note the results of an `if` that is decided, or on which both arms agree."""
-    taken = known.get(op.one("cond"))
-    arms = op.regions if taken is None else (op.regions[0 if taken else 1],)
-    ends = [arm.terminator for arm in arms if arm.terminator.name == "yield"]
-    for k, result in enumerate(op.results):
-        numbers = [known.get(end.operands[k]) for end in ends]
-        first = numbers[0] if numbers else None
-        if first is not None and all(n is not None and same(n, first) for n in numbers):
-            known[result] = first
+    def transfer(self, op: Op, known: Constants) -> Sequence[Number | None]:
+        if len(op.results) != 1:
+            return ()
+        rule = SPECIAL.get(op.name)
+        if rule is not None:
+            return (rule(self.signature, op, known),)
+        if op.has(Trait.REARRANGES):
+            return (known.get(op.operands[0]),)
+        if not op.has(Trait.ELEMENTWISE) or any(v not in known for v in op.operands):
+            return ()
+        return (evaluate(op, [known[v] for v in op.operands]),)
 
+    def join(self, value: Value, a: Number, b: Number) -> Number | None:
+        return a if same(a, b) else None
 
-def same(a: Number, b: Number) -> bool:
-    """Return whether two numbers are identical bit for bit: -0.0 is not 0.0."""
-    if isinstance(a, float) and isinstance(b, float):
-        if math.isnan(a) or math.isnan(b):
-            return math.isnan(a) and math.isnan(b)
-        return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
-    return type(a) is type(b) and a == b
-
-
-def _result(signature: Signature, op: Op, known: Constants) -> Number | None:
-    rule = SPECIAL.get(op.name)
-    if rule is not None:
-        return rule(signature, op, known)
-    if op.name not in FOLD or any(v not in known for v in op.operands):
-        return None
-    return fold(op, [known[v] for v in op.operands])
+    def taken(self, cond: Value, known: Constants) -> bool | None:
+        truth = known.get(cond)
+        return None if truth is None else bool(truth)
 
 
 def _constant(signature: Signature, op: Op, known: Constants) -> Number | None:
     return number_of(op.attrs["value"], op.attrs["dtype"])
-
-
-def _rearranged(signature: Signature, op: Op, known: Constants) -> Number | None:
-    return known.get(op.operands[0])
 
 
 def _cat(signature: Signature, op: Op, known: Constants) -> Number | None:
@@ -342,8 +93,7 @@ def _index(n: int | None) -> int | None:
 
 
 SPECIAL: dict[str, Callable[[Signature, Op, Constants], Number | None]] = {
-    "constant": _constant, "reshape": _rearranged, "broadcast": _rearranged,
-    "permute": _rearranged, "extract": _rearranged, "cat": _cat,
+    "constant": _constant, "cat": _cat,
     "extent": _extent, "num_tiles": _num_tiles,
     "num_blocks": _num_blocks, "block_id": _block_id,
 }  # fmt: skip

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..base.shapes import is_power_of_two
-from ..ir.core import Block, Func, Op, Value
+from ..ir.core import Func, Op, Value
+from ..ir.opdef import Trait
 from ..ir.types import TileType
 from .constants import Constants, constants
+from .dataflow import Analysis, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,34 @@ class Divisibility:
 def divisibility(func: Func, known: Constants | None = None) -> Divisibility:
     """Find the divisors of all integers; `known` are the function's constants, if at hand."""
     numbers = constants(func) if known is None else known
-    found = Divisibility({v: _of_number(v, int(n)) for v, n in numbers.items() if _is_integer(v)})
-    _block(func.body, found, numbers)
-    return found
+    given = {v: _of_number(v, int(n)) for v, n in numbers.items() if _is_integer(v)}
+    return Divisibility(solve(func, _Divisors(numbers), given))
+
+
+class _Divisors(Analysis[int]):
+    """Powers of two, ordered by divisibility; 1 says nothing."""
+
+    def __init__(self, numbers: Constants) -> None:
+        self.numbers = numbers
+
+    def transfer(self, op: Op, known: dict[Value, int]) -> Sequence[int | None]:
+        rule = TRANSFER.get(op.name)
+        if rule is None and op.has(Trait.REARRANGES):
+            rule = _first
+        if rule is None or not _is_integer(op.result):
+            return ()
+        divisor = rule(op, [known.get(v, 1) for v in op.operands], self.numbers)
+        return (min(divisor, 1 << op.result.tile.dtype.bits),)
+
+    def join(self, value: Value, a: int, b: int) -> int:
+        return min(a, b)
+
+    def induction(self, op: Op, known: dict[Value, int]) -> int:
+        return min(known.get(op.one("lower"), 1), known.get(op.one("step"), 1))
+
+    def taken(self, cond: Value, known: dict[Value, int]) -> bool | None:
+        truth = self.numbers.get(cond)
+        return None if truth is None else bool(truth)
 
 
 def _is_integer(value: Value) -> bool:
@@ -41,33 +68,6 @@ def _is_integer(value: Value) -> bool:
 
 def _of_number(value: Value, n: int) -> int:
     return n & -n if n else 1 << value.tile.dtype.bits
-
-
-def _block(block: Block, found: Divisibility, numbers: Constants) -> None:
-    for op in block.ops:
-        if op.name == "for":
-            lower, step = found.of(op.one("lower")), found.of(op.one("step"))
-            found.known[op.regions[0].args[0]] = min(lower, step)
-        for region in op.regions:
-            _block(region, found, numbers)
-        if op.name == "if":
-            _if(op, found)
-        elif len(op.results) == 1 and _is_integer(op.result) and op.result not in found.known:
-            _note(op, found, numbers)
-
-
-def _if(op: Op, found: Divisibility) -> None:
-    ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
-    for k, result in enumerate(op.results):
-        if ends and _is_integer(result) and result not in found.known:
-            found.known[result] = min(found.of(end.operands[k]) for end in ends)
-
-
-def _note(op: Op, found: Divisibility, numbers: Constants) -> None:
-    rule = TRANSFER.get(op.name)
-    if rule is not None:
-        divisor = rule(op, [found.of(v) for v in op.operands], numbers)
-        found.known[op.result] = min(divisor, 1 << op.result.tile.dtype.bits)
 
 
 Rule: TypeAlias = Callable[[Op, Sequence[int], Constants], int]
@@ -114,5 +114,4 @@ TRANSFER: dict[str, Rule] = {
     "maxi": _least, "mini": _least, "muli": _muli, "andi": _andi, "shli": _shli, "divi": _divi,
     "negi": _first, "absi": _first, "select": _select,
     "exti": _recast, "trunci": _first, "bitcast": _recast,
-    "reshape": _first, "broadcast": _first, "permute": _first, "extract": _first,
 }  # fmt: skip

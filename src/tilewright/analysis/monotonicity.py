@@ -7,8 +7,10 @@ from enum import Enum
 from typing import TypeAlias
 
 from ..ir.core import Func, Op, Value
+from ..ir.opdef import Trait
+from ..ir.ops.control import BLOCK_ID, FOR
 from .ranges import Ranges, ranges
-from .structure import LOOPS, Structure, structure
+from .structure import Structure, structure
 
 
 class Monotonicity(Enum):
@@ -24,8 +26,8 @@ Rule: TypeAlias = "Callable[[_Finder, Op], Monotonicity]"
 
 def axis_of_growing_loops(func: Func) -> int | None:
     """Return the last grid axis along which later blocks have longer loops, or None."""
-    uppers = [op.one("upper") for op in func.walk() if op.name == "for"]
-    axes = sorted({op.attrs["axis"] for op in func.walk() if op.name == "block_id"})
+    uppers = [op.one("upper") for op in func.walk() if op.is_a(FOR)]
+    axes = sorted({op.attrs["axis"] for op in func.walk() if op.is_a(BLOCK_ID)})
     nesting, found = structure(func), ranges(func)
     for axis in reversed(axes):
         finder = _Finder(nesting, found, axis)
@@ -50,9 +52,9 @@ class _Finder:
         owner = self.nesting.owner.get(value)
         if owner is None:
             return Monotonicity.NONE  # a parameter
-        if owner.name in LOOPS or owner.regions or not owner.defn.pure:
+        if owner.has(Trait.LOOP) or owner.regions or not owner.defn.pure:
             return Monotonicity.UNKNOWN
-        if owner.name == "block_id":
+        if owner.is_a(BLOCK_ID):
             return Monotonicity.UP if owner.attrs["axis"] == self.axis else Monotonicity.UNKNOWN
         if all(self.of(v) is Monotonicity.NONE for v in owner.operands):
             return Monotonicity.NONE

@@ -8,34 +8,11 @@ on the one that was named.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TypeAlias
 
-from ..base.dtypes import AnyDType, int_range
 from ..ir.core import Op, Value
 
 Number: TypeAlias = float | int | bool
-
-
-def _limit(end: int) -> Callable[[AnyDType], Number]:
-    """Return the least or the greatest number of a type."""
-    return lambda dtype: bool(end) if dtype.is_bool else int_range(dtype)[end]
-
-
-def _all_bits(dtype: AnyDType) -> Number:
-    return True if dtype.is_bool else -1 if dtype.is_signed else int_range(dtype)[1]
-
-
-def _no_bits(dtype: AnyDType) -> Number:
-    return False if dtype.is_bool else 0
-
-
-NEUTRAL: dict[str, Callable[[AnyDType], Number]] = {
-    "addf": lambda dtype: -0.0, "mulf": lambda dtype: 1.0,
-    "maxf": lambda dtype: -math.inf, "minf": lambda dtype: math.inf,
-    "addi": lambda dtype: 0, "muli": lambda dtype: 1, "maxi": _limit(0), "mini": _limit(1),
-    "andi": _all_bits, "ori": _no_bits, "xori": _no_bits,
-}  # fmt: skip
 
 
 def identities_of(op: Op) -> tuple[Number, ...]:
@@ -51,8 +28,8 @@ def identities_of(op: Op) -> tuple[Number, ...]:
 
 def _neutral(inner: Op | None, pair: set[Value]) -> Number | None:
     """Return the neutral number of an operation on the elements of one input, if it is one."""
-    if inner is None or inner.name not in NEUTRAL or set(inner.operands) != pair:
+    if inner is None or inner.defn.neutral is None or set(inner.operands) != pair:
         return None
     if not inner.attrs.get("nan", True):  # where NaN loses, all others win
         return math.nan
-    return NEUTRAL[inner.name](inner.result.tile.dtype)
+    return inner.defn.neutral(inner.result.tile.dtype)

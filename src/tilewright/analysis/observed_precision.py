@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from ..base.dtypes import AnyDType
 from ..ir.core import Func, Op, Value
+from ..ir.opdef import CARRIES
+from ..ir.ops.elementwise import FTOF
 from ..ir.types import TileType
-from .structure import CARRIERS, Structure, arguments, carried, structure
+from .structure import Structure, arguments, carried, structure
 
 WIDEST = 2
 """Bytes of the widest float that counts as narrow."""
@@ -38,7 +40,7 @@ class _PrecisionMarker:
 
     def root(self, op: Op) -> None:
         """Mark the operands that are needed whatever the uses of the op's results are."""
-        if op.name in CARRIERS:
+        if op.has(CARRIES):
             self.todo += op.operands[: len(op.operands) - len(carried(op))]
         elif op in self.nesting.target:
             return  # passes on what is needed where it arrives
@@ -63,9 +65,9 @@ class _PrecisionMarker:
         owner = self.nesting.owner.get(value)
         if owner is None:
             return
-        if owner.name in CARRIERS:
+        if owner.has(CARRIES):
             self.follow_slot(owner, value)
-        elif not (owner.name == "ftof" and is_narrow(owner.attrs["to"])):
+        elif not (owner.is_a(FTOF) and is_narrow(owner.attrs["to"])):
             self.whole(owner)
 
     def follow_slot(self, owner: Op, value: Value) -> None:

@@ -1,7 +1,7 @@
 """Intervals of integers: an interval analysis from a function to a range for each integer.
 
 An interval is kept only if the exact result cannot leave its type; a result that may wrap has the
-range of its type. Values carried by loops are unknown; induction variables are not.
+range of its type.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from typing import NamedTuple, TypeAlias
 
 from ..base.dtypes import i32, int_range
 from ..ir.attrs import WARP_SIZE, Rounding, ThreadCoordinate
-from ..ir.core import Block, Func, Op, Value
+from ..ir.core import Func, Op, Value
+from ..ir.opdef import Trait
+from ..ir.ops.control import TILE_INDEX
+from ..ir.semantics import divide
 from ..ir.signature import Signature
 from ..ir.types import TileType
-from .constants import Constants, constants, divide, grid_size
+from .constants import Constants, constants, grid_size
+from .dataflow import Analysis, solve
 
 
 class Interval(NamedTuple):
@@ -34,15 +38,63 @@ class Ranges:
 
     def of(self, value: Value) -> Interval:
         """Return the interval of a value that is a tile of integers or booleans."""
-        return self.known.get(value) or Interval(*int_range(value.tile.dtype))
+        return _interval(self.known, value)
 
 
 def ranges(func: Func, known: Constants | None = None) -> Ranges:
     """Find the intervals of all integers; `known` are the function's constants, if at hand."""
     numbers = constants(func) if known is None else known
-    found = Ranges({v: Interval(int(n), int(n)) for v, n in numbers.items() if not _is_float(v)})
-    _block(func.signature, func.body, found)
-    return found
+    given = {v: Interval(int(n), int(n)) for v, n in numbers.items() if not _is_float(v)}
+    return Ranges(solve(func, _Intervals(func.signature, numbers), given))
+
+
+class _Intervals(Analysis[Interval]):
+    """Intervals, ordered by inclusion. A bound that still moves is widened to that of the type."""
+
+    def __init__(self, signature: Signature, numbers: Constants) -> None:
+        self.signature = signature
+        self.numbers = numbers
+
+    def transfer(self, op: Op, known: dict[Value, Interval]) -> Sequence[Interval | None]:
+        if op.is_a(TILE_INDEX):
+            return _tile_index(op, known)
+        if len(op.results) != 1 or not _is_integer(op.result):
+            return ()
+        if op.name in SOURCES:
+            return (SOURCES[op.name](self.signature, op),)
+        rule = _unchanged if op.has(Trait.REARRANGES) else TRANSFER.get(op.name)
+        if rule is None:
+            return ()
+        exact = rule(op, [_interval(known, v) for v in op.operands if _has_range(v)])
+        # What does not fit may have wrapped.
+        return (exact if exact is not None and _fits(op.result, exact) else None,)
+
+    def join(self, value: Value, a: Interval, b: Interval) -> Interval | None:
+        return union([a, b]) if _is_integer(value) else None
+
+    def widen(self, value: Value, old: Interval, new: Interval) -> Interval:
+        low, high = int_range(value.tile.dtype)
+        return Interval(
+            low if new.low < old.low else new.low, high if new.high > old.high else new.high
+        )
+
+    def induction(self, op: Op, known: dict[Value, Interval]) -> Interval:
+        """Return the range of the variable: from the least lower bound to below the greatest upper."""
+        low, high = _interval(known, op.one("lower")).low, _interval(known, op.one("upper")).high
+        return Interval(low, max(low, high - 1))
+
+    def taken(self, cond: Value, known: dict[Value, Interval]) -> bool | None:
+        truth = self.numbers.get(cond)
+        return None if truth is None else bool(truth)
+
+
+def _interval(known: dict[Value, Interval], value: Value) -> Interval:
+    return known.get(value) or Interval(*int_range(value.tile.dtype))
+
+
+def _fits(value: Value, exact: Interval) -> bool:
+    low, high = int_range(value.tile.dtype)
+    return low <= exact.low and exact.high <= high
 
 
 def _is_float(value: Value) -> bool:
@@ -54,49 +106,9 @@ def _is_integer(value: Value) -> bool:
     return isinstance(kind, TileType) and not kind.is_pointer and kind.dtype.is_int
 
 
-def _block(signature: Signature, block: Block, found: Ranges) -> None:
-    for op in block.ops:
-        if op.name == "for":
-            _induction(op, found)
-        for region in op.regions:
-            _block(signature, region, found)
-        if op.name == "if":
-            _if(op, found)
-        elif op.name == "tile_index":
-            _tile_index(op, found)
-        elif len(op.results) == 1 and _is_integer(op.result) and op.result not in found.known:
-            _note(signature, op, found)
-
-
-def _induction(op: Op, found: Ranges) -> None:
-    """Note the interval of an induction variable: least lower to below the greatest upper bound."""
-    low, high = found.of(op.one("lower")).low, found.of(op.one("upper")).high - 1
-    found.known[op.regions[0].args[0]] = Interval(low, max(low, high))
-
-
-def _if(op: Op, found: Ranges) -> None:
-    ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
-    for k, result in enumerate(op.results):
-        if ends and _is_integer(result) and result not in found.known:
-            found.known[result] = union([found.of(end.operands[k]) for end in ends])
-
-
 def union(intervals: Sequence[Interval]) -> Interval:
     """Return the least interval that holds all of these."""
     return Interval(min(i.low for i in intervals), max(i.high for i in intervals))
-
-
-def _note(signature: Signature, op: Op, found: Ranges) -> None:
-    if op.name in SOURCES:
-        found.known[op.result] = SOURCES[op.name](signature, op)
-        return
-    rule = TRANSFER.get(op.name)
-    if rule is None:
-        return
-    exact = rule(op, [found.of(v) for v in op.operands if _has_range(v)])
-    low, high = int_range(op.result.tile.dtype)
-    if exact is not None and low <= exact.low and exact.high <= high:
-        found.known[op.result] = exact
 
 
 def _has_range(value: Value) -> bool:
@@ -143,12 +155,14 @@ def _num_blocks(signature: Signature, op: Op) -> Interval:
     return Interval(1, INDEX_MAX)
 
 
-def _tile_index(op: Op, found: Ranges) -> None:
+def _tile_index(op: Op, known: dict[Value, Interval]) -> list[Interval]:
     """Note that each coordinate of a tile index is less than the count along its axis."""
-    starts = [found.of(v) for v in op.all("starts")] or [Interval(0, 0)] * len(op.results)
-    for result, count, start in zip(op.results, op.all("counts"), starts, strict=True):
-        last = start.high + max(found.of(count).high - 1, 0)
-        found.known[result] = Interval(max(start.low, 0), min(last, INDEX_MAX - 1))
+    starts = [_interval(known, v) for v in op.all("starts")] or [Interval(0, 0)] * len(op.results)
+    lasts = [max(_interval(known, count).high - 1, 0) for count in op.all("counts")]
+    return [
+        Interval(max(start.low, 0), min(start.high + last, INDEX_MAX - 1))
+        for start, last in zip(starts, lasts, strict=True)
+    ]
 
 
 def _iota(signature: Signature, op: Op) -> Interval:
@@ -253,6 +267,5 @@ TRANSFER: dict[str, Rule] = {
     "negi": _negi, "absi": _absi, "maxi": _maxi, "mini": _mini,
     "andi": _andi, "shri": _shri, "shli": _shli, "select": _select,
     "exti": _unchanged, "trunci": _unchanged, "bitcast": _unchanged,
-    "reshape": _unchanged, "broadcast": _unchanged, "permute": _unchanged, "extract": _unchanged,
 }  # fmt: skip
-"""Exact intervals of results. `_note` drops those that do not fit, for they may have wrapped."""
+"""Exact intervals of results. Those that do not fit are dropped, for they may have wrapped."""

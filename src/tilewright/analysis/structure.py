@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 from ..ir.attrs import Predicate
 from ..ir.core import Block, Func, Op, Value
+from ..ir.opdef import OpDef, Trait
+from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, LOOP, RETURN, SCOPE, YIELD
+from ..ir.ops.elementwise import CMPI, NOTI
+from ..ir.ops.reduction import REDUCE, SCAN
 
 # -------------------------------------------------------------------------------------------------
 # Nesting: the op that holds each op, the op that defines each value, the target of each terminator.
 
-LOOPS = ("for", "loop")
-CARRIERS = (*LOOPS, "if", "scope")
-"""Ops whose results are what their terminators pass on."""
-
-TARGETS: dict[str, tuple[str, ...]] = {
-    "yield": ("if", "reduce", "scan"),
-    "continue": LOOPS,
-    "break": LOOPS,
-    "leave": ("scope",),
+TARGETS: dict[OpDef, tuple[OpDef, ...]] = {
+    YIELD: (IF, REDUCE, SCAN),
+    CONTINUE: (FOR, LOOP),
+    BREAK: (FOR, LOOP),
+    LEAVE: (SCOPE,),
 }
 """Which ops each terminator speaks to: the innermost of these. `return` speaks to the function."""
 
@@ -73,15 +73,15 @@ class Structure:
 
 def arguments(op: Op) -> tuple[Value, ...]:
     """Return the carried arguments of a loop's body; empty for other ops."""
-    if op.name not in LOOPS:
+    if not op.has(Trait.LOOP):
         return ()
     args = op.regions[0].args
-    return args[1:] if op.name == "for" else args
+    return args[1:] if op.is_a(FOR) else args
 
 
 def carried(op: Op) -> tuple[Value, ...]:
     """Return the initial values of a loop's carried variables; empty for other ops."""
-    return op.all("init") if op.name in LOOPS else ()
+    return op.all("init") if op.has(Trait.LOOP) else ()
 
 
 def structure(func: Func) -> Structure:
@@ -105,10 +105,10 @@ def _enter(found: Structure, block: Block, outer: tuple[Op, ...]) -> None:
 
 
 def _aim(found: Structure, op: Op, outer: tuple[Op, ...]) -> None:
-    if op.name == "return":
+    if op.is_a(RETURN):
         found.returns.append(op)
         return
-    target = next(o for o in reversed(outer) if o.name in TARGETS[op.name])
+    target = next(o for o in reversed(outer) if o.is_a(*TARGETS[op.defn]))
     found.target[op] = target
     found.exits.setdefault(target, []).append(op)
 
@@ -137,20 +137,15 @@ def captured(*regions: Block) -> tuple[Value, ...]:
 # -------------------------------------------------------------------------------------------------
 # Guards: comparisons that are equivalent to a < b.
 
-OPPOSITE = {
-    Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT, Predicate.GT: Predicate.LE,
-    Predicate.LE: Predicate.GT, Predicate.EQ: Predicate.NE, Predicate.NE: Predicate.EQ,
-}  # fmt: skip
-
 
 def bound_of(nesting: Structure, cond: Value, truth: bool) -> tuple[Value, Value] | None:
     """Return the sides (a, b) of a comparison that is equivalent to a < b, signed, if `truth`."""
     made = nesting.definer(cond)
-    if made is not None and made.name == "noti":
+    if made is not None and made.is_a(NOTI):
         return bound_of(nesting, made.operands[0], not truth)
-    if made is None or made.name != "cmpi" or not made.operands[0].tile.dtype.is_signed:
+    if made is None or not made.is_a(CMPI) or not made.operands[0].tile.dtype.is_signed:
         return None
     predicate = Predicate(made.attrs["predicate"])
-    predicate = predicate if truth else OPPOSITE[predicate]
+    predicate = predicate if truth else predicate.negated
     a, b = made.operands
     return {Predicate.LT: (a, b), Predicate.GT: (b, a)}.get(predicate)

@@ -14,10 +14,28 @@ from typing import TypeAlias
 from ..base.shapes import ceil_div
 from ..ir.attrs import WARP_SIZE, Ordering, ShuffleMode, ThreadCoordinate
 from ..ir.core import Block, Func, Op, Value
-from ..ir.opdef import Effect
+from ..ir.opdef import Effect, OpDef, Trait
+from ..ir.ops.control import CONTINUE, FOR, IF, YIELD
+from ..ir.ops.elementwise import DIVI, SHRI
+from ..ir.ops.memory import ATOMIC_CAS, ATOMIC_RMW, STORE_PTR
+from ..ir.ops.simt import (
+    BALLOT,
+    INDEX_1D,
+    INDEX_2D,
+    LOAD_SHARED,
+    LOAD_SLICE,
+    PLACE,
+    SHARED,
+    SHUFFLE,
+    STORE_SHARED,
+    STORE_SLICE,
+    SYNC_THREADS,
+    SYNC_WARP,
+    VOTE,
+)
 from ..ir.types import SharedType, TensorType
 from .constants import constants
-from .structure import LOOPS, Structure, structure
+from .structure import Structure, structure
 
 # -------------------------------------------------------------------------------------------------
 # Layout of the shared arrays in the memory of a block.
@@ -39,7 +57,7 @@ def shared_layout(func: Func) -> SharedLayout:
     offsets: dict[int, int] = {}
     at = 0
     for op in func.walk():
-        if op.name == "shared" and op.attrs["number"] not in offsets:
+        if op.is_a(SHARED) and op.attrs["number"] not in offsets:
             kind = op.result.type
             assert isinstance(kind, SharedType)
             offsets[op.attrs["number"]] = at
@@ -57,7 +75,7 @@ def shared_layout(func: Func) -> SharedLayout:
 Position: TypeAlias = tuple[Block, int]
 """An op, by its place in its block."""
 
-ELSEWHERE = ("store_slice", "store_ptr", "atomic_rmw", "atomic_cas", "sync_threads", "sync_warp")
+ELSEWHERE = (STORE_SLICE, STORE_PTR, ATOMIC_RMW, ATOMIC_CAS, SYNC_THREADS, SYNC_WARP)
 """Ops that count as writes, but do not write to shared memory."""
 
 
@@ -66,7 +84,7 @@ def uniform_shared_reads(func: Func, nesting: Structure) -> set[Op]:
     return {
         op
         for op in func.walk()
-        if op.name == "load_shared" and _is_first(op, nesting) and _is_last(op, nesting)
+        if op.is_a(LOAD_SHARED) and _is_first(op, nesting) and _is_last(op, nesting)
     }
 
 
@@ -74,7 +92,7 @@ def _is_first(read: Op, nesting: Structure) -> bool:
     """Return whether a barrier precedes a read with no write between them."""
     block, place = _position(read, nesting)
     for op in reversed(block.ops[:place]):
-        if op.name == "sync_threads":
+        if op.is_a(SYNC_THREADS):
             return True
         if any(_disturbs(inner, read, nesting) for inner in _all(op)):
             return False
@@ -94,7 +112,7 @@ def _is_last(read: Op, nesting: Structure) -> bool:
         op = block.ops[place]
         if _disturbs(op, read, nesting):
             return False
-        if op.name != "sync_threads":
+        if not op.is_a(SYNC_THREADS):
             todo += _next(op, nesting)
     return True
 
@@ -107,22 +125,22 @@ def _next(op: Op, nesting: Structure) -> Iterator[Position]:
         if target is not None:
             outer, where = _position(target, nesting)
             yield outer, where + 1
-            if op.name == "continue":
+            if op.is_a(CONTINUE):
                 yield target.regions[0], 0
         return
     yield from ((region, 0) for region in op.regions)
-    if not op.regions or op.name in LOOPS:
+    if not op.regions or op.has(Trait.LOOP):
         yield block, place + 1
 
 
 def _disturbs(op: Op, read: Op, nesting: Structure) -> bool:
     """Return whether an op may write to the array of a read."""
-    if not op.defn.effects & Effect.WRITE or op.name in ELSEWHERE:
+    if not op.defn.effects & Effect.WRITE or op.is_a(*ELSEWHERE):
         return False
-    if op.name != "store_shared":
+    if not op.is_a(STORE_SHARED):
         return True
     arrays = [nesting.definer(o.one("memory")) for o in (op, read)]
-    apart = all(made is not None and made.name == "shared" for made in arrays)
+    apart = all(made is not None and made.is_a(SHARED) for made in arrays)
     return not apart or arrays[0] is arrays[1]
 
 
@@ -148,11 +166,9 @@ def _position(op: Op, nesting: Structure) -> Position:
 # The group is a block, or the threads of it that run in step: a value that differs between the
 # threads of a block may be the same in all threads of a row or of a warp.
 
-WARP_OPS = ("shuffle", "vote", "ballot", "match")
-ATOMICS = ("atomic_rmw", "atomic_cas", "atomic_shared", "cas_shared")
-QUOTIENTS: dict[str, Callable[[int], int]] = {
-    "divi": lambda by: by,
-    "shri": lambda by: 1 << by if 0 <= by < 31 else 0,
+QUOTIENTS: dict[OpDef, Callable[[int], int]] = {
+    DIVI: lambda by: by,
+    SHRI: lambda by: 1 << by if 0 <= by < 31 else 0,
 }
 """Ops that divide, and by what."""
 
@@ -230,13 +246,13 @@ class _Sources:
 
     def makes(self, op: Op) -> bool:
         """Return whether an op has different results in threads though its operands are uniform."""
-        if op.name == "place":
+        if op.is_a(PLACE):
             return self.is_own(op)
-        if op.name in ("index_1d", "index_2d"):
+        if op.is_a(INDEX_1D, INDEX_2D):
             return True
-        if op.name in WARP_OPS:
+        if op.has(Trait.WARP):
             return self.over is not Over.WARP
-        if op.name in ATOMICS:
+        if op.has(Trait.ATOMIC):
             return True
         if op in self.settled:
             return False
@@ -259,12 +275,12 @@ class _Sources:
         """Return whether an op has one result in all threads though these operands vary."""
         if self.over is not Over.WARP:
             return False
-        if op.name in ("vote", "ballot"):
+        if op.is_a(VOTE, BALLOT):
             return not set(varying) - {op.one("cond")}
-        if op.name == "shuffle":
+        if op.is_a(SHUFFLE):
             whole = op.attrs["mode"] is ShuffleMode.IDX and op.attrs["width"] == WARP_SIZE
             return whole and not set(varying) - {op.one("value")}
-        return op.name in QUOTIENTS and self.numbers_warps(op)
+        return op.defn in QUOTIENTS and self.numbers_warps(op)
 
     def numbers_warps(self, op: Op) -> bool:
         """Return whether an op divides the x coordinate of a thread by the size of a warp."""
@@ -272,8 +288,8 @@ class _Sources:
         made, size = self.nesting.definer(number), self.numbers.get(by)
         if made is None or size is None or not (self.whole_rows or self.single_row):
             return False
-        own = made.name == "place" and made.attrs["what"] is ThreadCoordinate.THREAD
-        size = QUOTIENTS[op.name](int(size))
+        own = made.is_a(PLACE) and made.attrs["what"] is ThreadCoordinate.THREAD
+        size = QUOTIENTS[op.defn](int(size))
         return own and made.attrs["axis"] == 0 and size > 0 and size % WARP_SIZE == 0
 
 
@@ -314,16 +330,16 @@ class _UniformityWalk:
 
     def terminator(self, op: Op) -> None:
         """Mark the target of a divergent terminator as left apart."""
-        if op.name == "yield":
+        if op.is_a(YIELD):
             return
         target = self.nesting.target.get(op)
         between = self.between(op, target)
         if any(o in self.found.split or self.parts(o) for o in between):
-            self.found.split.update((target, *(o for o in between if o.name != "if")))
+            self.found.split.update((target, *(o for o in between if not o.is_a(IF))))
             self.left = True
         parting = [v for o in between for v in self.parters(o)]
         if target is not None and parting:
-            for left in (target, *(o for o in between if o.name != "if")):
+            for left in (target, *(o for o in between if not o.is_a(IF))):
                 self.found.uneven.setdefault(left, parting[0])
 
     def between(self, op: Op, target: Op | None) -> list[Op]:
@@ -333,7 +349,7 @@ class _UniformityWalk:
 
     def parts(self, op: Op) -> bool:
         """Return whether an op is a divergent branch."""
-        return op.name == "if" and op.one("cond") in self.found.varying
+        return op.is_a(IF) and op.one("cond") in self.found.varying
 
     def parters(self, op: Op) -> list[Value]:
         """Return the reasons for divergence in an op: a condition, or what another arm uses."""
@@ -342,10 +358,10 @@ class _UniformityWalk:
         return [self.found.uneven[op]] if op in self.found.uneven else []
 
     def region(self, op: Op, apart: bool) -> None:
-        if op.name == "if":
+        if op.is_a(IF):
             self.branch(op, apart)
             return
-        if op.name in LOOPS:
+        if op.has(Trait.LOOP):
             self.loop_arguments(op)
         outside = self.left
         inside = apart or op in self.found.split
@@ -365,7 +381,7 @@ class _UniformityWalk:
             self.block(region, apart or varies)
             left = left or self.left
         self.left = left
-        ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
+        ends = [r.terminator for r in op.regions if r.terminator.is_a(YIELD)]
         for k, result in enumerate(op.results):
             self.vary_by(result, [*([op.one("cond")] if varies else []),
                                   *(end.operands[k] for end in ends)])  # fmt: skip
@@ -373,23 +389,23 @@ class _UniformityWalk:
     def loop_arguments(self, op: Op) -> None:
         """Mark carried values that vary in any iteration; varying bounds cause divergence."""
         body = op.regions[0]
-        if op.name == "for":
+        if op.is_a(FOR):
             lower, upper, step = op.operands[:3]
             for bound in (lower, upper, step):
                 if bound in self.found.varying:
                     self.found.split.add(op)
                     self.found.uneven.setdefault(op, bound)
             self.vary_by(body.args[0], (lower, step))
-        args = body.args[1:] if op.name == "for" else body.args
+        args = body.args[1:] if op.is_a(FOR) else body.args
         exits = self.nesting.exits.get(op, [])
-        rounds = [end for end in exits if end.name == "continue"]
+        rounds = [end for end in exits if end.is_a(CONTINUE)]
         # Who has left keeps what it had; the others go on with something else.
         for k, (arg, init) in enumerate(zip(args, op.all("init"), strict=True)):
             self.vary_by(arg, (*self.parting(op), init, *(end.operands[k] for end in rounds)))
 
     def results(self, op: Op) -> None:
-        exits = [end for end in self.nesting.exits.get(op, []) if end.name != "yield"]
-        inits = op.all("init") if op.name in LOOPS else ()
+        exits = [end for end in self.nesting.exits.get(op, []) if not end.is_a(YIELD)]
+        inits = op.all("init") if op.has(Trait.LOOP) else ()
         for k, result in enumerate(op.results):
             carried = inits[k : k + 1]
             self.vary_by(result, (*self.parting(op), *carried, *(end.operands[k] for end in exits)))
@@ -408,7 +424,7 @@ class _UniformityWalk:
 def _is_constant_memory(op: Op) -> bool:
     """Return whether an op reads memory that no thread of the launch writes."""
     sources = [v.type for v in op.operands if isinstance(v.type, TensorType)]
-    return op.name == "load_slice" and all(not t.mutable for t in sources)
+    return op.is_a(LOAD_SLICE) and all(not t.mutable for t in sources)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -452,7 +468,7 @@ def partings(func: Func) -> Iterator[Parting]:
 
 def met_over(op: Op) -> Over:
     """Return the set of threads that synchronize at an op."""
-    return Over.BLOCK if op.name == "sync_threads" else Over.WARP
+    return Over.BLOCK if op.is_a(SYNC_THREADS) else Over.WARP
 
 
 def _is_masked(op: Op) -> bool:
@@ -471,6 +487,6 @@ def _parting(op: Op, over: Over, facts: Uniformity, nesting: Structure) -> Parti
 
 def _condition(outer: Op, facts: Uniformity) -> Value | None:
     """Return the condition under which only some threads execute an op; None if all do."""
-    if outer.name == "if":
+    if outer.is_a(IF):
         return outer.one("cond") if facts.varies(outer.one("cond")) else None
     return facts.uneven.get(outer)

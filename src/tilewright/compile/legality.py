@@ -12,6 +12,8 @@ from ..base.source import Span
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..ir.attrs import ThreadCoordinate
 from ..ir.core import Func, Op
+from ..ir.ops.control import BREAKPOINT
+from ..ir.ops.simt import INLINE_PTX, PLACE
 
 # -------------------------------------------------------------------------------------------------
 # Divergent synchronization: ops at which threads synchronize but that some may not reach.
@@ -71,7 +73,7 @@ def _why(parting: Parting) -> str:
 
 
 def _named(op: Op) -> str:
-    if op.name == "place":
+    if op.is_a(PLACE):
         return PLACES[op.attrs["what"]]
     return SOURCES.get(op.name, "memory that threads write")
 
@@ -97,7 +99,7 @@ HOSTS = ("cpu", "reference", "null")
 def refuse_ptx(func: Func, target: str) -> None:
     """Raise for PTX in a kernel that is compiled for the host."""
     for op in func.walk() if target in HOSTS else ():
-        if op.name == "inline_ptx":
+        if op.is_a(INLINE_PTX):
             raise CompileError(
                 "inline PTX runs on GPUs only",
                 code=Code.TARGET,
@@ -117,7 +119,7 @@ CAN_STOP = "reference"
 def refuse_breakpoints(func: Func, target: str) -> None:
     """Raise for a breakpoint in a kernel that is compiled for a device that runs it natively."""
     for op in func.walk() if target != CAN_STOP else ():
-        if op.name == "print" and op.attrs["names"]:
+        if op.is_a(BREAKPOINT):
             raise CompileError(
                 "a debugger can stop on the reference device only",
                 code=Code.TARGET,

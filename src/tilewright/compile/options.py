@@ -96,7 +96,7 @@ class Hints:
 
     @classmethod
     def of(cls, kernel: str, given: GivenHints) -> Hints:
-        """Return the hints that the decorator of a kernel was given."""
+        """Return the hints of a kernel as its decorator received them."""
         if given is None:
             return NO_HINTS
         listed = _listed(kernel, given)

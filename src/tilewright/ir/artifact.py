@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from .core import Func, Op
 from .opdef import Effect
+from .ops.control import ASSERT
+from .ops.memory import CHECK
+from .ops.simt import CHECK_INDEX
 
 if TYPE_CHECKING:
     from ..base.source import Span
@@ -108,12 +111,12 @@ def sites_of(func: Func) -> tuple[Site, ...]:
 
 
 def _site(op: Op) -> Site:
-    if op.name == "check":
+    if op.is_a(CHECK):
         kind = "element" if op.attrs["elements"] else "check"
         return Site(kind, op.span, op.attrs["tensor"], op.attrs["axis"])
-    if op.name == "check_index":
+    if op.is_a(CHECK_INDEX):
         return Site("index", op.span, op.attrs["slice"])
-    if op.name == "assert":
+    if op.is_a(ASSERT):
         return Site("assert", op.span, message=op.attrs["message"])
     types = tuple(v.tile for v in op.operands)
     return Site("print", op.span, template=op.attrs["template"], types=types)

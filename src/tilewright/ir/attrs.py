@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
 
 class Rounding(StrEnum):
@@ -34,6 +37,34 @@ class Predicate(StrEnum):
     LE = "le"
     GT = "gt"
     GE = "ge"
+
+    @property
+    def negated(self) -> Predicate:
+        """The predicate that holds where this one does not; no number may be a NaN."""
+        return _NEGATED[self]
+
+    @property
+    def swapped(self) -> Predicate:
+        """The predicate that says the same of b and a as this one of a and b."""
+        return _SWAPPED.get(self, self)
+
+    def apply(self, a: Any, b: Any) -> Any:
+        """Return whether two Python numbers compare so, or the elements of two arrays."""
+        return _APPLY[self](a, b)
+
+
+_NEGATED = {
+    Predicate.EQ: Predicate.NE, Predicate.LT: Predicate.GE, Predicate.LE: Predicate.GT,
+    Predicate.NE: Predicate.EQ, Predicate.GE: Predicate.LT, Predicate.GT: Predicate.LE,
+}  # fmt: skip
+_SWAPPED = {
+    Predicate.LT: Predicate.GT, Predicate.LE: Predicate.GE,
+    Predicate.GT: Predicate.LT, Predicate.GE: Predicate.LE,
+}  # fmt: skip
+_APPLY: dict[Predicate, Callable[[Any, Any], Any]] = {
+    Predicate.EQ: operator.eq, Predicate.NE: operator.ne, Predicate.LT: operator.lt,
+    Predicate.LE: operator.le, Predicate.GT: operator.gt, Predicate.GE: operator.ge,
+}  # fmt: skip
 
 
 class Ordering(StrEnum):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.source import Span
 from .launch_expr import LaunchCheck
-from .opdef import OpDef
+from .opdef import OpDef, Trait
 from .signature import Signature
 from .types import TensorType, TileType, Type, ViewType
 
@@ -94,6 +94,14 @@ class Op:
         """The only result."""
         (value,) = self.results
         return value
+
+    def is_a(self, *declared: OpDef) -> bool:
+        """Return whether this is one of these ops."""
+        return self.defn in declared
+
+    def has(self, traits: Trait) -> bool:
+        """Return whether the op has one of these traits."""
+        return self.defn.has(traits)
 
     def all(self, name: str) -> tuple[Value, ...]:
         """Return the operands that the declared operand `name` took."""

@@ -12,7 +12,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from .attrs import Predicate, Rounding
+from .semantics import divide, remainder
 
 if TYPE_CHECKING:
     from ..base.source import Span
@@ -23,23 +27,23 @@ BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "add": ("+", operator.add),
     "sub": ("-", operator.sub),
     "mul": ("*", operator.mul),
-    "floordiv": ("//", lambda a, b: a // b if b else 0),
-    "mod": ("%", lambda a, b: a % b if b else a),
-    "ceildiv": ("ceil_div", lambda a, b: -(-a // b) if b else 0),
+    "floordiv": ("//", partial(divide, rounding=Rounding.NEG_INF)),
+    "mod": ("%", partial(remainder, rounding=Rounding.NEG_INF)),
+    "ceildiv": ("ceil_div", partial(divide, rounding=Rounding.POS_INF)),
     "min": ("min", min),
     "max": ("max", max),
-    "lt": ("<", operator.lt),
-    "le": ("<=", operator.le),
-    "gt": (">", operator.gt),
-    "ge": (">=", operator.ge),
-    "eq": ("==", operator.eq),
-    "ne": ("!=", operator.ne),
+    "lt": ("<", Predicate.LT.apply),
+    "le": ("<=", Predicate.LE.apply),
+    "gt": (">", Predicate.GT.apply),
+    "ge": (">=", Predicate.GE.apply),
+    "eq": ("==", Predicate.EQ.apply),
+    "ne": ("!=", Predicate.NE.apply),
     "and": ("and", lambda a, b: a and b),
     "or": ("or", lambda a, b: a or b),
 }
 
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+COMPARISONS = tuple(predicate.value for predicate in Predicate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any, TypeAlias
 
+from ..base.dtypes import AnyDType
 from .types import Type
 
 
@@ -19,6 +20,8 @@ class Effect(Flag):
     CHECK = auto()
     """May record a failed check; only a check that provably holds, or an equal one, may go."""
     PRINT = auto()
+    STOP = auto()
+    """A debugger stops here."""
     CONTROL = auto()
     """Transfers control: loops, branches, terminators."""
     SYNC = auto()
@@ -32,6 +35,39 @@ class Operand:
     name: str
     arity: str = ""
 
+
+class Trait(Flag):
+    """What holds of an op for all operands and attributes; who asks need not know its name."""
+
+    NONE = 0
+    ELEMENTWISE = auto()
+    """Each element of the result follows from those at the same place of the operands."""
+    REARRANGES = auto()
+    """The elements of the result are elements of the first operand."""
+    COMMUTATIVE = auto()
+    """The operands may be swapped; only the bits of a NaN may differ then."""
+    ASSOCIATIVE = auto()
+    """Terms may be grouped in any way, for which a reduction of floats allows other rounding."""
+    LOOP = auto()
+    """Runs its region again and again; carries values from one iteration to the next."""
+    BRANCH = auto()
+    """Runs one of its regions, or a part of one."""
+    TERMINATOR = auto()
+    """Ends a block."""
+    ATOMIC = auto()
+    """Reads and writes memory in one step, of which other threads see all or nothing."""
+    WARP = auto()
+    """Lanes of a warp exchange values."""
+    MATH = auto()
+    """An elementary function of floats: a call, or a long sequence of instructions."""
+    REMATERIALIZABLE = auto()
+    """Costs next to nothing by itself: it is computed again rather than kept."""
+    OF_THREAD = auto()
+    """Allowed in a SIMT kernel: it computes with the scalars of one thread."""
+
+
+CARRIES = Trait.LOOP | Trait.BRANCH
+"""Ops whose results are what the terminators of their regions pass on."""
 
 REQUIRED = object()
 
@@ -48,13 +84,20 @@ Rule: TypeAlias = Callable[[Sequence[Type], Mapping[str, Any]], tuple[Type, ...]
 """From operand types and attributes to result types; raises TypeRuleError when they do not fit."""
 
 
+Neutral: TypeAlias = Callable[[AnyDType], int | float]
+
+
 class TypeRuleError(Exception):
     """Operand types or attributes that an op does not accept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OpDef:
-    """The declaration of an op. `doc` is one line saying what it computes."""
+    """The declaration of an op, compared by identity. `doc` is one line saying what it computes.
+
+    `cost` weighs one element of its result against an addition, for code generators. `neutral` is
+    the number of a type that, as one operand, leaves the other as it is.
+    """
 
     name: str
     dialect: str
@@ -64,7 +107,18 @@ class OpDef:
     doc: str
     effects: Effect = Effect.NONE
     regions: int = 0
-    terminator: bool = False
+    traits: Trait = Trait.NONE
+    cost: int = 1
+    neutral: Neutral | None = None
+
+    def has(self, traits: Trait) -> bool:
+        """Return whether the op has one of these traits."""
+        return bool(self.traits & traits)
+
+    @property
+    def terminator(self) -> bool:
+        """Whether the op ends a block."""
+        return self.has(Trait.TERMINATOR)
 
     @property
     def pure(self) -> bool:
@@ -82,7 +136,9 @@ def declare(
     attrs: Mapping[str, Any] | None = None,
     effects: Effect = Effect.NONE,
     regions: int = 0,
-    terminator: bool = False,
+    traits: Trait = Trait.NONE,
+    cost: int = 1,
+    neutral: Neutral | None = None,
 ) -> OpDef:
     """Declare an op; `operands` is written as "view index* guard?"."""
     specs = tuple(
@@ -90,4 +146,4 @@ def declare(
         for word in operands.split()
     )
     fields = tuple(Attr(key, default) for key, default in (attrs or {}).items())
-    return OpDef(name, dialect, specs, fields, rule, doc, effects, regions, terminator)
+    return OpDef(name, dialect, specs, fields, rule, doc, effects, regions, traits, cost, neutral)

@@ -16,6 +16,8 @@ from typing import TypeAlias
 from ..base.dtypes import f8e8m0fnu, i64
 from .builder import Builder
 from .core import Block, Func, Op, Value
+from .opdef import OpDef
+from .ops.control import YIELD
 from .types import PtrType, TileType, TokenType, Type
 
 Visitor: TypeAlias = Callable[["Rewriter", Op], Sequence[Value] | None]
@@ -57,7 +59,7 @@ class Rewriter(Builder):
         return new
 
     def inline(
-        self, old: Block, args: Sequence[Value] = (), ends: Sequence[str] = ("yield",)
+        self, old: Block, args: Sequence[Value] = (), ends: Sequence[OpDef] = (YIELD,)
     ) -> tuple[Value, ...] | None:
         """Rewrite a region into the current block, its arguments standing for `args`.
 
@@ -67,7 +69,7 @@ class Rewriter(Builder):
         self.bind(old.args, args)
         self.inlined.add(old)
         self.ops(old.ops[:-1])
-        if not self.closed and old.terminator.name in ends:
+        if not self.closed and old.terminator.is_a(*ends):
             return self.many(old.terminator.operands)
         self.ops(old.ops[-1:])
         return None

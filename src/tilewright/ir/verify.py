@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .core import Block, Func, Op, Value
-from .opdef import TypeRuleError
+from .opdef import OpDef, Trait, TypeRuleError
+from .ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, RETURN, SCOPE, YIELD
 from .printer import print_func
 from .types import Type
 
@@ -32,9 +33,9 @@ class _Verifier:
 
     def function(self, func: Func) -> None:
         self.visible.update(func.params)
-        self.block(func.body, ("return",), ())
+        self.block(func.body, (RETURN,), ())
 
-    def block(self, block: Block, ends: Sequence[str], yielded: tuple[Type, ...]) -> None:
+    def block(self, block: Block, ends: Sequence[OpDef], yielded: tuple[Type, ...]) -> None:
         outer = set(self.visible)
         self.visible.update(block.args)
         _need(bool(block.ops), "a block without a terminator")
@@ -64,25 +65,25 @@ class _Verifier:
 
     def regions(self, op: Op) -> None:
         results = tuple(v.type for v in op.results)
-        if op.name in ("for", "loop"):
+        if op.has(Trait.LOOP):
             self.loop(op, results)
-        elif op.name == "if":
+        elif op.is_a(IF):
             for region in op.regions:
-                self.block(region, ("yield",), results)
-        elif op.name == "scope":
+                self.block(region, (YIELD,), results)
+        elif op.is_a(SCOPE):
             self.scopes.append(results)
-            self.block(op.regions[0], ("leave",), ())
+            self.block(op.regions[0], (LEAVE,), ())
             self.scopes.pop()
         elif op.regions:
             self.combiner(op)
 
     def loop(self, op: Op, results: tuple[Type, ...]) -> None:
         (body,) = op.regions
-        first = (op.one("lower").type,) if op.name == "for" else ()
+        first = (op.one("lower").type,) if op.is_a(FOR) else ()
         expected = (*first, *results)
         _need(tuple(v.type for v in body.args) == expected, f"{op.name} block arguments")
         self.loops.append(results)
-        self.block(body, ("continue", "break"), ())
+        self.block(body, (CONTINUE, BREAK), ())
         self.loops.pop()
 
     def combiner(self, op: Op) -> None:
@@ -91,18 +92,18 @@ class _Verifier:
         pairs = tuple(t for t in scalars for _ in range(2))
         _need(tuple(v.type for v in body.args) == pairs, f"{op.name} block arguments")
         for inner in body.walk():
-            _need(inner.defn.pure or inner.name == "yield", f"{inner.name} inside {op.name}")
-        self.block(body, ("yield",), scalars)
+            _need(inner.defn.pure or inner.is_a(YIELD), f"{inner.name} inside {op.name}")
+        self.block(body, (YIELD,), scalars)
 
-    def terminator(self, op: Op, ends: Sequence[str], yielded: tuple[Type, ...]) -> None:
+    def terminator(self, op: Op, ends: Sequence[OpDef], yielded: tuple[Type, ...]) -> None:
         given = tuple(v.type for v in op.operands)
-        if op.name == "yield":
-            _need("yield" in ends, "yield outside if, reduce and scan")
+        if op.is_a(YIELD):
+            _need(YIELD in ends, "yield outside if, reduce and scan")
             expected = yielded
-        elif op.name in ("continue", "break"):
+        elif op.is_a(CONTINUE, BREAK):
             _need(bool(self.loops), f"{op.name} outside a loop")
             expected = self.loops[-1]
-        elif op.name == "leave":
+        elif op.is_a(LEAVE):
             _need(bool(self.scopes), "leave outside a scope")
             expected = self.scopes[-1]
         else:

@@ -14,6 +14,7 @@ from ..ir.attrs import Predicate
 from ..ir.builder import Builder
 from ..ir.core import Block, BoundsCheck, Func, Op, Value
 from ..ir.launch_expr import LaunchCheck
+from ..ir.ops.control import FOR
 from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import I1
 
@@ -102,7 +103,7 @@ class _Placer:
         """The branches that rules 1 and 2 have made, with the ops that their conditions took."""
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        if op.name != "for" or self.may_end_early(op):
+        if not op.is_a(FOR) or self.may_end_early(op):
             return None
         region = r.region(op.regions[0])
         rounds = _Rounds.of(r, op, region.args[0], self.known)
@@ -123,7 +124,7 @@ class _Placer:
         return found
 
     def movable(self, op: Op, inner: set[Value], rounds: _Rounds) -> bool:
-        if op.name in CHECKS:
+        if op.is_a(*CHECKS):
             index, extent = op.operands
             return extent not in inner and (index not in inner or rounds.counts(index))
         if op not in self.placed:
@@ -182,7 +183,7 @@ class _Rounds:
     def before(self, b: Builder, op: Op) -> Op:
         """Return a check, or what one has become, as it is made for all iterations at once."""
         operands, attrs = op.operands, op.attrs
-        if op.name in CHECKS:
+        if op.is_a(*CHECKS):
             attrs = {**attrs, "hoisted": True}
             index, extent = operands
             if index is self.index:

@@ -42,6 +42,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir.core import Func, Op, Value
+from ..ir.ops.control import IF
+from ..ir.ops.layout import CONSTANT
 from ..ir.rewrite import Rewriter, rewrite
 from .simplify import RULES, SimplifyFacts, facts_of
 
@@ -76,13 +78,14 @@ class _Sweep:
     def folded(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
         """Apply rule 1."""
         known = [v in self.facts.known for v in op.results]
-        if op.name == "constant" or not any(known):
+        if op.is_a(CONSTANT) or not any(known):
             return None
         if op.defn.pure:
             return [self.constant(r, v) for v in op.results]
-        # An `if`: it stays for what else it does, its known results are read no more.
+        # A branch or a loop: it stays for what else it does, its known results are read no more.
         wanted = [k and self.facts.uses[v] > 0 for k, v in zip(known, op.results, strict=True)]
-        if op.one("cond") in self.facts.known or not any(wanted):
+        decided = op.is_a(IF) and op.one("cond") in self.facts.known
+        if decided or not any(wanted):
             return None
         copy = r.copy(op)
         pairs = zip(op.results, copy.results, wanted, strict=True)

@@ -27,13 +27,15 @@ from typing import TypeAlias
 from ..analysis.bounds.placement_report import CHECKS
 from ..analysis.effects import MemoryEffects, memory_of, memory_of_all, place_of
 from ..ir.core import Block, Func, Op, Value
+from ..ir.opdef import Trait
+from ..ir.ops.memory import LOAD_VIEW
+from ..ir.ops.simt import LOAD_SLICE
 from ..ir.printer import attr_text
 from ..ir.rewrite import Rewriter, rewrite
 
 Key: TypeAlias = tuple[object, ...]
 
-LOADS = ("load_view", "load_slice")
-COMMUTATIVE = frozenset(("addi", "muli", "mulhi", "andi", "ori", "xori", "maxi", "mini"))
+LOADS = (LOAD_VIEW, LOAD_SLICE)
 
 
 def cse(func: Func) -> Func:
@@ -50,9 +52,9 @@ class _Merger:
         self.loads: dict[Key, tuple[str, Sequence[Value]]] = {}
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        if op.name in LOADS and self.memory.disturbs(place_of(op)):
+        if op.is_a(*LOADS) and self.memory.disturbs(place_of(op)):
             return self.load(r, op)
-        if op.defn.pure or op.name in (*CHECKS, *LOADS):
+        if op.defn.pure or op.is_a(*CHECKS, *LOADS):
             return self.merged(r, op)
         if op.regions:
             return self.nested(r, op)
@@ -101,7 +103,8 @@ class _Merger:
 def key_of(op: Op, r: Rewriter) -> Key:
     """Return what two ops must have in common to be equal, in terms of new values."""
     operands: Sequence[object] = r.many(op.operands)
-    if op.name in COMMUTATIVE:
+    # Of two NaNs the first may be the one that stays: floats are equal in one order only.
+    if op.has(Trait.COMMUTATIVE) and not op.result.tile.dtype.is_float:
         operands = sorted(operands, key=id)
     local: dict[Value, int] = {}
     return (op.name, *operands, *_fixed(op), *(_region(region, r, local) for region in op.regions))

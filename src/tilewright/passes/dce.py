@@ -24,12 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.structure import CARRIERS, LOOPS, Structure, arguments, carried, structure
+from ..analysis.structure import Structure, arguments, carried, structure
 from ..ir.core import Block, Func, Op, Value
-from ..ir.opdef import Effect
+from ..ir.opdef import CARRIES, Effect, Trait
+from ..ir.ops.control import LOOP, RETURN
 from ..ir.rewrite import Rewriter, rewrite
 
-ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT
+ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT | Effect.STOP
 
 
 def dce(func: Func) -> Func:
@@ -55,7 +56,7 @@ class _LivenessMarker:
 
     def is_root(self, op: Op) -> bool:
         """Return whether an op is needed by rule 1; the function's own end is a `return`."""
-        return bool(op.defn.effects & ROOTS) or op.name in ("loop", "return")
+        return bool(op.defn.effects & ROOTS) or op.is_a(LOOP, RETURN)
 
     def op(self, op: Op) -> None:
         if op in self.ops:
@@ -65,7 +66,7 @@ class _LivenessMarker:
         self.todo += self.nesting.exits.get(op, [])
         if op.defn.terminator:
             self.passed(op)
-        elif op.name in CARRIERS:
+        elif op.has(CARRIES):
             self.todo += op.operands[: len(op.operands) - len(carried(op))]
         else:
             self.todo += op.operands
@@ -75,7 +76,7 @@ class _LivenessMarker:
         target = self.nesting.target.get(end)
         if target is None:
             return
-        if target.name not in CARRIERS:
+        if not target.has(CARRIES):
             self.todo += end.operands
             return
         for k, value in enumerate(end.operands):
@@ -95,7 +96,7 @@ class _LivenessMarker:
         if owner is None:
             return
         self.todo.append(owner)
-        if owner.name not in CARRIERS:
+        if not owner.has(CARRIES):
             return
         for k, slot in enumerate(zip(owner.results, *_rows(owner), strict=True)):
             if any(value is v for v in slot):
@@ -104,7 +105,7 @@ class _LivenessMarker:
 
 
 def _rows(op: Op) -> list[tuple[Value, ...]]:
-    return [arguments(op)] if op.name in LOOPS else []
+    return [arguments(op)] if op.has(Trait.LOOP) else []
 
 
 class _Sweeper:
@@ -118,14 +119,14 @@ class _Sweeper:
             return self.terminator(r, op)
         if op not in self.live.ops:
             return op.results
-        return self.carrier(r, op) if op.name in CARRIERS else None
+        return self.carrier(r, op) if op.has(CARRIES) else None
 
     def kept(self, op: Op) -> list[int]:
         return [k for k in range(len(op.results)) if self.live.slot(op, k)]
 
     def terminator(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
         target = self.live.nesting.target.get(op)
-        if target is None or target.name not in CARRIERS:
+        if target is None or not target.has(CARRIES):
             return None
         r.op(op.name, r.many([op.operands[k] for k in self.kept(target)]))
         return ()
@@ -133,9 +134,9 @@ class _Sweeper:
     def carrier(self, r: Rewriter, op: Op) -> Sequence[Value]:
         kept = self.kept(op)
         regions = [self.region(r, op, region, kept) for region in op.regions]
-        inits = [carried(op)[k] for k in kept] if op.name in LOOPS else []
+        inits = [carried(op)[k] for k in kept] if op.has(Trait.LOOP) else []
         fixed = r.many(op.operands[: len(op.operands) - len(carried(op))])
-        if op.name in LOOPS:
+        if op.has(Trait.LOOP):
             new = r.op(op.name, *fixed, r.many(inits), regions=regions)
         else:
             types = tuple(op.results[k].type for k in kept)

@@ -26,6 +26,7 @@ from ..analysis.structure import structure, use_counts
 from ..base.dtypes import f32, f64
 from ..ir.attrs import Rounding
 from ..ir.core import Func, Op, Value
+from ..ir.ops.elementwise import ADDF, MULF, SUBF
 from ..ir.rewrite import Rewriter, rewrite
 
 
@@ -48,13 +49,13 @@ def _pairs(func: Func) -> dict[Op, Op]:
     nesting, uses = structure(func), use_counts(func)
     pairs: dict[Op, Op] = {}
     for op in func.walk():
-        if op.name not in ("addf", "subf") or not _plain(op):
+        if not op.is_a(ADDF, SUBF) or not _plain(op):
             continue
         for side in op.operands:
             product = nesting.definer(side)
             if (
                 product is not None
-                and product.name == "mulf"
+                and product.is_a(MULF)
                 and _plain(product)
                 and uses[side] == 1
                 and nesting.block[product] is nesting.block[op]
@@ -74,7 +75,7 @@ def _fused(r: Rewriter, op: Op, product: Op) -> Value:
     lhs, rhs = op.operands
     left = lhs is product.result
     other = r.get(rhs if left else lhs)
-    if op.name == "subf":
+    if op.is_a(SUBF):
         if left:  # Rule 3
             other = r.emit("negf", other)
         else:  # Rule 4

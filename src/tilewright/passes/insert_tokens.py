@@ -37,10 +37,12 @@ from dataclasses import dataclass, replace
 
 from ..analysis.effects import POINTERS, memory_of, memory_of_all, place_of
 from ..analysis.ranges import Ranges, ranges
-from ..analysis.structure import LOOPS, Structure, structure
+from ..analysis.structure import Structure, structure
 from ..base.dtypes import i32, int_range
 from ..ir.core import Block, Func, Op, Value
-from ..ir.opdef import Effect
+from ..ir.opdef import Effect, Trait
+from ..ir.ops.control import FOR, LEAVE, TILE_INDEX
+from ..ir.ops.elementwise import ADDI, MULI, SUBI
 from ..ir.rewrite import Rewriter, with_body
 from ..ir.types import TOKEN, ViewType
 
@@ -104,14 +106,12 @@ class _Independence:
 
     def holds(self, loop: Op, chain: str) -> bool:
         """Return whether no iteration of a loop can see what another does to a chain."""
-        # The token of an early exit would have to include the earlier iterations, which do not pass
-        # theirs on in this form.
-        if any(end.name == "leave" for end in self.nesting.leaves(loop)):
+        if any(end.is_a(LEAVE) for end in self.nesting.leaves(loop)):
             return False
         accesses = [o for o in loop.regions[0].walk() if self.chains.of_op(o) == chain]
         if not any(o.defn.effects & Effect.WRITE for o in accesses):
             return True
-        if loop.name != "for" or chain == POINTERS:
+        if not loop.is_a(FOR) or chain == POINTERS:
             return False
         # Independent if all accesses share a key: then each iteration stays in its own slab of the
         # tensor, and slabs of different iterations are disjoint.
@@ -151,7 +151,7 @@ class _Independence:
     def part(self, loop: Op, value: Value) -> tuple[Op, Value] | None:
         """Return the index of a mapped partition that a value is a number of, and which number."""
         op = self.nesting.definer(value)
-        if op is None or op.name != "tile_index":
+        if op is None or not op.is_a(TILE_INDEX):
             return None
         # The tiles that are counted must be the same in all iterations.
         fixed = not any(self.nesting.inside(v, loop) for v in op.operands[1:])
@@ -162,13 +162,13 @@ class _Independence:
         if value is loop.regions[0].args[0]:
             return True
         op = self.nesting.definer(value)
-        if op is None or op.name not in ("addi", "subi", "muli"):
+        if op is None or not op.is_a(ADDI, SUBI, MULI):
             return False
         pairs = (op.operands, op.operands[::-1])
         # counter + invariant and counter * invariant are injective in the counter (wrapping
         # addition is, multiplication only if it is exact and the factor is not 0).
         parts = [(a, b) for a, b in pairs if not self.nesting.inside(b, loop)]
-        if op.name == "muli":
+        if op.is_a(MULI):
             parts = [(a, b) for a, b in parts if self.scales(a, b)]
         return any(self.varies(loop, a) for a, _ in parts)
 
@@ -212,7 +212,7 @@ class _Orderer:
         if not touched:
             return None
         self.slots[op] = touched
-        return self.loop(r, op, touched) if op.name in LOOPS else self.branch(r, op, touched)
+        return self.loop(r, op, touched) if op.has(Trait.LOOP) else self.branch(r, op, touched)
 
     def access(self, r: Rewriter, op: Op, chain: str) -> Sequence[Value]:
         """Apply rule 2."""
@@ -248,7 +248,7 @@ class _Orderer:
         target = self.independence.nesting.target.get(op)
         if target is None or target not in self.slots:
             return None
-        end = self.at_end_of_round if target.name in LOOPS else self.arrived
+        end = self.at_end_of_round if target.has(Trait.LOOP) else self.arrived
         tokens = [end(r, self.places[chain]) for chain in self.slots[target]]
         r.op(op.name, (*r.many(op.operands), *tokens))
         return ()

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.structure import LOOPS
 from ..ir.core import Block, Func, Op, Value
+from ..ir.opdef import Trait
+from ..ir.ops.layout import BROADCAST, CONSTANT, IOTA, RESHAPE
 from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
-FREE = ("constant", "iota", "reshape", "broadcast")
+FREE = (CONSTANT, IOTA, RESHAPE, BROADCAST)
 
 
 def licm(func: Func) -> Func:
@@ -34,7 +35,7 @@ def licm(func: Func) -> Func:
 
 
 def _visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
-    if op.name not in LOOPS:
+    if not op.has(Trait.LOOP):
         return None
     regions = [r.region(region) for region in op.regions]
     for region in regions:
@@ -77,4 +78,4 @@ def _worth_moving(movable: Sequence[Op]) -> set[Op]:
 def _is_free(op: Op) -> bool:
     kind = op.results[0].type
     scalar = isinstance(kind, TileType) and kind.rank == 0
-    return op.name == "constant" or (op.name in FREE and not scalar)
+    return op.is_a(CONSTANT) or (op.is_a(*FREE) and not scalar)

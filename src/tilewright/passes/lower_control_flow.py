@@ -41,10 +41,12 @@ from dataclasses import dataclass, field
 
 from ..analysis.constants import constants
 from ..analysis.ranges import Ranges, ranges
-from ..analysis.structure import LOOPS, Structure, structure
+from ..analysis.structure import Structure, structure
 from ..base.dtypes import AnyDType, bool_, i8, i16, i32, i64, int_range, u8, u16, u32, u64
 from ..ir.attrs import Predicate, Rounding
 from ..ir.core import Block, Func, Op, Value
+from ..ir.opdef import OpDef, Trait
+from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, LOOP, RETURN, SCOPE, TILE_INDEX, YIELD
 from ..ir.rewrite import Rewriter, rewrite, with_body
 from ..ir.types import I1, Type
 
@@ -84,7 +86,7 @@ def _values(target: Op | None) -> tuple[Type, ...]:
 def _counts_tiles(op: Op) -> bool:
     """Return whether a loop visits tiles of a mapped output, whose launches bound the count."""
     body = op.regions[0]
-    return any(each.name == "tile_index" and body.args[0] in each.operands for each in body.ops)
+    return any(each.is_a(TILE_INDEX) and body.args[0] in each.operands for each in body.ops)
 
 
 @dataclass(eq=False)
@@ -94,11 +96,11 @@ class _Loops:
     around: list[_Loop] = field(default_factory=list[_Loop])
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        if op.name in LOOPS:
+        if op.has(Trait.LOOP):
             return self.loop(r, op)
-        if op.name in ("continue", "break"):
+        if op.is_a(CONTINUE, BREAK):
             return self.round(r, op)
-        if op.name in ("leave", "return"):
+        if op.is_a(LEAVE, RETURN):
             self.leave(r, self.nesting.target.get(op), r.many(op.operands))
             return ()
         division = DIVISIONS.get(op.name)
@@ -106,16 +108,13 @@ class _Loops:
 
     def loop(self, r: Rewriter, op: Op) -> Sequence[Value]:
         targets = tuple(dict.fromkeys(self.nesting.target.get(e) for e in self.nesting.leaves(op)))
-        breaks = any(e.name == "break" for e in self.nesting.exits.get(op, []))
-        # Tile IR has this form already; only its terminators are rewritten.
-        if not targets and (op.name == "loop" or not (breaks or self.may_run_past(op))):
+        breaks = any(e.is_a(BREAK) for e in self.nesting.exits.get(op, []))
+        if not targets and (op.is_a(LOOP) or not (breaks or self.may_run_past(op))):
             self.around.append(_Loop(op))
             results = r.copy(op).results
             self.around.pop()
             return results
-        start = (self.start(r, op),) if op.name == "for" else ()
-        # One flag and one set of values per outer target; they are carried because a `break` must
-        # pass the same values on every path.
+        start = (self.start(r, op),) if op.is_a(FOR) else ()
         extra = [r.zero(t) for target in targets for t in (I1, *_values(target))]
         inits = (*start, *r.many(op.all("init")), *extra)
         names = [*(a.name for a in op.regions[0].args), *("" for _ in extra)]
@@ -185,7 +184,7 @@ class _Loops:
     def round(self, r: Rewriter, op: Op) -> Sequence[Value]:
         """Return a `continue` or `break` of the innermost loop."""
         here = self.around[-1]
-        count = here.next_count if op.name == "continue" else here.count
+        count = here.next_count if op.is_a(CONTINUE) else here.count
         r.op(op.name, (*count, *r.many(op.operands), *here.extra))
         return ()
 
@@ -227,11 +226,11 @@ class _Loops:
 
 def _visit_scope(r: Rewriter, op: Op) -> Sequence[Value] | None:
     """Rewrite inner scopes first: the remaining exits leave this scope or outer ones."""
-    if op.name != "scope":
+    if not op.is_a(SCOPE):
         return None
     region = r.region(op.regions[0])
     types = tuple(v.type for v in op.results)
-    given = _Flattener(r, "leave", types).ops(region.ops, _Ends(types, list, list))
+    given = _Flattener(r, LEAVE, types).ops(region.ops, _Ends(types, list, list))
     return op.results if given is None else given
 
 
@@ -239,7 +238,7 @@ def _one_return(func: Func) -> Func:
     r = Rewriter(lambda rewriter, op: None)
     body = Block()
     with r.at(body):
-        _Flattener(r, "return", ()).ops(func.body.ops, _Ends((), list, list))
+        _Flattener(r, RETURN, ()).ops(func.body.ops, _Ends((), list, list))
         if not r.closed:
             r.op("return")
     return with_body(func, body)
@@ -265,25 +264,23 @@ class _Flattener:
     """A rewriter that removes one kind of exit, which passes on values of `types`."""
 
     r: Rewriter
-    exit: str
+    exit: OpDef
     types: tuple[Type, ...]
 
     def ops(self, ops: Sequence[Op], ends: _Ends) -> Sequence[Value] | None:
         """Return the values at the ops' end, or None if they end elsewhere."""
         for i, op in enumerate(ops):
-            if op.name == self.exit:
+            if op.is_a(self.exit):
                 return ends.exit(self.r.many(op.operands))
-            if op.name == "yield":
+            if op.is_a(YIELD):
                 return ends.fall(self.r.many(op.operands))
-            # From here on the rest of the ops runs only if no exit was taken, so it becomes part of
-            # the branch; the recursion consumes all remaining ops.
-            if op.name == "if" and any(o.name == self.exit for a in op.regions for o in a.walk()):
+            if op.is_a(IF) and any(o.is_a(self.exit) for a in op.regions for o in a.walk()):
                 return self.branch(op, ops[i + 1 :], ends)
             self.r.ops([op])
         return None
 
     def branch(self, op: Op, rest: Sequence[Op], ends: _Ends) -> Sequence[Value] | None:
-        if all(arm.terminator.name == "yield" for arm in op.regions):
+        if all(arm.terminator.is_a(YIELD) for arm in op.regions):
             return self.flagged(op, rest, ends)
 
         # One arm never falls through. The rest of the ops moves to the end of the other arm: there

@@ -34,6 +34,8 @@ from ..analysis.structure import Structure, structure
 from ..base.dtypes import f32
 from ..ir.core import Block, Func, Op, Value
 from ..ir.ops.matmul import PRODUCTS
+from ..ir.ops.memory import LOAD_VIEW
+from ..ir.ops.reduction import REDUCE, SCAN
 from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
@@ -60,7 +62,7 @@ def _large(values: Sequence[Value]) -> Iterator[Value]:
 
 def _is_kept(maker: Op) -> bool:
     """Return whether an op loads a tile so narrow that it stays in registers."""
-    return maker.name == "load_view" and maker.results[0].tile.dtype.itemsize <= NARROW
+    return maker.is_a(LOAD_VIEW) and maker.results[0].tile.dtype.itemsize <= NARROW
 
 
 def _is_there(load: Op) -> bool:
@@ -69,7 +71,7 @@ def _is_there(load: Op) -> bool:
 
 
 def _reduces(op: Op) -> bool:
-    return op.name in ("reduce", "scan") and any(_large(op.operands))
+    return op.is_a(REDUCE, SCAN) and any(_large(op.operands))
 
 
 class _Remaker:
@@ -101,10 +103,9 @@ class _Remaker:
         # A tile from another block would be recomputed in each iteration, or under another guard.
         if maker is None or self.nesting.block[maker] is not here:
             return False
-        if maker.name == "load_view":
+        if maker.is_a(LOAD_VIEW):
             return self.is_worth(maker, here) and (_is_kept(maker) or _is_there(maker))
-        # A matrix product costs more than the registers that it would free.
-        if not maker.defn.pure or maker.regions or maker.name in PRODUCTS:
+        if not maker.defn.pure or maker.regions or maker.is_a(*PRODUCTS):
             return False
         return all(self.can_be_made(v, here) for v in _large(maker.operands))
 

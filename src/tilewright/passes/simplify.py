@@ -10,14 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..analysis.constants import Constants, Number, constants, same
+from ..analysis.constants import Constants, constants
 from ..analysis.ranges import Interval, Ranges, ranges
 from ..analysis.structure import Structure, structure, use_counts
 from ..base.dtypes import FLOATS, bool_, tf32
 from ..base.tables import merged
 from ..ir.attrs import Predicate, Rounding
 from ..ir.core import Block, Func, Op, Value
+from ..ir.opdef import OpDef
+from ..ir.ops.control import BREAK, CONTINUE, FOR, LEAVE, YIELD
+from ..ir.ops.elementwise import BITCAST, EXTI, NOTI, PACK, UNPACK
+from ..ir.ops.layout import CONSTANT, PERMUTE
+from ..ir.ops.memory import INT_TO_PTR, MAKE_TOKEN
 from ..ir.rewrite import Rewriter
+from ..ir.semantics import Number, same
 from ..ir.types import TileType
 
 # -------------------------------------------------------------------------------------------------
@@ -38,10 +44,10 @@ class SimplifyFacts:
         known = self.known.get(value)
         return known is not None and same(known, number)
 
-    def made_by(self, value: Value, name: str) -> Op | None:
-        """Return the op that makes a value, if it is of this name."""
+    def made_by(self, value: Value, declared: OpDef) -> Op | None:
+        """Return the op that makes a value, if it is this one."""
         op = self.nesting.definer(value)
-        return op if op is not None and op.name == name else None
+        return op if op is not None and op.is_a(declared) else None
 
 
 def facts_of(func: Func) -> SimplifyFacts:
@@ -95,7 +101,7 @@ def _by_one_leaves_zero(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[V
 
 def _twice(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     """Simplify op(op(x)) = x."""
-    inner = facts.made_by(op.one("arg"), op.name)
+    inner = facts.made_by(op.one("arg"), op.defn)
     return None if inner is None else r.many((inner.one("arg"),))
 
 
@@ -200,7 +206,7 @@ def _xori(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 
 
 def _noti(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    inner = facts.made_by(op.one("arg"), "noti")
+    inner = facts.made_by(op.one("arg"), NOTI)
     return None if inner is None else r.many((inner.one("arg"),))
 
 
@@ -226,25 +232,19 @@ SURE: dict[Predicate, Callable[[Interval, Interval], bool]] = {
 }
 """When a predicate provably holds, from the intervals of both sides."""
 
-OPPOSITE: dict[Predicate, Predicate] = {
-    Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT,
-    Predicate.LE: Predicate.GT, Predicate.GT: Predicate.LE,
-    Predicate.EQ: Predicate.NE, Predicate.NE: Predicate.EQ,
-}  # fmt: skip
-
 REFLEXIVE = (Predicate.EQ, Predicate.LE, Predicate.GE)
 
 
 def decided(facts: SimplifyFacts, op: Op) -> bool | None:
     """Return what a comparison of integers provably gives, or None."""
     lhs, rhs = op.operands
-    predicate: Predicate = op.attrs["predicate"]
+    predicate = Predicate(op.attrs["predicate"])
     if lhs is rhs:
         return predicate in REFLEXIVE
     a, b = facts.ranges.of(lhs), facts.ranges.of(rhs)
     if SURE[predicate](a, b):
         return True
-    return False if SURE[OPPOSITE[predicate]](a, b) else None
+    return False if SURE[predicate.negated](a, b) else None
 
 
 def _cmpi(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -272,12 +272,12 @@ COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "select": _select}
 # -------------------------------------------------------------------------------------------------
 # Control flow: decided branches, loops with no or one iteration, scopes with a single exit.
 
-PLACEHOLDERS = ("constant", "int_to_ptr", "make_token")
+PLACEHOLDERS = (CONSTANT, INT_TO_PTR, MAKE_TOKEN)
 """What `Rewriter.zero` makes."""
 
 
 def _inlined(
-    r: Rewriter, op: Op, region: Block, args: Sequence[Value], ends: Sequence[str]
+    r: Rewriter, op: Op, region: Block, args: Sequence[Value], ends: Sequence[OpDef]
 ) -> Sequence[Value]:
     passed = r.inline(region, args, ends)
     # Control never comes back from the region: nothing stands for the results.
@@ -287,11 +287,11 @@ def _inlined(
 def _if(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     taken = facts.known.get(op.one("cond"))
     if taken is not None:
-        return _inlined(r, op, op.regions[0 if taken else 1], (), ("yield",))
+        return _inlined(r, op, op.regions[0 if taken else 1], (), (YIELD,))
     ends = [region.terminator for region in op.regions]
-    if all(end.name == "yield" for end in ends):
+    if all(end.is_a(YIELD) for end in ends):
         return _joined(facts, r, op, ends)
-    if all(end.name != "yield" for end in ends):
+    if all(not end.is_a(YIELD) for end in ends):
         return _cut(facts, r, op)
     return None
 
@@ -324,7 +324,7 @@ def _cut(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     """Drop what follows a branch both arms of which leave, except the terminator."""
     block = facts.nesting.block[op]
     rest = block.ops[block.ops.index(op) + 1 :]
-    if block in r.inlined or all(o.name in PLACEHOLDERS for o in rest[:-1]):
+    if block in r.inlined or all(o.is_a(*PLACEHOLDERS) for o in rest[:-1]):
         return None
     dead = {v for o in (op, *rest) for v in o.results}
     r.copy(op)
@@ -340,21 +340,21 @@ def _for(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     once = lower.high < upper.low and step.low > 0 and lower.low + step.low >= upper.high
     if once and _one_exit(facts, op):
         args = r.many((op.one("lower"), *op.all("init")))
-        return _inlined(r, op, op.regions[0], args, ("continue", "break"))
+        return _inlined(r, op, op.regions[0], args, (CONTINUE, BREAK))
     return _unchanging(facts, r, op)
 
 
 def _loop(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     (body,) = op.regions
-    if body.terminator.name != "continue" and _one_exit(facts, op):
-        return _inlined(r, op, body, r.many(op.all("init")), ("break",))
+    if not body.terminator.is_a(CONTINUE) and _one_exit(facts, op):
+        return _inlined(r, op, body, r.many(op.all("init")), (BREAK,))
     return _unchanging(facts, r, op)
 
 
 def _scope(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     if not _one_exit(facts, op):
         return None
-    return _inlined(r, op, op.regions[0], (), ("leave",))
+    return _inlined(r, op, op.regions[0], (), (LEAVE,))
 
 
 def _one_exit(facts: SimplifyFacts, op: Op) -> bool:
@@ -366,8 +366,8 @@ def _one_exit(facts: SimplifyFacts, op: Op) -> bool:
 def _unchanging(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     """Replace a carried value that no iteration changes by its initial value."""
     inits, args = op.all("init"), _carried(op)
-    within = [_stays(facts, op, k, "continue") for k in range(len(inits))]
-    after = [stays and _stays(facts, op, k, "break") for k, stays in enumerate(within)]
+    within = [_stays(facts, op, k, CONTINUE) for k in range(len(inits))]
+    after = [stays and _stays(facts, op, k, BREAK) for k, stays in enumerate(within)]
     read = [stays and facts.uses[v] > 0 for stays, v in zip(within, args, strict=True)]
     used = [stays and facts.uses[v] > 0 for stays, v in zip(after, op.results, strict=True)]
     if not any((*read, *used)):
@@ -385,13 +385,13 @@ def _unchanging(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | 
 
 def _carried(op: Op) -> tuple[Value, ...]:
     args = op.regions[0].args
-    return args[1:] if op.name == "for" else args
+    return args[1:] if op.is_a(FOR) else args
 
 
-def _stays(facts: SimplifyFacts, op: Op, slot: int, exit_name: str) -> bool:
+def _stays(facts: SimplifyFacts, op: Op, slot: int, leaving: OpDef) -> bool:
     """Return whether these exits of a loop pass on the value that a slot had at first."""
     same = (op.all("init")[slot], _carried(op)[slot])
-    ends = [e for e in facts.nesting.exits.get(op, []) if e.name == exit_name]
+    ends = [e for e in facts.nesting.exits.get(op, []) if e.is_a(leaving)]
     return all(any(e.operands[slot] is v for v in same) for e in ends)
 
 
@@ -407,7 +407,7 @@ def _to_the_same(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] |
     return r.many((arg,)) if arg.type == op.result.type else None
 
 
-def _there_and_back(outward: str) -> Rule:
+def _there_and_back(outward: OpDef) -> Rule:
     """Return a rule that removes a narrowing of a widening from the same type."""
 
     def rule(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -420,7 +420,7 @@ def _there_and_back(outward: str) -> Rule:
 
 
 def _bitcast(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    inner = facts.made_by(op.one("arg"), "bitcast")
+    inner = facts.made_by(op.one("arg"), BITCAST)
     # tf32 does not hold all of its bits.
     if inner is None or inner.attrs["to"] is tf32:
         return _to_the_same(facts, r, op)
@@ -429,10 +429,10 @@ def _bitcast(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | Non
 
 CONVERSION_RULES: dict[str, Rule] = {
     "ftof": _to_the_same,
-    "trunci": _there_and_back("exti"),
+    "trunci": _there_and_back(EXTI),
     "bitcast": _bitcast,
-    "pack": _there_and_back("unpack"),
-    "unpack": _there_and_back("pack"),
+    "pack": _there_and_back(UNPACK),
+    "unpack": _there_and_back(PACK),
 }
 
 
@@ -456,7 +456,7 @@ def _broadcast(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | N
 
 def _through(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     """Return a reshape of a reshape, or a broadcast of a broadcast, is one from the first shape."""
-    inner = facts.made_by(op.one("arg"), op.name)
+    inner = facts.made_by(op.one("arg"), op.defn)
     if inner is None:
         return None
     return (r.emit(op.name, r.get(inner.one("arg")), shape=op.attrs["shape"]),)
@@ -466,7 +466,7 @@ def _permute(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | Non
     order: tuple[int, ...] = op.attrs["order"]
     if order == tuple(range(len(order))):
         return r.many((op.one("arg"),))
-    inner = facts.made_by(op.one("arg"), "permute")
+    inner = facts.made_by(op.one("arg"), PERMUTE)
     if inner is None:
         return None
     first: tuple[int, ...] = inner.attrs["order"]

@@ -32,6 +32,8 @@ from ..base.dtypes import bool_
 from ..ir.attrs import Predicate
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Effect
+from ..ir.ops.control import BREAK, FOR, IF
+from ..ir.ops.elementwise import CMPI
 from ..ir.rewrite import Rewriter, rewrite
 
 MAX_OPS = 200
@@ -51,11 +53,6 @@ class Split(NamedTuple):
     first: bool
 
 
-FLIPPED: dict[Predicate, Predicate] = {
-    Predicate.LT: Predicate.GT, Predicate.GT: Predicate.LT,
-    Predicate.LE: Predicate.GE, Predicate.GE: Predicate.LE,
-}  # fmt: skip
-
 SIDES: dict[Predicate, tuple[bool, bool]] = {
     Predicate.LT: (False, True), Predicate.LE: (True, True),
     Predicate.GE: (False, False), Predicate.GT: (True, False),
@@ -74,9 +71,9 @@ class _Splitter:
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
         if op in self.answers:
             return (r.constant(self.answers[op], bool_),)
-        if op.name == "if":
+        if op.is_a(IF):
             return self.branch(r, op)
-        split = self.find(op) if op.name == "for" else None
+        split = self.find(op) if op.is_a(FOR) else None
         return None if split is None else self.halves(r, op, split)
 
     def branch(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -89,7 +86,7 @@ class _Splitter:
 
     def find(self, op: Op) -> Split | None:
         (body,) = op.regions
-        breaks = any(end.name == "break" for end in self.nesting.exits.get(op, []))
+        breaks = any(end.is_a(BREAK) for end in self.nesting.exits.get(op, []))
         inner = list(body.walk())
         # The body is duplicated, so its size bounds the code growth.
         if breaks or self.known.get(op.one("step")) != 1 or len(inner) > MAX_OPS:
@@ -97,18 +94,18 @@ class _Splitter:
         # Two threads at one barrier in different halves would wait at different ops.
         if any(o.defn.effects & Effect.SYNC for o in inner):
             return None
-        branches = [o for o in body.ops if o.name == "if" and _has_content(o)]
+        branches = [o for o in body.ops if o.is_a(IF) and _has_content(o)]
         return next((s for b in branches if (s := self.split_at(op, b.one("cond")))), None)
 
     def split_at(self, op: Op, cond: Value) -> Split | None:
         comparison = self.nesting.definer(cond)
-        if comparison is None or comparison.name != "cmpi" or comparison in self.answers:
+        if comparison is None or not comparison.is_a(CMPI) or comparison in self.answers:
             return None
-        predicate: Predicate = comparison.attrs["predicate"]
+        predicate = Predicate(comparison.attrs["predicate"])
         induction, limit = comparison.operands
         if limit is op.regions[0].args[0]:  # Rule 3
             induction, limit = limit, induction
-            predicate = FLIPPED.get(predicate, predicate)
+            predicate = predicate.swapped
         invariant = not self.nesting.inside(limit, op)
         if induction is not op.regions[0].args[0] or not invariant or predicate not in SIDES:
             return None

@@ -6,7 +6,8 @@ from hypothesis import given
 
 from ir_text import kernel, parse
 from support.straight import PROGRAMS, RUNS, program
-from tilewright.analysis.constants import constants, same
+from tilewright.analysis.constants import constants
+from tilewright.ir.semantics import same
 
 
 def known(body, **options):

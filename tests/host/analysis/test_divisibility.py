@@ -9,11 +9,11 @@ from hypothesis import given
 
 from ir_text import kernel, parse
 from support.straight import PROGRAMS, RUNS, SMALL, Step, program
-from tilewright.analysis.constants import fold
 from tilewright.analysis.divisibility import divisibility
 from tilewright.base.dtypes import i8, int_range, u8
 from tilewright.ir.builder import Builder
 from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.semantics import evaluate as fold
 from tilewright.ir.signature import Signature
 from tilewright.ir.types import TileType
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from ir_text import kernel, parse
 from support.straight import PROGRAMS, RUNS, program
-from tilewright.analysis.constants import fold, number_of
 from tilewright.analysis.ranges import TRANSFER, Interval, ranges
 from tilewright.base.dtypes import i8, i32, int_range, u8
 from tilewright.ir.attrs import Predicate, Rounding, ThreadCoordinate
 from tilewright.ir.builder import Builder, make_op
 from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.semantics import evaluate as fold
+from tilewright.ir.semantics import number_of
 from tilewright.ir.signature import Signature
 from tilewright.ir.types import TileType
 

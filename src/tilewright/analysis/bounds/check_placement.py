@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...ir.attrs import Predicate
 from ...ir.core import Func, Op, Placement
 from ...ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
 from .linear import PLAIN, Linear, condition
@@ -295,8 +296,6 @@ def negated(expr: Expr) -> Expr:
     if expr[0] == "not":
         inner: Expr = expr[1]
         return inner
-    opposite = _OPPOSITE.get(expr[0])
-    return ("not", expr) if opposite is None else (opposite, *expr[1:])
-
-
-_OPPOSITE = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
+    if expr[0] in COMPARISONS:
+        return (Predicate(expr[0]).negated.value, *expr[1:])
+    return ("not", expr)

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...ir.core import BoundsCheck, Func, Op, Placement
+from ...ir.ops.control import ASSERT
+from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
+from ...ir.ops.simt import CHECK_INDEX
 
 RANK = {placement: number for number, placement in enumerate(Placement)}
 
-CHECKS = ("check", "check_index")
+CHECKS = (CHECK, CHECK_INDEX)
 """Ops that compare an index with what it must be below: of a tile, of an element of a slice."""
 
 SETTLED = "it is unreachable, or equal to an earlier check"
@@ -22,7 +25,7 @@ def final_placements(func: Func) -> tuple[BoundsCheck, ...]:
     # Passes after the placement may merge, hoist or remove checks; what remains in the IR decides.
     left: dict[tuple[object, ...], BoundsCheck] = {}
     for op in func.walk():
-        if op.name in CHECKS or is_of_span(op):
+        if op.is_a(*CHECKS) or is_of_span(op):
             found = _of_check(op)
             left[found.key] = worse(left.get(found.key), found)
     placed = [_placed(o, left.pop(o.key, None)) for o in func.obligations]
@@ -32,7 +35,7 @@ def final_placements(func: Func) -> tuple[BoundsCheck, ...]:
 def bounded(func: Func) -> Iterator[BoundsCheck]:
     """Yield the checks of accesses through padded row views, which accept any index."""
     for op in func.walk():
-        if op.name not in ("load_view", "store_view"):
+        if not op.is_a(LOAD_VIEW, STORE_VIEW):
             continue
         view = op.one("view").view
         if op.maybe("guard") is not None:
@@ -49,7 +52,7 @@ def worse(old: BoundsCheck | None, new: BoundsCheck) -> BoundsCheck:
 
 def checked_place(op: Op) -> tuple[str, int | None]:
     """Return the tensor and the axis that a check is about; a slice has no axes."""
-    if op.name == "check_index":
+    if op.is_a(CHECK_INDEX):
         return op.attrs["slice"], None
     return op.attrs["tensor"], op.attrs["axis"]
 
@@ -61,7 +64,7 @@ def named(tensor: str, axis: int | None) -> str:
 
 def is_of_span(op: Op) -> bool:
     """Return whether an op checks that a span of tiles lies inside of an output."""
-    return op.name == "assert" and bool(op.attrs["tensor"])
+    return op.is_a(ASSERT) and bool(op.attrs["tensor"])
 
 
 def _of_check(op: Op) -> BoundsCheck:

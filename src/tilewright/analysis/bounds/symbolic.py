@@ -13,6 +13,9 @@ from typing import TypeAlias
 from ...ir.attrs import Predicate
 from ...ir.core import Block, Func, Op, Value
 from ...ir.launch_expr import Expr
+from ...ir.ops.control import BREAK, IF, LEAVE, TILE_INDEX, YIELD
+from ...ir.ops.elementwise import ANDI, CMPI, NOTI, ORI
+from ...ir.ops.layout import CONSTANT
 from ..structure import Structure, structure
 from .linear import ONE, ZERO, Linear, condition
 from .placement_report import CHECKS
@@ -125,19 +128,19 @@ class Conditions:
         op = self.nesting.definer(value)
         if op is None:
             return None
-        if op.name == "constant":
+        if op.is_a(CONSTANT):
             return ("const", bool(op.attrs["value"]))
-        if op.name == "cmpi" and is_index(op.operands[0]):
+        if op.is_a(CMPI) and is_index(op.operands[0]):
             points = [self.integers.of(v).point for v in op.operands]
             a, b = points
             predicate = Predicate(op.attrs["predicate"]).value
             return None if a is None or b is None else (predicate, a.expr(), b.expr())
-        if op.name == "if":
+        if op.is_a(IF):
             return self.chosen(op)
-        if op.name not in _LOGIC or not op.result.tile.dtype.is_bool or op.result.tile.rank:
+        if op.defn not in _LOGIC or not op.result.tile.dtype.is_bool or op.result.tile.rank:
             return None
         parts = [self.condition(v) for v in op.operands]
-        return None if None in parts else (_LOGIC[op.name], *parts)
+        return None if None in parts else (_LOGIC[op.defn], *parts)
 
     def chosen(self, op: Op) -> Expr | None:
         """Return a condition that a branch yields, as `a and b` and `a or b` do."""
@@ -180,23 +183,21 @@ class Conditions:
         op = self.nesting.definer(cond)
         if op is None:
             return None
-        if op.name == "noti":
+        if op.is_a(NOTI):
             return self.sharpen(op.operands[0], holds=not holds)
-        if op.name == "if":
+        if op.is_a(IF):
             return self.taken(op, holds=holds)
-        # A conjunction that holds, or a disjunction that fails, determines both operands (De
-        # Morgan).
-        if op.name == ("andi" if holds else "ori"):
+        if op.is_a(ANDI if holds else ORI):
             return both(*(self.sharpen(v, holds=holds) for v in op.operands))
-        if op.name != "cmpi" or not is_index(op.operands[0]):
+        if not op.is_a(CMPI) or not is_index(op.operands[0]):
             return None
         predicate = Predicate(op.attrs["predicate"])
-        return self.compare(predicate if holds else _OPPOSITE[predicate], *op.operands)
+        return self.compare(predicate if holds else predicate.negated, *op.operands)
 
     def compare(self, predicate: Predicate, a: Value, b: Value) -> Limit | None:
         """Refine the facts by a comparison of two integers."""
         if predicate in (Predicate.GT, Predicate.GE):
-            return self.compare(_FLIPPED[predicate], b, a)
+            return self.compare(predicate.swapped, b, a)
         if predicate is Predicate.EQ:
             self.bound(a, b, 0)
             self.bound(b, a, 0)
@@ -261,19 +262,13 @@ def apart(a: SymbolicRange, b: SymbolicRange, less: int) -> tuple[Linear, ...]:
 def _yielded(op: Op) -> tuple[Value, Value] | None:
     """Return what the arms of a branch with one result yield, if both do."""
     ends = [region.terminator for region in op.regions]
-    if len(op.results) != 1 or any(end.name != "yield" for end in ends):
+    if len(op.results) != 1 or any(not end.is_a(YIELD) for end in ends):
         return None
     (first,), (second,) = (end.operands for end in ends)
     return first, second
 
 
-_LOGIC = {"andi": "and", "ori": "or", "noti": "not"}
-_FLIPPED = {Predicate.GT: Predicate.LT, Predicate.GE: Predicate.LE}
-_OPPOSITE: dict[Predicate, Predicate] = {
-    Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT,
-    Predicate.LE: Predicate.GT, Predicate.GT: Predicate.LE,
-    Predicate.EQ: Predicate.NE, Predicate.NE: Predicate.EQ,
-}  # fmt: skip
+_LOGIC = {ANDI: "and", ORI: "or", NOTI: "not"}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -322,13 +317,13 @@ class _CheckWalk:
                     path = self.after_exit(op, leaving, path)
 
     def op(self, op: Op, path: Path) -> None:
-        if op.name in CHECKS:
+        if op.is_a(*CHECKS):
             self.check(op, path)
         elif (enter := _REGIONS.get(op.name)) is not None:
             enter(self, op, path)
         elif op.defn.terminator:
             self.leave(op)
-        elif op.name == "tile_index":
+        elif op.is_a(TILE_INDEX):
             self.integers.tile_index(op)
         elif len(op.results) == 1 and is_index(op.result):
             self.integers.evaluate(op)
@@ -346,7 +341,7 @@ class _CheckWalk:
 
     def leave(self, end: Op) -> None:
         target = self.nesting.target.get(end)
-        if target is not None and end.name in ("yield", "leave"):
+        if target is not None and end.is_a(YIELD, LEAVE):
             values = [self.integers.of(v) if is_index(v) else None for v in end.operands]
             self.passed.setdefault(target, []).append([v or ANYTHING for v in values])
 
@@ -367,9 +362,9 @@ class _CheckWalk:
 
     def after_exit(self, op: Op, leaving: Sequence[Op], path: Path) -> Path:
         """Return the path after an exit: if one arm never returns, the other one was taken."""
-        if op.name != "if":
+        if not op.is_a(IF):
             return path.unsure()
-        back = [region for region in op.regions if region.terminator.name == "yield"]
+        back = [region for region in op.regions if region.terminator.is_a(YIELD)]
         if len(back) != 1:
             return path.unsure()
         rest = self.conditions.refined(op.one("cond"), path, holds=back[0] is op.regions[0])
@@ -388,8 +383,7 @@ class _CheckWalk:
         inner = self.forward(self.entered(path, lower, upper), step)
         self.integers.known[op.regions[0].args[0]] = self.induction(op, lower, upper, step)
         exits = self.nesting.exits.get(op, [])
-        # A loop that may be left early need not reach the last value of its variable.
-        if any(end.name == "break" for end in exits) or any(True for _ in self.nesting.leaves(op)):
+        if any(end.is_a(BREAK) for end in exits) or any(True for _ in self.nesting.leaves(op)):
             inner = inner.unsure()
         with self.integers.scope():
             # Inside the body at least one iteration runs, hence lower < upper.

@@ -102,24 +102,22 @@ GRID_RULES: dict[str, Rule] = {
 
 
 def _print(frame: Frame, op: Op) -> Results:
-    if op.attrs["names"]:
-        _stop(frame, op)
-        return ()
     values = tuple(np.array(a) for a in frame.arrays(op))
     record = Printed(frame.launch.sites[op], frame.block, values)
     frame.launch.printed.append((frame.number, record))
     return ()
 
 
-def _stop(frame: Frame, op: Op) -> None:
-    """Call Python's breakpoint from a frame with the kernel's line and names."""
+def _breakpoint(frame: Frame, op: Op) -> Results:
+    """Call Python's breakpoint from a frame at the kernel's line, with its names."""
     span = op.span
     assert span is not None, "the front end knows where it stands"
     call = ast.increment_lineno(ast.parse("breakpoint()"), span.line - 1)
     code = compile(call, span.file.name, "exec").replace(co_name=span.function or "kernel")
     where = {"block": frame.block, "thread": frame.thread, "np": np, "breakpoint": breakpoint}
-    names = zip(op.attrs["names"], frame.arrays(op), strict=False)
+    names = zip(op.attrs["names"], frame.arrays(op), strict=True)
     exec(code, where, {name: np.array(a)[()] for name, a in names})
+    return ()
 
 
 def _assert(frame: Frame, op: Op) -> Results:
@@ -128,7 +126,11 @@ def _assert(frame: Frame, op: Op) -> Results:
     return ()
 
 
-DEBUG_RULES: dict[str, Rule] = {"print": _print, "assert": _assert}
+DEBUG_RULES: dict[str, Rule] = {
+    "print": _print,
+    "assert": _assert,
+    "breakpoint": _breakpoint,
+}
 
 RULES: dict[str, Rule] = {
     **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,

@@ -185,25 +185,17 @@ MATH_RULES: dict[str, Rule] = {
 # -------------------------------------------------------------------------------------------------
 # Comparisons and selection, elementwise.
 
-COMPARE: dict[Predicate, Callable[[Array, Array], Array]] = {
-    Predicate.EQ: np.equal,
-    Predicate.NE: np.not_equal,
-    Predicate.LT: np.less,
-    Predicate.LE: np.less_equal,
-    Predicate.GT: np.greater,
-    Predicate.GE: np.greater_equal,
-}
-
 
 def _cmpi(frame: Frame, op: Op) -> Results:
     a, b = frame.arrays(op)
-    return (COMPARE[op.attrs["predicate"]](a, b),)
+    return (np.asarray(Predicate(op.attrs["predicate"]).apply(a, b), np.bool_),)
 
 
 def _cmpf(frame: Frame, op: Op) -> Results:
     a, b = frame.arrays(op)
     unordered = np.isnan(a) | np.isnan(b)
-    return (np.where(unordered, op.attrs["unordered"], COMPARE[op.attrs["predicate"]](a, b)),)
+    ordered: Array = np.asarray(Predicate(op.attrs["predicate"]).apply(a, b), np.bool_)
+    return (np.where(unordered, op.attrs["unordered"], ordered),)
 
 
 COMPARISON_RULES: dict[str, Rule] = {

@@ -18,6 +18,7 @@ from ...ir.artifact import Artifact, Failure, Printed, reporting_ops, sites_of
 from ...ir.attrs import WARP_SIZE
 from ...ir.core import Func, Op, Value
 from ...ir.opdef import Effect
+from ...ir.ops.simt import DYNAMIC_SHARED, SHARED, SYNC_THREADS
 from ...ir.types import TensorType, TileType
 from . import control, elementwise, layout, matmul, memory, reduction, simt
 from .floating import Array
@@ -111,7 +112,7 @@ def _need(ok: bool, name: str, expected: str, got: str) -> None:
 def has_teams(launch: ReferenceLaunch) -> bool:
     """Return whether the threads of a block have anything to do with each other."""
     return any(
-        op.defn.effects & Effect.SYNC or op.name in ("shared", "dynamic_shared")
+        op.defn.effects & Effect.SYNC or op.is_a(SHARED, DYNAMIC_SHARED)
         for op in launch.func.walk()
     )
 
@@ -243,7 +244,7 @@ class _Team:
 
 
 def _is_barrier(thread: _Thread) -> bool:
-    return thread.waits is not None and thread.waits.name == "sync_threads"
+    return thread.waits is not None and thread.waits.is_a(SYNC_THREADS)
 
 
 # -------------------------------------------------------------------------------------------------

@@ -8,19 +8,22 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.core import Block, Op
-from ...ir.ops import control, elementwise, layout
+from ...ir.opdef import Trait
+from ...ir.ops import control, layout
 from ...ir.types import TileType
 from .floating import Array
 from .machine import Frame, Results, Rule, filled
 
-ELEMENTWISE = frozenset(
-    op.name for op in (*elementwise.OPS, *layout.CREATION_OPS, *control.GRID_OPS)
-) | {"yield"}
+UNIFORM = (*layout.CREATION_OPS, *control.GRID_OPS, control.YIELD)
+"""Ops of a body, besides elementwise ones, that are the same for scalars and arrays."""
 
 
 def _vectorizes(body: Block) -> bool:
     """Return whether the body may run on arrays in place of scalars."""
-    return all(op.name in ELEMENTWISE and all(map(_is_scalar, _types(op))) for op in body.ops)
+    return all(
+        (op.has(Trait.ELEMENTWISE) or op.is_a(*UNIFORM)) and all(map(_is_scalar, _types(op)))
+        for op in body.ops
+    )
 
 
 def _types(op: Op) -> list[TileType]:

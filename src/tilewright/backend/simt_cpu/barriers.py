@@ -11,15 +11,26 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
-from ...analysis.structure import LOOPS, Structure, arguments, carried
-from ...analysis.uniformity import WARP_OPS, Over, Uniformity, shared_layout, uniformity
+from ...analysis.structure import Structure, arguments, carried
+from ...analysis.uniformity import Over, Uniformity, shared_layout, uniformity
 from ...base.shapes import ceil_div, size
 from ...ir.attrs import WARP_SIZE, ThreadCoordinate
 from ...ir.core import Block, Func, Op, Value, walk
-from ...ir.opdef import Effect
-from ...ir.ops.elementwise import MATH_OPS
+from ...ir.opdef import Effect, Trait
+from ...ir.ops.control import CONTINUE, FOR, IF, RETURN
+from ...ir.ops.memory import LOAD_PTR, STORE_PTR
+from ...ir.ops.simt import (
+    CHECK_INDEX,
+    DYNAMIC_SHARED,
+    LOAD_SHARED,
+    LOAD_SLICE,
+    PLACE,
+    SHARED,
+    STORE_SLICE,
+    SYNC_THREADS,
+    SYNC_WARP,
+)
 from ...ir.types import TileType
-from ..cpu.emit.kernel import COMPUTE
 from ..cpu.loopnest.nodes import itemsize
 
 # -------------------------------------------------------------------------------------------------
@@ -42,7 +53,7 @@ class Phase:
     @property
     def returns(self) -> bool:
         """Whether threads may return in it."""
-        return any(inner.name == "return" for inner in self.walk())
+        return any(inner.is_a(RETURN) for inner in self.walk())
 
     def walk(self) -> Iterator[Op]:
         """Return all its ops, those in regions included."""
@@ -67,7 +78,7 @@ class Together:
         if not self.walks or len(nodes) != 1 or not isinstance(nodes[0], Phase):
             return None
         end = nodes[0].jump
-        return nodes[0] if end is not None and end.name == "continue" else None
+        return nodes[0] if end is not None and end.is_a(CONTINUE) else None
 
 
 Node: TypeAlias = Phase | Together
@@ -77,7 +88,7 @@ SMALL = 48
 """A loop with more ops has enough to do with what it reads."""
 FEW = 4
 """A loop that carries more is better off with registers."""
-STREAMED = ("load_slice", "store_slice", "load_ptr", "store_ptr")
+STREAMED = (LOAD_SLICE, STORE_SLICE, LOAD_PTR, STORE_PTR)
 
 
 def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> list[Node]:
@@ -85,10 +96,8 @@ def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> 
 
     `facts` are about blocks, which have `several` groups or one.
     """
-    # Control flow around a barrier is uniform (`compile.legality` rejects other kernels), so it can
-    # be taken by the block. The same holds for returns that all threads take together.
-    meetings = [op for op in func.walk() if op.name == "sync_threads"]
-    leaving = [op for op in func.walk() if op.name == "return" and not parts(op, facts, nesting)]
+    meetings = [op for op in func.walk() if op.is_a(SYNC_THREADS)]
+    leaving = [op for op in func.walk() if op.is_a(RETURN) and not parts(op, facts, nesting)]
     found = {outer for op in (*meetings, *leaving) for outer in nesting.ancestors(op)}
     found = _closed(found, func, nesting)
     walks: set[Op] = set()
@@ -109,12 +118,12 @@ def _walks_memory(op: Op, facts: Uniformity) -> bool:
     If the loop is outside of the loop over groups, an iteration reads its memory in order. Inside,
     each group would read pieces of it, and the next group would walk over all of it again.
     """
-    if op.name != "for" or op in facts.uneven:
+    if not op.is_a(FOR) or op in facts.uneven:
         return False
     held = list(op.regions[0].walk())
-    plain = not any(o.name in (*LOOPS, "return") for o in held) and len(held) <= SMALL
+    plain = not any(o.has(Trait.LOOP) or o.is_a(RETURN) for o in held) and len(held) <= SMALL
     few = sum(facts.varies(arg) for arg in arguments(op)) <= FEW
-    streams = any(o.name in STREAMED and _is_apart(o, facts) for o in held)
+    streams = any(o.is_a(*STREAMED) and _is_apart(o, facts) for o in held)
     return plain and few and streams
 
 
@@ -139,7 +148,7 @@ def _closed(found: set[Op], func: Func, nesting: Structure) -> set[Op]:
 def parts(op: Op, facts: Uniformity, nesting: Structure) -> bool:
     """Return whether only some of the threads that run may get to an op."""
     return any(
-        facts.varies(outer.one("cond")) if outer.name == "if" else outer in facts.uneven
+        facts.varies(outer.one("cond")) if outer.is_a(IF) else outer in facts.uneven
         for outer in nesting.ancestors(op)
     )
 
@@ -170,7 +179,7 @@ def _cut(block: Block, of_block: set[Op], nesting: Structure) -> list[Node]:
             regions = [_cut(region, of_block, nesting) for region in op.regions]
             over = Phase(moves=list(zip(arguments(op), op.results, strict=False)))
             nodes.append(Together(op, regions, over))
-        elif op.name == "sync_threads":
+        elif op.is_a(SYNC_THREADS):
             end()
         else:
             open_.ops.append(op)
@@ -183,7 +192,7 @@ def _passed(end: Op, nesting: Structure) -> Iterator[tuple[Value, Value]]:
     """Yield what a terminator passes on, and to whom."""
     target = nesting.target.get(end)
     if target is not None:
-        taken = arguments(target) if end.name == "continue" else target.results
+        taken = arguments(target) if end.is_a(CONTINUE) else target.results
         yield from zip(end.operands, taken, strict=True)
 
 
@@ -216,18 +225,21 @@ def togethers(nodes: Sequence[Node]) -> Iterator[Together]:
 # scratch memory.
 
 LINE = 64
-MATH = {op.name for op in MATH_OPS}
-OF_BLOCK = ("constant", "place", "length", "shared", "dynamic_shared", "shared_length")
-REMATERIALIZED = ({*COMPUTE} - MATH) | {*OF_BLOCK, "index_1d", "index_2d"}
-"""Ops that may be computed again in every phase."""
 MOST_REMATERIALIZED = 16
 """So many ops are computed again at most for one value."""
-EARLY = {*COMPUTE} | {*OF_BLOCK, "check_index"}
-"""Ops that are computed once for the block, where all threads would compute the same."""
-
-
-READS = ("load_slice", "load_shared")
+READS = (LOAD_SLICE, LOAD_SHARED)
 """Ops that are computed once for the block too, unless some threads may have returned."""
+
+
+def is_rematerialized(op: Op) -> bool:
+    """Return whether an op may be computed again in every phase."""
+    cheap = op.has(Trait.ELEMENTWISE) and not op.has(Trait.MATH)
+    return cheap or op.has(Trait.REMATERIALIZABLE)
+
+
+def _is_early(op: Op) -> bool:
+    """Return whether an op is computed once for the block, where threads would compute the same."""
+    return op.has(Trait.ELEMENTWISE | Trait.REMATERIALIZABLE) or op.is_a(CHECK_INDEX)
 
 
 class LiveKind(Enum):
@@ -373,7 +385,7 @@ class _SpillPlacer:
         if self.kind(value) is LiveKind.BLOCK:
             return 0
         made = self.nesting.definer(value)
-        if made is None or made.name not in REMATERIALIZED:
+        if made is None or not is_rematerialized(made):
             return -1
         total = 1
         for operand in made.operands:
@@ -396,13 +408,13 @@ class _SpillPlacer:
         for op in phase.ops:
             alike = bool(op.results) and not any(self.of_block.varies(r) for r in op.results)
             # What is read may be there only for the threads that go on.
-            ready = op.name in EARLY or (op.name in READS and not returned)
+            ready = _is_early(op) or (op.is_a(*READS) and not returned)
             if alike and ready and not any(v in late for v in op.operands):
                 yield op
             else:
                 late.update(op.results)
                 returned = returned or any(
-                    inner.name == "return" for region in op.regions for inner in region.walk()
+                    inner.is_a(RETURN) for region in op.regions for inner in region.walk()
                 )
 
 
@@ -456,7 +468,7 @@ class CooperativePlan:
     def is_done(self, op: Op) -> bool:
         """Return whether an op is not for the sake of other ops of its phase alone."""
         if op in self.live_values.early:
-            return op.name == "check_index"
+            return op.is_a(CHECK_INDEX)
         return not op.defn.pure or any(r in self.live_values.spill_slots for r in op.results)
 
     def needed(self, phase: Phase) -> list[Value]:
@@ -494,11 +506,11 @@ def plan_cooperation(func: Func, nesting: Structure) -> CooperativePlan | None:
 
 
 def _meets(op: Op) -> bool:
-    shares = op.name in ("shared", "dynamic_shared")
+    shares = op.is_a(SHARED, DYNAMIC_SHARED)
     return bool(op.defn.effects & Effect.SYNC) or shares or _is_of_warp(op)
 
 
 def _is_of_warp(op: Op) -> bool:
-    if op.name == "place":
+    if op.is_a(PLACE):
         return op.attrs["what"] in (ThreadCoordinate.LANE, ThreadCoordinate.WARP)
-    return op.name in (*WARP_OPS, "sync_warp")
+    return op.has(Trait.WARP) or op.is_a(SYNC_WARP)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from ...base.dtypes import i32, int_range
 from ...ir.attrs import Predicate, ThreadCoordinate
 from ...ir.core import Block, Op, Value
-from ...ir.ops.elementwise import MATH_OPS
+from ...ir.opdef import Trait
+from ...ir.ops.control import CONTINUE, FOR, IF, PRINT, YIELD
+from ...ir.ops.elementwise import ANDI, CMPI, DIVI, REMF, REMI
 from ...ir.ops.memory import ATOMICS_OPS
+from ...ir.ops.simt import ATOMIC_SHARED, CHECK_INDEX, LOAD_SHARED, PLACE, STORE_SHARED
 from ..cpu.emit.control import Rounds, enter, look_up, most_rounds
 from ..llvm.builder import Vec, any_lane, where
-from .barriers import REMATERIALIZED
+from .barriers import STREAMED, is_rematerialized
 from .machine import Lanes, Write
 
 # -------------------------------------------------------------------------------------------------
@@ -20,14 +23,9 @@ from .machine import Lanes, Write
 # Two scalars then decide whether all lanes take it, and whether the checks inside hold for all of
 # them; code for that case needs neither masks nor checks.
 
-ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr", "load_shared", "store_shared",
-            "atomic_shared")  # fmt: skip
+ACCESSES = (*STREAMED, LOAD_SHARED, STORE_SHARED, ATOMIC_SHARED)
 """What is worth having twice."""
 LAST = int_range(i32)[1]
-TURNED = {
-    Predicate.LT: Predicate.GT, Predicate.LE: Predicate.GE, Predicate.GT: Predicate.LT,
-    Predicate.GE: Predicate.LE,
-}  # fmt: skip
 COMPARE: dict[Predicate, Callable[[Vec, Vec, Vec], Vec]] = {
     Predicate.LT: lambda first, last, limit: last < limit,
     Predicate.LE: lambda first, last, limit: limit >= last,
@@ -44,8 +42,7 @@ def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, boo
     anyway, or where they cost nothing.
     """
     region = op.regions[0]
-    # Under a mask the fast path would need the mask as well; without accesses masking is free.
-    if lanes.live is not None or not any(o.name in ACCESSES for o in region.ops):
+    if lanes.live is not None or not any(o.is_a(*ACCESSES) for o in region.ops):
         return None
     tests = _tests(lanes, op.one("cond"), span)
     if tests is None:
@@ -78,11 +75,9 @@ def _tests(lanes: Lanes, cond: Value, span: int) -> list[Vec] | None:
     made = lanes.nesting.definer(cond)
     if cond not in lanes.facts.varying:
         return [lanes.scalar(cond)]
-    # Only conjunctions of comparisons: a disjunction may hold for all lanes without either side
-    # doing so.
-    if made is None or made.name not in ("andi", "cmpi"):
+    if made is None or not made.is_a(ANDI, CMPI):
         return None
-    if made.name == "cmpi":
+    if made.is_a(CMPI):
         return _compared(lanes, made, span)
     parts = [_tests(lanes, v, span) for v in made.operands]
     return None if None in parts else [test for part in parts for test in part or []]
@@ -93,7 +88,7 @@ def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
     predicate = Predicate(op.attrs["predicate"])
     # The row may be on the right: swap the predicate.
     if limit in lanes.rows:
-        row, limit, predicate = limit, row, TURNED.get(predicate, predicate)
+        row, limit, predicate = limit, row, predicate.swapped
     if not _is_row(lanes, row) or limit in lanes.facts.varying or predicate not in COMPARE:
         return None
     first, last = _ends(lanes, row, span)
@@ -105,7 +100,7 @@ def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
     """Return the row checks whose index and length are both known already."""
     return [
         op for op in ops
-        if op.name == "check_index" and _is_row(lanes, op.one("index"))
+        if op.is_a(CHECK_INDEX) and _is_row(lanes, op.one("index"))
         and op.one("length") in lanes.names and op.one("length") not in lanes.facts.varying
     ]  # fmt: skip
 
@@ -115,9 +110,7 @@ def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
 
 LIGHT = 24
 """So many cheap ops are rather computed for nothing than jumped over."""
-HEAVY = {op.name for op in MATH_OPS} | {"divi", "remi", "remf", "print"} | {
-    op.name for op in ATOMICS_OPS
-}  # fmt: skip
+HEAVY = (DIVI, REMI, REMF, PRINT, *ATOMICS_OPS)
 
 
 # --- branches ------------------------------------------------------------------------------------
@@ -142,7 +135,7 @@ def _taken(lanes: Lanes, op: Op, region: Block) -> None:
     """Emit a branch that all lanes are known to take."""
     if not lanes.run(region):
         lanes.emitter.body.label(lanes.emitter.label("never"))
-    elif region.terminator.name == "yield":
+    elif region.terminator.is_a(YIELD):
         for result, value in zip(op.results, region.terminator.operands, strict=True):
             lanes.put(result, lanes.get(value))
 
@@ -170,7 +163,7 @@ def _branching(lanes: Lanes, op: Op) -> None:
 
 
 def _yield(lanes: Lanes, op: Op, region: Block, slots: list[Vec]) -> None:
-    if region.terminator.name != "yield":
+    if not region.terminator.is_a(YIELD):
         return
     for result, value, slot in zip(op.results, region.terminator.operands, slots, strict=True):
         lanes.emitter.store(lanes.emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
@@ -234,8 +227,7 @@ def _choose(lanes: Lanes, op: Op, cond: Vec, given: list[list[Vec] | None]) -> N
 
 def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
     """Return the value of one arm in all lanes; None if control never returns from it."""
-    comes_back = region.terminator.name == "yield"
-    # A short arm runs masked without a branch; a branch would cost more than its ops.
+    comes_back = region.terminator.is_a(YIELD)
     if _is_light(region):
         lanes.run(region)
         return [lanes.wide(v) for v in region.terminator.operands] if comes_back else None
@@ -264,17 +256,19 @@ def _side(lanes: Lanes, op: Op, region: Block) -> list[Vec] | None:
 
 def _is_light(region: Block) -> bool:
     ops = list(region.walk())
-    return len(ops) <= LIGHT and not any(o.name in HEAVY or o.name in ("for", "loop") for o in ops)
+    return len(ops) <= LIGHT and not any(
+        o.has(Trait.MATH | Trait.LOOP) or o.is_a(*HEAVY) for o in ops
+    )
 
 
 def _keeps_live(lanes: Lanes, op: Op) -> bool:
     """Return whether the same lanes are live behind an op as before it."""
-    return all(end.name == "yield" for end in lanes.nesting.leaves(op))
+    return all(end.is_a(YIELD) for end in lanes.nesting.leaves(op))
 
 
 def _leaves_none(lanes: Lanes, region: Block) -> bool:
     held = set(region.walk())
-    jumps = [op for op in held if op.defn.terminator and op.name != "yield"]
+    jumps = [op for op in held if op.defn.terminator and not op.is_a(YIELD)]
     return all(lanes.nesting.target.get(op) in held for op in jumps)
 
 
@@ -322,7 +316,7 @@ def _begin(lanes: Lanes, op: Op) -> list[Vec]:
 def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
     """Bind the arguments of a loop's body to what the slots hold."""
     body = op.regions[0]
-    args = body.args[1:] if op.name == "for" else body.args
+    args = body.args[1:] if op.is_a(FOR) else body.args
     for arg, result, slot in zip(args, op.results, slots, strict=True):
         held = lanes.load(slot, result)
         if lanes.lanes(arg) < held.lanes:  # the same in every iteration, but not where it ends
@@ -358,7 +352,7 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     def leave(end: Op) -> bool:
         for slot, result, value in zip(slots, op.results, end.operands, strict=True):
             emitter.store(emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
-        body.jump(again if end.name == "continue" else done)
+        body.jump(again if end.is_a(CONTINUE) else done)
         return False
 
     body.jump(head)
@@ -417,7 +411,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     def leave(end: Op) -> bool:
         for slot, result, value in zip(slots, op.results, end.operands, strict=True):
             lanes.blend(slot, result, lanes.get(value))
-        mask = onward if end.name == "continue" else left
+        mask = onward if end.is_a(CONTINUE) else left
         emitter.store(emitter.load(mask, "i1", width) | lanes.mask(), mask)
         lanes.live = lanes.none()
         return True
@@ -512,15 +506,15 @@ def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Va
     tests: list[Vec] = []
     known: dict[Value, bool] = {}
     for op in ops:
-        if op.name == "if" and front.facts.varies(op.one("cond")):
-            checks = [held for held in op.regions[0].ops if held.name == "check_index"]
+        if op.is_a(IF) and front.facts.varies(op.one("cond")):
+            checks = [held for held in op.regions[0].ops if held.is_a(CHECK_INDEX)]
             for value in (op.one("cond"), *(v for check in checks for v in check.operands)):
                 _follows(front, value)
             inside = wholly_inside(front, op, span)
             if inside is not None:
                 tests.append(inside[0])
                 known |= inside[1]
-        elif op.name == "check_index" and all(_follows(front, v) for v in op.operands):
+        elif op.is_a(CHECK_INDEX) and all(_follows(front, v) for v in op.operands):
             for check in row_checks(front, [op]):
                 tests += check_tests(front, check, span)
                 known[check.result] = True
@@ -532,7 +526,7 @@ def _follows(front: Lanes, value: Value) -> bool:
     if value in front.names or value in front.emitter.tensors:
         return True
     made = front.nesting.definer(value)
-    if made is None or made.name not in REMATERIALIZED or _starts_again(made):
+    if made is None or not is_rematerialized(made) or _starts_again(made):
         return False
     if not all(_follows(front, operand) for operand in made.operands):
         return False
@@ -542,4 +536,4 @@ def _follows(front: Lanes, value: Value) -> bool:
 
 def _starts_again(op: Op) -> bool:
     """Return whether an op counts the threads of each group from zero."""
-    return op.name == "place" and op.attrs["what"] is ThreadCoordinate.LANE
+    return op.is_a(PLACE) and op.attrs["what"] is ThreadCoordinate.LANE

@@ -8,6 +8,8 @@ from typing import TypeAlias
 from ...analysis.structure import arguments
 from ...base.shapes import ceil_div
 from ...ir.core import Op, Value
+from ...ir.ops.control import CONTINUE, FOR, IF, SCOPE, YIELD
+from ...ir.ops.simt import CHECK_INDEX
 from ..cpu.emit.emitter import LlvmEmitter, register_type
 from ..llvm.builder import Vec, any_lane
 from .barriers import CooperativePlan, LiveKind, Node, Phase, SpillSlot, Together
@@ -280,15 +282,15 @@ class _CooperativeBlock:
         return goes_on
 
     def jump(self, op: Op) -> bool:
-        if op.name == "yield":
+        if op.is_a(YIELD):
             return True
         self.exits[self.plan.nesting.target.get(op)](op)
         return False
 
     def together(self, node: Together) -> None:
-        if node.op.name == "if":
+        if node.op.is_a(IF):
             self.branch(node)
-        elif node.op.name == "scope":
+        elif node.op.is_a(SCOPE):
             self.scope(node)
         else:
             self.loop(node)
@@ -324,12 +326,12 @@ class _CooperativeBlock:
         )
         # Carried values of a streaming loop move to registers for its duration.
         self.spill_slots.hold(node)
-        rounds = round_count(self.lead(), op) if op.name == "for" else None
+        rounds = round_count(self.lead(), op) if op.is_a(FOR) else None
         counter = emitter.slot("i64" if rounds is None else rounds.elem)
         if rounds is not None:
             emitter.store(rounds.like(0), counter)
             self.whole_rounds(node, rounds, counter, head)
-        self.exits[op] = lambda end: body.jump(again if end.name == "continue" else done)
+        self.exits[op] = lambda end: body.jump(again if end.is_a(CONTINUE) else done)
         body.jump(head)
         body.label(head)
         if rounds is not None:
@@ -406,7 +408,7 @@ class _CooperativeBlock:
         for op in phase.ops:
             if op not in self.live_values.early:
                 continue
-            if op.name == "check_index":
+            if op.is_a(CHECK_INDEX):
                 # Reported by the threads.
                 index, length = (lead.scalar(v) for v in op.operands)
                 lead.put(op.result, index.compare("", "ult", length))
@@ -475,9 +477,7 @@ class _CooperativeBlock:
         for value in self.cooperation.needed(phase):
             self.bring(lanes, value, group)
         for op in phase.ops:
-            # Ops of the block have run already; a check was evaluated there and reports its failure
-            # here, where the thread is known.
-            if op not in self.live_values.early or op.name == "check_index":
+            if op not in self.live_values.early or op.is_a(CHECK_INDEX):
                 self.table[op.name](lanes, op)
         self.store_results(phase, lanes, group)
         if alive is not None and phase.returns:

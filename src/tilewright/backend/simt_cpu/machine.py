@@ -11,6 +11,8 @@ from ...analysis.uniformity import Uniformity
 from ...base.dtypes import i32, int_range
 from ...ir.attrs import ThreadCoordinate
 from ...ir.core import Block, Op, Value
+from ...ir.ops.control import YIELD
+from ...ir.ops.elementwise import ADDI, SUBI
 from ..cpu.emit.emitter import LlvmEmitter, register_type
 from ..cpu.emit.kernel import COMPUTE
 from ..llvm.builder import Vec, any_lane, where
@@ -157,7 +159,7 @@ class Lanes:
 
     def leave(self, op: Op) -> bool:
         """Write a terminator; return whether control goes on behind it."""
-        if op.name == "yield":
+        if op.is_a(YIELD):
             return True
         return self.exits[self.nesting.target.get(op)](op)
 
@@ -185,7 +187,7 @@ def _compute(lanes: Lanes, op: Op) -> None:
     width = lanes.lanes(op.result)
     args = [lanes.fitted(lanes.get(v), width) for v in op.operands]
     lanes.put(op.result, COMPUTE[op.name](lanes.emitter, op, args))
-    if op.name in ("addi", "subi"):
+    if op.is_a(ADDI, SUBI):
         _row(lanes, op)
 
 
@@ -194,12 +196,12 @@ def _row(lanes: Lanes, op: Op) -> None:
     a, b = op.operands
     if op.result.tile.dtype is not i32:
         return
-    if op.name == "addi" and b in lanes.rows:
+    if op.is_a(ADDI) and b in lanes.rows:
         a, b = b, a
     if a in lanes.rows and b not in lanes.facts.varying:
         first = lanes.rows[a]
         by = lanes.scalar(b)
-        lanes.rows[op.result] = first + by if op.name == "addi" else first - by
+        lanes.rows[op.result] = first + by if op.is_a(ADDI) else first - by
         if a in lanes.gaps:
             lanes.gaps.add(op.result)
 

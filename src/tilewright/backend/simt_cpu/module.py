@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...base.cpu_abi import CpuLaunchWord
 from ...ir.artifact import reporting_ops
 from ...ir.core import Op, Value
+from ...ir.ops.simt import LENGTH
 from ..cpu.emit import control as cpu_control
 from ..cpu.emit import memory as cpu_memory
 from ..cpu.emit.access import alignment
@@ -107,7 +108,7 @@ class _ThreadsWriter:
         made = lanes.nesting.definer(value)
         if value in lanes.names or made is None:
             return
-        if made.name != "length":
+        if not made.is_a(LENGTH):
             for operand in made.operands:
                 self.compute(lanes, operand)
         TABLE[made.name](lanes, made)

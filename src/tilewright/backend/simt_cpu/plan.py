@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...analysis.constants import Constants, Number, constants
+from ...analysis.constants import Constants, constants
 from ...analysis.structure import Structure, bound_of, structure
 from ...analysis.uniformity import Over, Uniformity, uniformity
 from ...ir.attrs import WARP_SIZE
 from ...ir.core import Block, Func, Op, Value
-from ..cpu.emit.kernel import COMPUTE
-from ..cpu.loopnest.facts import ELEMENTWISE, WEIGHTS
+from ...ir.opdef import OpDef, Trait
+from ...ir.ops.control import IF, RETURN, YIELD
+from ...ir.ops.layout import CONSTANT
+from ...ir.ops.simt import CHECK_INDEX, INDEX_1D, LENGTH, PLACE, STORE_SLICE
+from ...ir.semantics import Number
 from ..cpu.loopnest.vectorize import LIGHT_NEST
 from ..llvm.target import CpuTarget
-from .barriers import CooperativePlan, plan_cooperation
+from .barriers import STREAMED, CooperativePlan, plan_cooperation
 
 # -------------------------------------------------------------------------------------------------
 # Detects memory-bound SIMT kernels, and selects the vector width for them.
-
-ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr")
-LOOPS = ("for", "loop")
 
 
 def is_memory_bound(func: Func, facts: Uniformity) -> bool:
     """Return whether the accesses of the innermost loops come with little arithmetic each."""
     found = list(_with_depth(func.body, 0))
-    depths = [depth for op, depth in found if op.name in ACCESSES]
+    depths = [depth for op, depth in found if op.is_a(*STREAMED)]
     if not depths or max(depth for _, depth in found) > max(depths):
         return False
     inner = [op for op, depth in found if depth == max(depths)]
     weight = sum(_weight(op, facts) for op in inner)
-    return weight <= LIGHT_NEST * sum(op.name in ACCESSES for op in inner)
+    return weight <= LIGHT_NEST * sum(op.is_a(*STREAMED) for op in inner)
 
 
 def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
@@ -40,15 +40,15 @@ def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
     for op in block.ops:
         found.append((op, depth))
         for region in op.regions:
-            found += _with_depth(region, depth + (op.name in LOOPS))
+            found += _with_depth(region, depth + (op.has(Trait.LOOP)))
     return found
 
 
 def _weight(op: Op, facts: Uniformity) -> int:
     """Return what an op costs; one that is the same in all threads is done once for many."""
-    if op.name not in ELEMENTWISE or not any(map(facts.varies, op.results)):
+    if not op.has(Trait.ELEMENTWISE) or not any(map(facts.varies, op.results)):
         return 0
-    return WEIGHTS.get(op.name, 1)
+    return op.defn.cost
 
 
 def attributes(cpu: CpuTarget) -> str:
@@ -67,8 +67,6 @@ def attributes(cpu: CpuTarget) -> str:
 
 LANES = WARP_SIZE
 """Threads of a group: those of a warp."""
-KNOWN_BEFORE = (*COMPUTE, "constant", "length")
-"""Ops that can be computed before the threads run."""
 
 
 @dataclass(slots=True)
@@ -135,21 +133,21 @@ def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
     facts = uniformity(func, Over.ROW, in_step=True)
     plan = Threads(func, LANES, facts, nesting)
     plan.moves = is_memory_bound(func, facts)
-    plan.merged = len(func.signature.block or ()) == 1 and not _has(func, "place")
+    plan.merged = len(func.signature.block or ()) == 1 and not _has(func, PLACE)
     _find_limits(plan, nesting)
-    rows = {op.result for op in func.walk() if op.name == "index_1d"}
+    rows = {op.result for op in func.walk() if op.is_a(INDEX_1D)}
     for op in func.walk():
-        if op.name == "check_index" and op.one("index") in rows:
+        if op.is_a(CHECK_INDEX) and op.one("index") in rows:
             if _is_known_before(op.one("length"), nesting):
                 plan.whole.append(op)
-        elif op.name == "store_slice" and op.one("index") in rows:
+        elif op.is_a(STORE_SLICE) and op.one("index") in rows:
             plan.written.append(op.one("slice"))
     plan.written = list(dict.fromkeys(plan.written))
     return plan
 
 
-def _has(func: Func, name: str) -> bool:
-    return any(op.name == name for op in func.walk())
+def _has(func: Func, declared: OpDef) -> bool:
+    return any(op.is_a(declared) for op in func.walk())
 
 
 def _find_limits(plan: Threads, nesting: Structure) -> None:
@@ -158,7 +156,7 @@ def _find_limits(plan: Threads, nesting: Structure) -> None:
     for number, op in enumerate(ops):
         if op.defn.pure:
             continue
-        truth = _asked(op, ops[number + 1 :]) if op.name == "if" else None
+        truth = _asked(op, ops[number + 1 :]) if op.is_a(IF) else None
         if truth is None:
             return
         found = bound_of(nesting, op.one("cond"), truth)
@@ -175,20 +173,20 @@ def _find_limits(plan: Threads, nesting: Structure) -> None:
 def _asked(op: Op, rest: Sequence[Op]) -> bool | None:
     """Return the condition under which a guarded thread does anything; None if it is no guard."""
     first, second = op.regions
-    if first.terminator.name == "return" and _is_empty(first.ops) and _is_empty(second.ops):
+    if first.terminator.is_a(RETURN) and _is_empty(first.ops) and _is_empty(second.ops):
         return False
     # A branch around all the rest.
     whole = not op.results and _is_empty(second.ops) and _is_empty(rest)
-    return True if whole and second.terminator.name == "yield" else None
+    return True if whole and second.terminator.is_a(YIELD) else None
 
 
 def _is_empty(ops: Sequence[Op]) -> bool:
-    return all(op.defn.pure or op.name in ("yield", "return") for op in ops)
+    return all(op.defn.pure or op.is_a(YIELD, RETURN) for op in ops)
 
 
 def _is_index(nesting: Structure, value: Value) -> bool:
     made = nesting.definer(value)
-    return made is not None and made.name == "index_1d"
+    return made is not None and made.is_a(INDEX_1D)
 
 
 def _is_known_before(value: Value, nesting: Structure) -> bool:
@@ -196,9 +194,9 @@ def _is_known_before(value: Value, nesting: Structure) -> bool:
     if value not in nesting.owner:
         return True
     made = nesting.definer(value)
-    if made is None or made.name not in KNOWN_BEFORE:
+    if made is None or not (made.has(Trait.ELEMENTWISE) or made.is_a(CONSTANT, LENGTH)):
         return False
-    return made.name == "length" or all(_is_known_before(v, nesting) for v in made.operands)
+    return made.is_a(LENGTH) or all(_is_known_before(v, nesting) for v in made.operands)
 
 
 def print_threads(plan: Threads) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.ranges import Ranges, ranges
-from ...analysis.structure import LOOPS
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...base.dtypes import AnyDType, f8e8m0fnu
 from ...base.shapes import shape_text
 from ...base.source import where
 from ...ir.artifact import reporting_ops
 from ...ir.core import Op, Value
+from ...ir.opdef import Trait
 from ...ir.types import TensorType, ViewType
 from .bytecode.enums import V13_3, V13_4, Version
 from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
@@ -352,7 +352,7 @@ class _Chooser:
             and (longest <= most or self.traits.remakes)
             and all(row.shape and row.size == row.shape[-1] for row in rows)
             and not reporting_ops(self.func)
-            and not any(op.name in LOOPS for op in self.func.walk())
+            and not any(op.has(Trait.LOOP) for op in self.func.walk())
             and all(op in self.func.body.ops and self.known_early(op) for op in loads)
         )
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ...analysis.structure import LOOPS, Structure, structure
+from ...analysis.structure import Structure, structure
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...ir.core import Func, Op, Value
+from ...ir.opdef import Trait
+from ...ir.ops.control import BLOCK_ID
+from ...ir.ops.layout import RESHAPE
 from ...ir.ops.matmul import PRODUCTS
+from ...ir.ops.reduction import REDUCE, SCAN
 from ...ir.signature import OutputSpec, TensorSpec
 from ...ir.types import TileType
 
-REDUCTIONS = ("reduce", "scan")
+REDUCTIONS = (REDUCE, SCAN)
 ANEW = (*REDUCTIONS, *PRODUCTS)
 """Ops whose results lie in threads as they will, wherever their operands lay."""
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
@@ -31,7 +35,7 @@ class Traits:
     def __init__(self, func: Func) -> None:
         self.func = func
         self.nesting: Structure = structure(func)
-        self.products = [op for op in func.walk() if op.name in PRODUCTS]
+        self.products = [op for op in func.walk() if op.is_a(*PRODUCTS)]
         self.accesses = [op for op in func.walk() if plain(op) in ACCESSES]
         self.loads = [op for op in self.accesses if plain(op) == "load_view"]
 
@@ -61,14 +65,14 @@ class Traits:
 
     def loops_around(self, op: Op) -> int:
         """Return the number of loops around an op."""
-        return sum(outer.name in LOOPS for outer in self.nesting.ancestors(op))
+        return sum(outer.has(Trait.LOOP) for outer in self.nesting.ancestors(op))
 
     # --- rows ----------------------------------------------------------------------------------
 
     @cached_property
     def reductions(self) -> int:
         """How many reductions and scans there are."""
-        return sum(op.name in REDUCTIONS for op in self.func.walk())
+        return sum(op.is_a(*REDUCTIONS) for op in self.func.walk())
 
     @cached_property
     def remakes(self) -> bool:
@@ -122,7 +126,7 @@ class Traits:
     @cached_property
     def reshaped_loads(self) -> frozenset[Op]:
         """The loads whose tiles are reshaped as they are, beyond axes of extent 1, or may be."""
-        reshapes = [op for op in self.func.walk() if op.name == "reshape" and _rearranges(op)]
+        reshapes = [op for op in self.func.walk() if op.is_a(RESHAPE) and _rearranges(op)]
         pending = [op.operands[0] for op in reshapes]
         owners = {
             arg: op for op in self.func.walk() for region in op.regions for arg in region.args
@@ -136,7 +140,7 @@ class Traits:
             seen.add(value)
             if plain(maker) == "load_view":
                 found.add(maker)
-            elif maker.name not in ANEW:
+            elif not maker.is_a(*ANEW):
                 inner = [op for region in maker.regions for op in region.walk()]
                 ends = [op for op in inner if op.defn.terminator]
                 pending += [v for op in (maker, *ends) for v in op.operands]
@@ -147,7 +151,7 @@ class Traits:
     @cached_property
     def block_axes(self) -> tuple[int, ...]:
         """The grid axes that the kernel looks at."""
-        found = {op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}
+        found = {op.attrs["axis"] for op in self.func.walk() if op.is_a(BLOCK_ID)}
         return tuple(sorted(found))
 
 

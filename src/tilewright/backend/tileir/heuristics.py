@@ -17,6 +17,8 @@ from ...base.shapes import Shape, shape_text
 from ...base.source import where
 from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
+from ...ir.ops.elementwise import EXP, EXP2
+from ...ir.ops.layout import PERMUTE
 from .accesses import TileAccess, choose_accesses
 from .bytecode.program import Hints
 from .bytecode.types import PartitionView, StridedView
@@ -99,7 +101,7 @@ def _order_line(order: Shape) -> str:
 
 def _scaled_line(op: Op) -> str:
     shape = shape_text(op.result.tile.shape) or "one element"
-    how = "as exp2" if op.name == "exp" else "as one instruction"
+    how = "as exp2" if op.is_a(EXP) else "as one instruction"
     return f"{op.name} of {shape} {how}, only 16 bits of it are used{where(op.span)}"
 
 
@@ -115,9 +117,7 @@ class _Heuristics:
     def scaled(self) -> list[Op]:
         """Return the exponentials whose last bits are not observed."""
         exponentials = [
-            op
-            for op in self.func.walk()
-            if op.name in ("exp", "exp2") and op.result.tile.dtype is f32
+            op for op in self.func.walk() if op.is_a(EXP, EXP2) and op.result.tile.dtype is f32
         ]
         if self.codegen_hints.scaled_exp is not None:
             return exponentials if self.codegen_hints.scaled_exp else []
@@ -208,9 +208,7 @@ class _Heuristics:
             return False
         if self.traits.products:
             return self.traits.loops_around_products > 0 and self.traits.chain > 0
-        # Transposing blocks read along one axis and write along the other; along the last axis they
-        # share the pages (TLB entries) of the larger strides.
-        turns = any(op.name == "permute" for op in self.func.walk())
+        turns = any(op.is_a(PERMUTE) for op in self.func.walk())
         return turns and self.traits.largest_tile >= self.policy.page
 
     def reversed_axis(self) -> int | None:

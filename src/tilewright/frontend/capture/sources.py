@@ -315,7 +315,7 @@ def _tree(text: str) -> ast.Module:
 
 @functools.lru_cache(maxsize=64)
 def _functions(tree: ast.Module) -> tuple[FunctionNode, ...]:
-    """The functions of a tree, which is walked once for all kernels of a file."""
+    """Return the functions of a tree, which is walked once for all kernels of a file."""
     return tuple(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda))
 
 

@@ -14,6 +14,9 @@ from ...base.errors import Code, UnwrittenWarning
 from ...ir.core import Block, Func, Value
 from ...ir.launch_expr import LaunchCheck
 from ...ir.opdef import Effect
+from ...ir.ops.control import DEBUG_OPS
+from ...ir.ops.memory import MAKE_VIEW
+from ...ir.ops.simt import SLICE_POINTER
 from ...ir.signature import (
     GlobalSpec,
     OutputSpec,
@@ -105,10 +108,6 @@ def _extent(em: SemanticBuilder, tensor: Value, axis: int) -> int | Value:
 # There is no warning if a branch was left out at compile time, since other constants may take it,
 # nor for kernels that print or assert and write nothing at all.
 
-POINTERS = ("slice_pointer",)
-"""Ops that expose the address of an output; its uses are unknown."""
-TELLING = ("print", "assert")
-
 
 def warn_unwritten_outputs(
     it: Interpreter, kernel: KernelSource, body: Block, params: tuple[Value, ...]
@@ -140,10 +139,11 @@ def _unwritten(body: Block, signature: Signature, params: tuple[Value, ...]) -> 
     written: set[Value] = set()
     telling = False
     for op in body.walk():
-        telling |= op.name in TELLING
-        if op.name == "make_view":
+        telling |= op.is_a(*DEBUG_OPS)
+        if op.is_a(MAKE_VIEW):
             tensor_of[op.result] = op.operands[0]
-        elif op.name in POINTERS or op.defn.effects & Effect.WRITE:
+        # Accesses through a pointer are not tracked.
+        elif op.is_a(SLICE_POINTER) or op.defn.effects & Effect.WRITE:
             written.update(tensor_of.get(v, v) for v in op.operands)
     if telling and not written:
         return set()

@@ -332,7 +332,7 @@ def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
         it.em.fail(Code.CALL, "`breakpoint` takes no arguments in kernels")
     values = {name: _shown(it, x) for name, x in it.frame.names.items()}
     shown = {name: x for name, x in values.items() if x is not None}
-    it.em.op("print", list(shown.values()), names=tuple(shown) or ("",))
+    it.em.op("breakpoint", list(shown.values()), names=tuple(shown))
 
 
 def _shown(it: Interpreter, x: Any) -> Value | None:

@@ -10,6 +10,7 @@ from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
 from ...ir.attrs import Overflow, Predicate, Rounding
 from ...ir.core import Value
+from ...ir.ops.elementwise import MATH_OPS
 from ...ir.types import TileType
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import (
@@ -552,12 +553,8 @@ def _builtin_pow(em: SemanticBuilder, base: Any, exp: Any) -> Value:
     return power(em, base, exp)
 
 
-FUNCTIONS = (
-    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "log2", "erf",
-)  # fmt: skip
-
 MATH_RULES: dict[str, Rule] = {
-    **{name: _function(name) for name in FUNCTIONS},
+    **{op.name: (_two if len(op.operands) == 2 else _function)(op.name) for op in MATH_OPS},
     "ceil": _exact("ceil"),
     "floor": _exact("floor"),
     "round": round_half_even,
@@ -565,8 +562,6 @@ MATH_RULES: dict[str, Rule] = {
     "exp2": _flushing("exp2"),
     "rsqrt": _flushing("rsqrt"),
     "sqrt": sqrt,
-    "pow": _two("pow"),
-    "atan2": _two("atan2"),
     "operator.pow": power,
     "builtins.pow": _builtin_pow,
 }

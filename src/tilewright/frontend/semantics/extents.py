@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...base.errors import Code
+from ...ir.attrs import Predicate
 from ...ir.core import Value
 from ...ir.launch_expr import Expr, LaunchCheck
 from ..rules.control import assert_condition
@@ -52,11 +53,11 @@ def _condition(there: Expr, dst: OutputRef, axis: int) -> Expr:
 def _same(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef, axis: int) -> Value:
     """Require equal extents of a tensor whose extents only the kernel knows."""
     there, whole = (em.emit("extent", ref.value, axis=axis) for ref in (src, dst))
-    same = em.emit("cmpi", there, whole, predicate="eq")
+    same = em.emit("cmpi", there, whole, predicate=Predicate.EQ)
     if not dst.partial:
         return same
     grid = em.signature.grid
     blocks = em.emit("num_blocks", axis=axis) if grid is None else em.index(grid[axis])
     reached = em.emit("muli", blocks, em.index(dst.tile[axis]))
     part = em.emit("mini", whole, reached)
-    return em.emit("ori", same, em.emit("cmpi", there, part, predicate="eq"))
+    return em.emit("ori", same, em.emit("cmpi", there, part, predicate=Predicate.EQ))

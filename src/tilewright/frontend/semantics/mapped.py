@@ -13,8 +13,11 @@ from itertools import combinations
 from typing import Any
 
 from ...base.errors import Code
+from ...ir.attrs import Predicate
 from ...ir.core import Block, BoundsCheck, Op, Placement, Value
 from ...ir.launch_expr import Expr, parts, show
+from ...ir.ops.control import BLOCK_ID, TILE_INDEX
+from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
 from ...ir.types import TensorType
 from ..rules.control import ask_at_launch
 from .access import make_view, tile_count
@@ -146,7 +149,7 @@ def _counted(
     least, least_count, counted = em.index(0), given, given
     if _may_be_rest(em, count):
         least, least_count = em.index(REST), em.emit("maxi", given, em.index(0))
-        is_rest = em.emit("cmpi", given, least, predicate="eq")
+        is_rest = em.emit("cmpi", given, least, predicate=Predicate.EQ)
         counted = em.emit("select", is_rest, em.emit("subi", tiles, start), given)
     some = _no_more(em, least, given)
     room = _no_more(em, start, em.emit("subi", tiles, least_count))
@@ -169,7 +172,7 @@ def _is_sum(expr: Expr) -> bool:
 
 
 def _no_more(em: SemanticBuilder, a: Value, b: Value) -> Value:
-    return em.emit("cmpi", a, b, predicate="le")
+    return em.emit("cmpi", a, b, predicate=Predicate.LE)
 
 
 def _require_inside(em: SemanticBuilder, name: str, axis: int, inside: Value) -> None:
@@ -200,7 +203,7 @@ def _known(em: SemanticBuilder, number: Any) -> Hashable:
     return number if found is None else found
 
 
-DIFFERING = frozenset(("block_id", "tile_index"))
+DIFFERING = (BLOCK_ID, TILE_INDEX)
 """Ops that give each block something else."""
 
 
@@ -228,12 +231,12 @@ def _require_uniform(em: SemanticBuilder, axis: int, number: Any) -> None:
 
 
 def _is_uniform(op: Op) -> bool:
-    if op.name in DIFFERING or op.regions:
+    if op.is_a(*DIFFERING) or op.regions:
         return False
-    if op.name == "load_view":
+    if op.is_a(LOAD_VIEW):
         tensor = op.one("view").view.tensor
         return tensor.param is not None and not tensor.mutable
-    return op.defn.pure or op.name == "check"
+    return op.defn.pure or op.is_a(CHECK)
 
 
 # --- loops -------------------------------------------------------------------------------------
@@ -283,7 +286,7 @@ def reject_overlapping_loops(em: SemanticBuilder, body: Block) -> None:
 
 def _accesses(em: SemanticBuilder, body: Block) -> Iterator[tuple[Op, Space]]:
     for op in body.walk():
-        if op.name in ("load_view", "store_view") and op.one("view").view.tensor.mutable:
+        if op.is_a(LOAD_VIEW, STORE_VIEW) and op.one("view").view.tensor.mutable:
             spaces = [em.owned[v] for v in op.all("index") if v in em.owned]
             yield from ((op, space) for space in spaces[:1])
 

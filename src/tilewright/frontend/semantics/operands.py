@@ -10,6 +10,7 @@ from ...base.dtypes import AnyDType, f32, f64, i32
 from ...base.errors import Code
 from ...ir.attrs import Rounding
 from ...ir.core import Block, Value
+from ...ir.ops.control import YIELD
 from ...ir.types import TileType
 from . import promotion
 from .builder import SemanticBuilder
@@ -323,7 +324,7 @@ def _results(
 
 def _only_computes(em: SemanticBuilder, block: Block, what: str) -> None:
     for op in block.walk():
-        if not op.defn.pure and op.name != "yield":
+        if not op.defn.pure and not op.is_a(YIELD):
             em.fail(
                 Code.CALL,
                 f"the combiner of `{what}` may only compute, but this one contains `{op.name}`",

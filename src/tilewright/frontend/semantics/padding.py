@@ -13,6 +13,9 @@ from ...base.errors import Code
 from ...ir.attrs import Predicate
 from ...ir.core import Op, Value
 from ...ir.launch_expr import Expr
+from ...ir.opdef import Trait
+from ...ir.ops.memory import LOAD_VIEW
+from ...ir.semantics import estimate, number_of
 from ...ir.types import ViewType
 from .access import Number
 from .builder import SemanticBuilder
@@ -63,8 +66,7 @@ class _PaddingWalk:
         return self.elementwise(op)
 
     def elementwise(self, op: Op) -> PaddingFact | None:
-        function = _VALUES.get(op.name)
-        if function is None:
+        if not op.has(Trait.ELEMENTWISE):
             return None
         parts = [self(v) for v in op.operands]
         known = [p for p in parts if p is not None and p.value is not None]
@@ -74,10 +76,15 @@ class _PaddingWalk:
         # Tiles padded in different places: in some of them only one operand is known.
         if len(padded) > 1:
             return None
-        try:
-            result = function(op, *(p.value for p in known))
-        except (ArithmeticError, ValueError):
-            return None
+        numbers = [
+            number_of(p.value, v.tile.dtype)
+            for p, v in zip(known, op.operands, strict=True)
+            if p.value is not None
+        ]
+        # Wrapping and rounding do not matter for a warning.
+        result = estimate(op, numbers)
+        if result is None or (not math.isfinite(result) and all(map(math.isfinite, numbers))):
+            return None  # a pole, such as 1 / 0, is what a kernel knows to mask
         return PaddingFact(result, next(iter(padded), None))
 
 
@@ -192,75 +199,6 @@ _FOLLOW: dict[str, Follow] = {
     "reduce": _reduce,
 }
 
-_COMPARE: dict[Predicate, Callable[[Any, Any], bool]] = {
-    Predicate.EQ: operator.eq,
-    Predicate.NE: operator.ne,
-    Predicate.LT: operator.lt,
-    Predicate.LE: operator.le,
-    Predicate.GT: operator.gt,
-    Predicate.GE: operator.ge,
-}
-
-
-def _compared(op: Op, a: Number, b: Number) -> bool:
-    return _COMPARE[Predicate(op.attrs["predicate"])](a, b)
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    def of_values(op: Op, *args: Number) -> Any:
-        return function(*args)
-
-    return of_values
-
-
-def _divided(a: Number, b: Number) -> float:
-    return a / b
-
-
-def _two_to(x: Number) -> float:
-    return math.pow(2.0, x)
-
-
-def _inverted(op: Op, x: Any) -> Number:
-    return not x if op.result.tile.dtype.is_bool else ~x
-
-
-_VALUES: dict[str, Callable[..., Any]] = {
-    "addf": _plain(operator.add),
-    "addi": _plain(operator.add),
-    "subf": _plain(operator.sub),
-    "subi": _plain(operator.sub),
-    "mulf": _plain(operator.mul),
-    "muli": _plain(operator.mul),
-    "divf": _plain(_divided),
-    "maxf": _plain(max),
-    "maxi": _plain(max),
-    "minf": _plain(min),
-    "mini": _plain(min),
-    "negf": _plain(operator.neg),
-    "absf": _plain(abs),
-    "absi": _plain(abs),
-    "exp": _plain(math.exp),
-    "expm1": _plain(math.expm1),
-    "exp2": _plain(_two_to),
-    "log": _plain(math.log),
-    "log1p": _plain(math.log1p),
-    "log2": _plain(math.log2),
-    "sqrt": _plain(math.sqrt),
-    "sin": _plain(math.sin),
-    "cos": _plain(math.cos),
-    "tanh": _plain(math.tanh),
-    "erf": _plain(math.erf),
-    "pow": _plain(math.pow),
-    "ftof": _plain(float),
-    "itof": _plain(float),
-    "exti": _plain(int),
-    "noti": _inverted,
-    "cmpf": _compared,
-    "cmpi": _compared,
-}
-"""Elementwise ops on known values; wrapping and rounding do not matter for a warning."""
-
 
 def warn_if_not_neutral(
     em: SemanticBuilder,
@@ -301,7 +239,7 @@ def shown(value: Number) -> str:
 def mask_of(em: SemanticBuilder, tile: Value) -> Value:
     """Return a bool tile that is true where the load that made `tile` found an element."""
     op = em.defining.get(tile)
-    if op is None or op.name != "load_view":
+    if op is None or not op.is_a(LOAD_VIEW):
         em.fail(
             Code.TYPE,
             "only a loaded tile has a mask",

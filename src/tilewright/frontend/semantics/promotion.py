@@ -14,6 +14,7 @@ from ...base.dtypes import AnyDType, DTypeMeta, bf16, bool_, f16, f32, i32, int_
 from ...base.errors import Code
 from ...ir.attrs import Predicate
 from ...ir.core import Value
+from ...ir.ops.layout import CONSTANT
 from ...ir.types import TileType
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def is_extent(em: SemanticBuilder, x: Any) -> bool:
             return False
         if op.name in COUNTS:
             found = True
-        elif not op.operands and op.name != "constant":
+        elif not op.operands and not op.is_a(CONSTANT):
             return False
         else:
             waiting += [v for v in op.operands if v not in seen]

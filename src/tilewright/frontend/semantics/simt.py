@@ -8,7 +8,7 @@ from ...base.dtypes import i32
 from ...base.errors import Code
 from ...ir.attrs import Rounding, ThreadCoordinate
 from ...ir.core import Block, Op, Value
-from ...ir.ops import control, elementwise, memory, simt
+from ...ir.opdef import Trait
 from ...ir.types import DYNAMIC, SharedType, TileType
 from .builder import SemanticBuilder
 from .launch_exprs import expression
@@ -190,18 +190,11 @@ def refuse_large_shared(em: SemanticBuilder, body: Block) -> None:
 # -------------------------------------------------------------------------------------------------
 # Ops that a SIMT kernel must not contain: those of tile kernels.
 
-OF_THREADS = (
-    *control.CONTROL_OPS, *control.DEBUG_OPS, *elementwise.OPS, *memory.POINTER_OPS,
-    *memory.ATOMICS_OPS, *simt.OPS,
-)  # fmt: skip
-"""Ops that work on the scalars of one thread."""
-ALLOWED = frozenset(op.name for op in OF_THREADS) | {"constant"}
-
 
 def refuse_tiles(em: SemanticBuilder, body: Block) -> None:
     """Reject the first op that is not about one thread."""
     for op in body.walk():
-        if op.name not in ALLOWED:
+        if not op.has(Trait.OF_THREAD):
             em.fail(
                 Code.CALL,
                 f"`{op.name}` is not supported in a SIMT kernel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32
-from ..opdef import Effect, declare
+from ..opdef import Effect, Trait, declare
 from ..types import I32, TensorType, Type, ViewType
 from .rules import Attrs, need, none, number, scalar
 
@@ -40,33 +40,93 @@ def _scope(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 FLOW = Effect.CONTROL
+ENDS = Trait.TERMINATOR | Trait.OF_THREAD
 
-CONTROL_OPS = (
-    declare("for", "core", "lower upper step init*", _for,
-            "Runs its region for iv = lower, lower + step, ... < upper (step > 0; signed for signed"
-            " types); block args (iv, carried...); results are the carried values at the end.",
-            effects=FLOW, regions=1),
-    declare("loop", "core", "init*", _loop,
-            "Runs its region until a break; block args are the carried values; results are the"
-            " values of the break.", effects=FLOW, regions=1),
-    declare("if", "core", "cond", _if,
-            "Runs the first region if cond, else the second; results are what it yields.",
-            attrs={"types": ()}, effects=FLOW, regions=2),
-    declare("scope", "core", "", _scope,
-            "Runs its region once, until a leave; results are the values of the leave.",
-            attrs={"types": ()}, effects=FLOW, regions=1),
-    declare("yield", "core", "values*", none, "Ends a region of if, reduce or scan.",
-            effects=FLOW, terminator=True),
-    declare("continue", "core", "values*", none,
-            "Starts the next iteration of the innermost for or loop.",
-            effects=FLOW, terminator=True),
-    declare("break", "core", "values*", none,
-            "Leaves the innermost for or loop with these results.", effects=FLOW, terminator=True),
-    declare("leave", "core", "values*", none,
-            "Leaves the innermost scope with these results.", effects=FLOW, terminator=True),
-    declare("return", "core", "", none, "Ends this block of the grid.",
-            effects=FLOW, terminator=True),
-)  # fmt: skip
+FOR = declare(
+    "for",
+    "core",
+    "lower upper step init*",
+    _for,
+    "Runs its region for iv = lower, lower + step, ... < upper (step > 0; signed for signed"
+    " types); block args (iv, carried...); results are the carried values at the end.",
+    effects=FLOW,
+    regions=1,
+    traits=Trait.LOOP | Trait.OF_THREAD,
+)
+LOOP = declare(
+    "loop",
+    "core",
+    "init*",
+    _loop,
+    "Runs its region until a break; block args are the carried values; results are the"
+    " values of the break.",
+    effects=FLOW,
+    regions=1,
+    traits=Trait.LOOP | Trait.OF_THREAD,
+)
+IF = declare(
+    "if",
+    "core",
+    "cond",
+    _if,
+    "Runs the first region if cond, else the second; results are what it yields.",
+    attrs={"types": ()},
+    effects=FLOW,
+    regions=2,
+    traits=Trait.BRANCH | Trait.OF_THREAD,
+)
+SCOPE = declare(
+    "scope",
+    "core",
+    "",
+    _scope,
+    "Runs its region once, until a leave; results are the values of the leave.",
+    attrs={"types": ()},
+    effects=FLOW,
+    regions=1,
+    traits=Trait.BRANCH | Trait.OF_THREAD,
+)
+YIELD = declare(
+    "yield",
+    "core",
+    "values*",
+    none,
+    "Ends a region of if, reduce or scan.",
+    effects=FLOW,
+    traits=ENDS,
+)
+CONTINUE = declare(
+    "continue",
+    "core",
+    "values*",
+    none,
+    "Starts the next iteration of the innermost for or loop.",
+    effects=FLOW,
+    traits=ENDS,
+)
+BREAK = declare(
+    "break",
+    "core",
+    "values*",
+    none,
+    "Leaves the innermost for or loop with these results.",
+    effects=FLOW,
+    traits=ENDS,
+)
+LEAVE = declare(
+    "leave",
+    "core",
+    "values*",
+    none,
+    "Leaves the innermost scope with these results.",
+    effects=FLOW,
+    traits=ENDS,
+)
+RETURN = declare(
+    "return", "core", "", none, "Ends this block of the grid.", effects=FLOW, traits=ENDS
+)
+
+CONTROL_OPS = (FOR, LOOP, IF, SCOPE, YIELD, CONTINUE, BREAK, LEAVE, RETURN)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -87,22 +147,30 @@ def _tile_index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (I32,) * rank
 
 
-GRID_OPS = (
-    declare("block_id", "tile", "", _index, "This block's logical index along `axis`.",
-            attrs={"axis": 0}),
-    declare("num_blocks", "tile", "", _index, "The logical grid's size along `axis`.",
-            attrs={"axis": 0}),
-    declare("tile_index", "tile", "number counts* starts*", _tile_index,
-            "The index of tile `number` among `counts` tiles along each axis, from `starts` (or 0)"
-            " on, visited in groups of shape `groups` (see base.tile_order). Different numbers from"
-            " 0 up to the product of the counts have different indices, and result k lies from"
-            " starts[k] >= 0 up to starts[k] + counts[k], which fits in i32; other numbers give"
-            " anything.", attrs={"groups": ()}),
-)  # fmt: skip
+BLOCK_ID = declare(
+    "block_id", "tile", "", _index, "This block's logical index along `axis`.", attrs={"axis": 0}
+)
+NUM_BLOCKS = declare(
+    "num_blocks", "tile", "", _index, "The logical grid's size along `axis`.", attrs={"axis": 0}
+)
+TILE_INDEX = declare(
+    "tile_index",
+    "tile",
+    "number counts* starts*",
+    _tile_index,
+    "The index of tile `number` among `counts` tiles along each axis, from `starts` (or 0)"
+    " on, visited in groups of shape `groups` (see base.tile_order). Different numbers from"
+    " 0 up to the product of the counts have different indices, and result k lies from"
+    " starts[k] >= 0 up to starts[k] + counts[k], which fits in i32; other numbers give"
+    " anything.",
+    attrs={"groups": ()},
+)
+
+GRID_OPS = (BLOCK_ID, NUM_BLOCKS, TILE_INDEX)
 
 
 # -------------------------------------------------------------------------------------------------
-# Print and assert: records in a buffer of the launch. They never trap.
+# Device print and assert: records in launch buffers, never a trap. Breakpoints, of the reference.
 
 
 def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -110,16 +178,40 @@ def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return ()
 
 
-DEBUG_OPS = (
-    declare("print", "core", "args*", none,
-            "Writes a record; `template` is a tuple of str, and (n, spec) for operand n."
-            " Where it has `names`, those of its operands, a debugger stops instead.",
-            attrs={"template": (), "names": ()}, effects=Effect.PRINT),
-    declare("assert", "core", "cond", _assert,
-            "Records a failed assertion with `message` if cond is false. One that checks a span of"
-            " tiles names the output, `tensor`, and the `axis`.",
-            attrs={"message": "", "tensor": "", "axis": 0}, effects=Effect.CHECK),
-)  # fmt: skip
+PRINT = declare(
+    "print",
+    "core",
+    "args*",
+    none,
+    "Writes a record; `template` is a tuple of str, and (n, spec) for operand n.",
+    attrs={"template": ()},
+    effects=Effect.PRINT,
+    traits=Trait.OF_THREAD,
+)
+ASSERT = declare(
+    "assert",
+    "core",
+    "cond",
+    _assert,
+    "Records a failed assertion with `message` if cond is false. One that checks a span of"
+    " tiles names the output, `tensor`, and the `axis`.",
+    attrs={"message": "", "tensor": "", "axis": 0},
+    effects=Effect.CHECK,
+    traits=Trait.OF_THREAD,
+)
+
+BREAKPOINT = declare(
+    "breakpoint",
+    "core",
+    "args*",
+    none,
+    "Stops in Python's debugger, which is shown the operands under their `names`.",
+    attrs={"names": ()},
+    effects=Effect.STOP,
+    traits=Trait.OF_THREAD,
+)
+
+DEBUG_OPS = (PRINT, ASSERT, BREAKPOINT)
 
 
 OPS = (*CONTROL_OPS, *GRID_OPS, *DEBUG_OPS)

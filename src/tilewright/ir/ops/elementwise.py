@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
-from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2
+from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, int_range
 from ..attrs import Overflow, Rounding
-from ..opdef import OpDef, declare
+from ..opdef import Neutral, OpDef, Trait, declare
 from ..types import Type
 from .rules import Attrs, compare, convert, is_bits, is_float, is_int, need, number, same, tile
 
@@ -17,71 +18,200 @@ ROUNDED = {"rounding": Rounding.NEAREST_EVEN, "ftz": False}
 WRAPPING = {"overflow": Overflow.NONE}
 
 
-def _float(name: str, operands: str, doc: str, **attrs: object) -> OpDef:
-    return declare(name, "core", operands, same(is_float), doc, attrs=attrs)
+EACH = Trait.ELEMENTWISE | Trait.OF_THREAD
+COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
 
 
-def _int(name: str, operands: str, doc: str, **attrs: object) -> OpDef:
-    return declare(name, "core", operands, same(is_int), doc, attrs=attrs)
+def _family(
+    accepts: Callable[[AnyDType], bool], common: Trait, usual_cost: int = 1
+) -> Callable[..., OpDef]:
+    """Return what declares an op whose operands and result have one type."""
 
+    def declares(
+        name: str,
+        operands: str,
+        doc: str,
+        *,
+        traits: Trait = Trait.NONE,
+        cost: int = usual_cost,
+        neutral: Neutral | None = None,
+        **attrs: object,
+    ) -> OpDef:
+        return declare(
+            name, "core", operands, same(accepts), doc,
+            attrs=attrs, traits=common | traits, cost=cost, neutral=neutral,
+        )  # fmt: skip
+
+    return declares
+
+
+_float = _family(is_float, EACH)
+_int = _family(is_int, EACH)
+
+
+def _always(number: float) -> Neutral:
+    """Return one number for all types."""
+    return lambda dtype: number
+
+
+def _limit(end: int) -> Neutral:
+    """Return the least or the greatest number of a type."""
+    return lambda dtype: int_range(dtype)[end]
+
+
+def _all_bits(dtype: AnyDType) -> int:
+    return True if dtype.is_bool else -1 if dtype.is_signed else int_range(dtype)[1]
+
+
+def _no_bits(dtype: AnyDType) -> int:
+    return False if dtype.is_bool else 0
+
+
+ADDF = _float(
+    "addf",
+    "lhs rhs",
+    "lhs + rhs, rounded once.",
+    **ROUNDED,
+    traits=COMBINES,
+    neutral=_always(-0.0),
+)
+SUBF = _float("subf", "lhs rhs", "lhs - rhs, rounded once.", **ROUNDED)
+MULF = _float(
+    "mulf",
+    "lhs rhs",
+    "lhs * rhs, rounded once.",
+    **ROUNDED,
+    traits=COMBINES,
+    neutral=_always(1.0),
+)
+DIVF = _float("divf", "lhs rhs", "lhs / rhs.", **ROUNDED, cost=8)
+FMA = _float("fma", "lhs rhs acc", "lhs * rhs + acc, rounded once.", **ROUNDED)
+REMF = _float("remf", "lhs rhs", "lhs - trunc(lhs / rhs) * rhs, with the sign of lhs.", cost=30)
+NEGF = _float("negf", "arg", "-arg.")
+ABSF = _float("absf", "arg", "The absolute value.")
+MAXF = _float(
+    "maxf",
+    "lhs rhs",
+    "The greater; NaN wins if `nan`, else loses; +0 > -0.",
+    nan=True,
+    ftz=False,
+    traits=COMBINES,
+    neutral=_always(-math.inf),
+)
+MINF = _float(
+    "minf",
+    "lhs rhs",
+    "The lesser; NaN wins if `nan`, else loses; -0 < +0.",
+    nan=True,
+    ftz=False,
+    traits=COMBINES,
+    neutral=_always(math.inf),
+)
+ADDI = _int(
+    "addi", "lhs rhs", "lhs + rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=_always(0)
+)
+SUBI = _int("subi", "lhs rhs", "lhs - rhs, wrapping.", **WRAPPING)
+MULI = _int(
+    "muli", "lhs rhs", "lhs * rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=_always(1)
+)
+DIVI = _int(
+    "divi",
+    "lhs rhs",
+    "lhs / rhs rounded (zero, neg_inf or pos_inf); x / 0 = 0, MIN / -1 = MIN.",
+    rounding=Rounding.ZERO,
+    cost=30,
+)
+REMI = _int(
+    "remi",
+    "lhs rhs",
+    "lhs - divi(lhs, rhs) * rhs with the same rounding (zero or neg_inf); x rem 0 = x.",
+    rounding=Rounding.ZERO,
+    cost=30,
+)
+MULHI = _int(
+    "mulhi",
+    "lhs rhs",
+    "The high half of the product, both read as unsigned.",
+    traits=Trait.COMMUTATIVE,
+)
+NEGI = _int("negi", "arg", "-arg, wrapping.", **WRAPPING)
+ABSI = _int("absi", "arg", "The absolute value, wrapping; of unsigned: arg.")
+MAXI = _int("maxi", "lhs rhs", "The greater.", traits=COMBINES, neutral=_limit(0))
+MINI = _int("mini", "lhs rhs", "The lesser.", traits=COMBINES, neutral=_limit(1))
 
 ARITHMETIC_OPS = (
-    _float("addf", "lhs rhs", "lhs + rhs, rounded once.", **ROUNDED),
-    _float("subf", "lhs rhs", "lhs - rhs, rounded once.", **ROUNDED),
-    _float("mulf", "lhs rhs", "lhs * rhs, rounded once.", **ROUNDED),
-    _float("divf", "lhs rhs", "lhs / rhs.", **ROUNDED),
-    _float("fma", "lhs rhs acc", "lhs * rhs + acc, rounded once.", **ROUNDED),
-    _float("remf", "lhs rhs", "lhs - trunc(lhs / rhs) * rhs, with the sign of lhs."),
-    _float("negf", "arg", "-arg."),
-    _float("absf", "arg", "The absolute value."),
-    _float("maxf", "lhs rhs", "The greater; NaN wins if `nan`, else loses; +0 > -0.",
-           nan=True, ftz=False),
-    _float("minf", "lhs rhs", "The lesser; NaN wins if `nan`, else loses; -0 < +0.",
-           nan=True, ftz=False),
-    _int("addi", "lhs rhs", "lhs + rhs, wrapping.", **WRAPPING),
-    _int("subi", "lhs rhs", "lhs - rhs, wrapping.", **WRAPPING),
-    _int("muli", "lhs rhs", "lhs * rhs, wrapping.", **WRAPPING),
-    _int("divi", "lhs rhs", "lhs / rhs rounded (zero, neg_inf or pos_inf); x / 0 = 0,"
-         " MIN / -1 = MIN.", rounding=Rounding.ZERO),
-    _int("remi", "lhs rhs", "lhs - divi(lhs, rhs) * rhs with the same rounding (zero or neg_inf);"
-         " x rem 0 = x.", rounding=Rounding.ZERO),
-    _int("mulhi", "lhs rhs", "The high half of the product, both read as unsigned."),
-    _int("negi", "arg", "-arg, wrapping.", **WRAPPING),
-    _int("absi", "arg", "The absolute value, wrapping; of unsigned: arg."),
-    _int("maxi", "lhs rhs", "The greater."),
-    _int("mini", "lhs rhs", "The lesser."),
-)  # fmt: skip
+    ADDF,
+    SUBF,
+    MULF,
+    DIVF,
+    FMA,
+    REMF,
+    NEGF,
+    ABSF,
+    MAXF,
+    MINF,
+    ADDI,
+    SUBI,
+    MULI,
+    DIVI,
+    REMI,
+    MULHI,
+    NEGI,
+    ABSI,
+    MAXI,
+    MINI,
+)
 
 
 # -------------------------------------------------------------------------------------------------
 # Elementary functions on floats. f16 and bf16 compute in f32 and round once at the end.
 
 
-def _fn(name: str, doc: str, operands: str = "arg", **attrs: object) -> OpDef:
-    return declare(name, "core", operands, same(is_float), doc, attrs=attrs)
+_fn = _family(is_float, EACH | Trait.MATH, 20)
 
+CEIL = _fn("ceil", "arg", "The least integer not below arg.", cost=1)
+FLOOR = _fn("floor", "arg", "The greatest integer not above arg.", cost=1)
+SIN = _fn("sin", "arg", "Sine.")
+COS = _fn("cos", "arg", "Cosine.")
+TAN = _fn("tan", "arg", "Tangent.")
+SINH = _fn("sinh", "arg", "Hyperbolic sine.")
+COSH = _fn("cosh", "arg", "Hyperbolic cosine.")
+TANH = _fn("tanh", "arg", "Hyperbolic tangent.", rounding=Rounding.FULL)
+EXP = _fn("exp", "arg", "e to the arg.", rounding=Rounding.FULL)
+EXPM1 = _fn("expm1", "arg", "e to the arg, minus 1.")
+EXP2 = _fn("exp2", "arg", "2 to the arg.", ftz=False)
+LOG = _fn("log", "arg", "Natural logarithm.")
+LOG1P = _fn("log1p", "arg", "Natural logarithm of 1 + arg.")
+LOG2 = _fn("log2", "arg", "Logarithm to base 2.")
+SQRT = _fn("sqrt", "arg", "Square root.", rounding=Rounding.NEAREST_EVEN, ftz=False, cost=8)
+RSQRT = _fn("rsqrt", "arg", "1 / sqrt(arg).", ftz=False)
+ERF = _fn(
+    "erf", "arg", "Error function: 2 / sqrt(pi) times the integral of e**-t**2 from 0 to arg."
+)
+POW = _fn("pow", "lhs rhs", "lhs to the power rhs.")
+ATAN2 = _fn("atan2", "lhs rhs", "The angle of the point (rhs, lhs): lhs is the numerator.")
 
 MATH_OPS = (
-    _fn("ceil", "The least integer not below arg."),
-    _fn("floor", "The greatest integer not above arg."),
-    _fn("sin", "Sine."),
-    _fn("cos", "Cosine."),
-    _fn("tan", "Tangent."),
-    _fn("sinh", "Hyperbolic sine."),
-    _fn("cosh", "Hyperbolic cosine."),
-    _fn("tanh", "Hyperbolic tangent.", rounding=Rounding.FULL),
-    _fn("exp", "e to the arg.", rounding=Rounding.FULL),
-    _fn("expm1", "e to the arg, minus 1."),
-    _fn("exp2", "2 to the arg.", ftz=False),
-    _fn("log", "Natural logarithm."),
-    _fn("log1p", "Natural logarithm of 1 + arg."),
-    _fn("log2", "Logarithm to base 2."),
-    _fn("sqrt", "Square root.", rounding=Rounding.NEAREST_EVEN, ftz=False),
-    _fn("rsqrt", "1 / sqrt(arg).", ftz=False),
-    _fn("erf", "Error function: 2 / sqrt(pi) times the integral of e**-t**2 from 0 to arg."),
-    _fn("pow", "lhs to the power rhs.", "lhs rhs"),
-    _fn("atan2", "The angle of the point (rhs, lhs): lhs is the numerator.", "lhs rhs"),
-)  # fmt: skip
+    CEIL,
+    FLOOR,
+    SIN,
+    COS,
+    TAN,
+    SINH,
+    COSH,
+    TANH,
+    EXP,
+    EXPM1,
+    EXP2,
+    LOG,
+    LOG1P,
+    LOG2,
+    SQRT,
+    RSQRT,
+    ERF,
+    POW,
+    ATAN2,
+)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -95,31 +225,70 @@ def _select(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (a,)
 
 
-COMPARISON_OPS = (
-    declare("cmpi", "core", "lhs rhs", compare(is_bits),
-            "Compares integers (by their signedness) or booleans.", attrs={"predicate": None}),
-    declare("cmpf", "core", "lhs rhs", compare(is_float),
-            "Compares floats; with a NaN the answer is `unordered`.",
-            attrs={"predicate": None, "unordered": False}),
-    declare("select", "core", "cond a b", _select, "a where cond, else b."),
-)  # fmt: skip
+CMPI = declare(
+    "cmpi",
+    "core",
+    "lhs rhs",
+    compare(is_bits),
+    "Compares integers (by their signedness) or booleans.",
+    attrs={"predicate": None},
+    traits=EACH,
+)
+CMPF = declare(
+    "cmpf",
+    "core",
+    "lhs rhs",
+    compare(is_float),
+    "Compares floats; with a NaN the answer is `unordered`.",
+    attrs={"predicate": None, "unordered": False},
+    traits=EACH,
+)
+SELECT = declare("select", "core", "cond a b", _select, "a where cond, else b.", traits=EACH)
+
+COMPARISON_OPS = (CMPI, CMPF, SELECT)
 
 
 # -------------------------------------------------------------------------------------------------
 # Bitwise ops on integers and booleans. Shifts by the width or more are 0, or the sign.
 
-BITWISE_OPS = (
-    declare("andi", "core", "lhs rhs", same(is_bits), "lhs & rhs."),
-    declare("ori", "core", "lhs rhs", same(is_bits), "lhs | rhs."),
-    declare("xori", "core", "lhs rhs", same(is_bits), "lhs ^ rhs."),
-    declare("noti", "core", "arg", same(is_bits), "All bits inverted; logical not of booleans."),
-    declare("shli", "core", "lhs rhs", same(is_int),
-            "lhs << rhs; rhs read as unsigned, width or more gives 0.",
-            attrs={"overflow": Overflow.NONE}),
-    declare("shri", "core", "lhs rhs", same(is_int),
-            "lhs >> rhs, arithmetic for signed types; rhs read as unsigned, width or more gives 0"
-            " or the sign."),
-)  # fmt: skip
+ANDI = declare(
+    "andi",
+    "core",
+    "lhs rhs",
+    same(is_bits),
+    "lhs & rhs.",
+    traits=EACH | COMBINES,
+    neutral=_all_bits,
+)
+ORI = declare(
+    "ori", "core", "lhs rhs", same(is_bits), "lhs | rhs.", traits=EACH | COMBINES, neutral=_no_bits
+)
+XORI = declare(
+    "xori", "core", "lhs rhs", same(is_bits), "lhs ^ rhs.", traits=EACH | COMBINES, neutral=_no_bits
+)
+NOTI = declare(
+    "noti", "core", "arg", same(is_bits), "All bits inverted; logical not of booleans.", traits=EACH
+)
+SHLI = declare(
+    "shli",
+    "core",
+    "lhs rhs",
+    same(is_int),
+    "lhs << rhs; rhs read as unsigned, width or more gives 0.",
+    attrs={"overflow": Overflow.NONE},
+    traits=EACH,
+)
+SHRI = declare(
+    "shri",
+    "core",
+    "lhs rhs",
+    same(is_int),
+    "lhs >> rhs, arithmetic for signed types; rhs read as unsigned, width or more gives 0"
+    " or the sign.",
+    traits=EACH,
+)
+
+BITWISE_OPS = (ANDI, ORI, XORI, NOTI, SHLI, SHRI)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -162,24 +331,75 @@ def _pack(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 TO = {"to": None}
 
-CONVERSION_OPS = (
-    declare("ftof", "core", "arg", convert(_any_float, _any_float),
-            "Float to another float type, rounded once.",
-            attrs=TO | {"rounding": Rounding.NEAREST_EVEN}),
-    declare("ftoi", "core", "arg", convert(_any_float, is_int),
-            "Float to integer, toward zero, saturating; NaN gives 0.", attrs=TO),
-    declare("itof", "core", "arg", convert(is_bits, _any_float),
-            "Integer or bool to float, rounded to nearest even.", attrs=TO),
-    declare("exti", "core", "arg", _exti,
-            "To a wider integer, by the source's sign; bool gives 0 or 1.", attrs=TO),
-    declare("trunci", "core", "arg", _trunci, "To a narrower integer, dropping high bits.",
-            attrs=TO | {"overflow": Overflow.NONE}),
-    declare("bitcast", "core", "arg", _bitcast, "The same bits read as another type.", attrs=TO),
-    declare("unpack", "core", "arg", _unpack,
-            "Packed pairs to twice as many f4 along the last axis, low half first."),
-    declare("pack", "core", "arg", _pack,
-            "Neighbouring f4 along the last axis to packed pairs, the first in the low half."),
-)  # fmt: skip
+FTOF = declare(
+    "ftof",
+    "core",
+    "arg",
+    convert(_any_float, _any_float),
+    "Float to another float type, rounded once.",
+    attrs=TO | {"rounding": Rounding.NEAREST_EVEN},
+    traits=EACH,
+    cost=2,
+)
+FTOI = declare(
+    "ftoi",
+    "core",
+    "arg",
+    convert(_any_float, is_int),
+    "Float to integer, toward zero, saturating; NaN gives 0.",
+    attrs=TO,
+    traits=EACH,
+)
+ITOF = declare(
+    "itof",
+    "core",
+    "arg",
+    convert(is_bits, _any_float),
+    "Integer or bool to float, rounded to nearest even.",
+    attrs=TO,
+    traits=EACH,
+)
+EXTI = declare(
+    "exti",
+    "core",
+    "arg",
+    _exti,
+    "To a wider integer, by the source's sign; bool gives 0 or 1.",
+    attrs=TO,
+    traits=EACH,
+)
+TRUNCI = declare(
+    "trunci",
+    "core",
+    "arg",
+    _trunci,
+    "To a narrower integer, dropping high bits.",
+    attrs=TO | {"overflow": Overflow.NONE},
+    traits=EACH,
+)
+BITCAST = declare(
+    "bitcast", "core", "arg", _bitcast, "The same bits read as another type.", attrs=TO, traits=EACH
+)
+UNPACK = declare(
+    "unpack",
+    "core",
+    "arg",
+    _unpack,
+    "Packed pairs to twice as many f4 along the last axis, low half first.",
+    traits=Trait.OF_THREAD,
+    cost=8,
+)
+PACK = declare(
+    "pack",
+    "core",
+    "arg",
+    _pack,
+    "Neighbouring f4 along the last axis to packed pairs, the first in the low half.",
+    traits=Trait.OF_THREAD,
+    cost=8,
+)
+
+CONVERSION_OPS = (FTOF, FTOI, ITOF, EXTI, TRUNCI, BITCAST, UNPACK, PACK)
 
 
 OPS = (*ARITHMETIC_OPS, *MATH_OPS, *COMPARISON_OPS, *BITWISE_OPS, *CONVERSION_OPS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.shapes import Shape
-from ..opdef import declare
+from ..opdef import Trait, declare
 from ..types import I32, TileType, Type
 from .rules import Attrs, need, tile
 
@@ -22,13 +22,27 @@ def _iota(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (TileType(attrs["dtype"], (attrs["size"],)),)
 
 
-CREATION_OPS = (
-    declare("constant", "core", "", _constant,
-            "A tile whose elements all are `value`, already exact in `dtype`.",
-            attrs={"value": 0, "dtype": None, "shape": ()}),
-    declare("iota", "tile", "", _iota, "0, 1, ..., size - 1, wrapping in `dtype`.",
-            attrs={"size": 1, "dtype": None}),
-)  # fmt: skip
+CONSTANT = declare(
+    "constant",
+    "core",
+    "",
+    _constant,
+    "A tile whose elements all are `value`, already exact in `dtype`.",
+    attrs={"value": 0, "dtype": None, "shape": ()},
+    traits=Trait.REMATERIALIZABLE | Trait.OF_THREAD,
+    cost=0,
+)
+IOTA = declare(
+    "iota",
+    "tile",
+    "",
+    _iota,
+    "0, 1, ..., size - 1, wrapping in `dtype`.",
+    attrs={"size": 1, "dtype": None},
+    traits=Trait.REMATERIALIZABLE,
+)
+
+CREATION_OPS = (CONSTANT, IOTA)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -74,19 +88,53 @@ def _extract(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (arg.with_shape(shape),)
 
 
-LAYOUT_OPS = (
-    declare("reshape", "tile", "arg", _reshape, "The same elements in row-major order.",
-            attrs={"shape": ()}),
-    declare("broadcast", "tile", "arg", _broadcast, "Repeats along axes of length 1.",
-            attrs={"shape": ()}),
-    declare("permute", "tile", "arg", _permute, "Result axis i is argument axis order[i].",
-            attrs={"order": ()}),
-    declare("cat", "tile", "lhs rhs", _cat, "Both, one after the other along `axis`.",
-            attrs={"axis": 0}),
-    declare("extract", "tile", "arg index*", _extract,
-            "The part of `shape` at `index`, counted in parts; an index outside wraps (modulo).",
-            attrs={"shape": ()}),
-)  # fmt: skip
+MOVES = Trait.REARRANGES | Trait.REMATERIALIZABLE
+
+RESHAPE = declare(
+    "reshape",
+    "tile",
+    "arg",
+    _reshape,
+    "The same elements in row-major order.",
+    attrs={"shape": ()},
+    traits=MOVES,
+    cost=0,
+)
+BROADCAST = declare(
+    "broadcast",
+    "tile",
+    "arg",
+    _broadcast,
+    "Repeats along axes of length 1.",
+    attrs={"shape": ()},
+    traits=MOVES,
+    cost=0,
+)
+PERMUTE = declare(
+    "permute",
+    "tile",
+    "arg",
+    _permute,
+    "Result axis i is argument axis order[i].",
+    attrs={"order": ()},
+    traits=MOVES,
+    cost=0,
+)
+CAT = declare(
+    "cat", "tile", "lhs rhs", _cat, "Both, one after the other along `axis`.", attrs={"axis": 0}
+)
+EXTRACT = declare(
+    "extract",
+    "tile",
+    "arg index*",
+    _extract,
+    "The part of `shape` at `index`, counted in parts; an index outside wraps (modulo).",
+    attrs={"shape": ()},
+    traits=MOVES,
+    cost=0,
+)
+
+LAYOUT_OPS = (RESHAPE, BROADCAST, PERMUTE, CAT, EXTRACT)
 
 
 OPS = (*CREATION_OPS, *LAYOUT_OPS)

@@ -69,15 +69,30 @@ def _scaled(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (acc,)
 
 
-OPS = (
-    declare("mmaf", "tile", "lhs rhs acc", _mmaf,
-            "Float acc + lhs @ rhs; products exact in the accumulator's precision or better.",
-            attrs={"fast_acc": False}),
-    declare("mmai", "tile", "lhs rhs acc", _mmai,
-            "8-bit integers, each by its own signedness, wrapping in i32."),
-    declare("mmaf_scaled", "tile", "lhs rhs acc lhs_scale rhs_scale", _scaled,
-            "acc + (lhs * lhs_scale) @ (rhs * rhs_scale); one scale for a run of K elements."),
-)  # fmt: skip
+MMAF = declare(
+    "mmaf",
+    "tile",
+    "lhs rhs acc",
+    _mmaf,
+    "Float acc + lhs @ rhs; products exact in the accumulator's precision or better.",
+    attrs={"fast_acc": False},
+)
+MMAI = declare(
+    "mmai",
+    "tile",
+    "lhs rhs acc",
+    _mmai,
+    "8-bit integers, each by its own signedness, wrapping in i32.",
+)
+MMAF_SCALED = declare(
+    "mmaf_scaled",
+    "tile",
+    "lhs rhs acc lhs_scale rhs_scale",
+    _scaled,
+    "acc + (lhs * lhs_scale) @ (rhs * rhs_scale); one scale for a run of K elements.",
+)
 
-PRODUCTS = tuple(op.name for op in OPS)
-"""The names of all ops that multiply matrices."""
+OPS = (MMAF, MMAI, MMAF_SCALED)
+
+PRODUCTS = OPS
+"""All ops that multiply matrices."""

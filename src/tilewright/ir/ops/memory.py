@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, i64
 from ..attrs import AtomicMode, Ordering, Scope
-from ..opdef import Effect, OpDef, Operand, declare
+from ..opdef import Effect, OpDef, Operand, Trait, declare
 from ..types import I1, I32, TOKEN, PtrType, TensorType, TileType, Type, ViewType
 from .rules import Attrs, combines, need, number, pointer, scalar, tensor, tile, view
 
@@ -85,34 +85,84 @@ def _red(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 ACCESS = {"latency": None, "allow_tma": None}
 
+EXTENT = declare(
+    "extent", "tile", "tensor", _extent, "The tensor's size along `axis`.", attrs={"axis": 0}
+)
+MAKE_TENSOR = declare(
+    "make_tensor",
+    "tile",
+    "base dims*",
+    _make_tensor,
+    "A tensor at a raw pointer; dims are the extents, then the strides, that are None in"
+    " `shape` and `strides`.",
+    attrs={"shape": (), "strides": (), "mutable": False},
+)
+MAKE_VIEW = declare(
+    "make_view",
+    "tile",
+    "tensor",
+    _make_view,
+    "The tensor cut into tiles (see ViewType).",
+    attrs={"tile": (), "dim_map": (), "padding": 0, "step": None, "frame": None, "sparse": None},
+)
+NUM_TILES = declare(
+    "num_tiles",
+    "tile",
+    "view",
+    _num_tiles,
+    "How many tiles the view has along tile axis `axis`: ceil(extent / step), or of the"
+    " frame where it has one.",
+    attrs={"axis": 0},
+)
+CHECK = declare(
+    "check",
+    "tile",
+    "index extent",
+    _check,
+    "Whether 0 <= index < extent; if not, the launch's error record says so. One for"
+    " all iterations of a loop is `hoisted`. The index counts tiles, or `elements`.",
+    attrs={"tensor": "", "axis": 0, "hoisted": False, "elements": False},
+    effects=Effect.CHECK,
+)
+LOAD_VIEW = declare(
+    "load_view",
+    "tile",
+    "view index* guard?",
+    _load,
+    "The tile at index; the view's padding outside the tensor, everywhere if not guard.",
+    attrs=ACCESS,
+    effects=Effect.READ,
+)
+STORE_VIEW = declare(
+    "store_view",
+    "tile",
+    "value view index* guard?",
+    _store,
+    "Writes the part inside the tensor; nothing if not guard.",
+    attrs=ACCESS,
+    effects=Effect.WRITE,
+)
+ATOMIC_RED_VIEW = declare(
+    "atomic_red_view",
+    "tile",
+    "value view index* guard?",
+    _red,
+    "Combines atomically into the part inside the tensor.",
+    attrs={"mode": AtomicMode.ADD, "ordering": Ordering.RELAXED, "scope": Scope.DEVICE},
+    effects=Effect.READ | Effect.WRITE,
+    traits=Trait.ATOMIC,
+)
+
 MEMORY_OPS = (
-    declare("extent", "tile", "tensor", _extent, "The tensor's size along `axis`.",
-            attrs={"axis": 0}),
-    declare("make_tensor", "tile", "base dims*", _make_tensor,
-            "A tensor at a raw pointer; dims are the extents, then the strides, that are None in"
-            " `shape` and `strides`.", attrs={"shape": (), "strides": (), "mutable": False}),
-    declare("make_view", "tile", "tensor", _make_view, "The tensor cut into tiles (see ViewType).",
-            attrs={"tile": (), "dim_map": (), "padding": 0, "step": None, "frame": None,
-                   "sparse": None}),
-    declare("num_tiles", "tile", "view", _num_tiles,
-            "How many tiles the view has along tile axis `axis`: ceil(extent / step), or of the"
-            " frame where it has one.", attrs={"axis": 0}),
-    declare("check", "tile", "index extent", _check,
-            "Whether 0 <= index < extent; if not, the launch's error record says so. One for"
-            " all iterations of a loop is `hoisted`. The index counts tiles, or `elements`.",
-            attrs={"tensor": "", "axis": 0, "hoisted": False, "elements": False},
-            effects=Effect.CHECK),
-    declare("load_view", "tile", "view index* guard?", _load,
-            "The tile at index; the view's padding outside the tensor, everywhere if not guard.",
-            attrs=ACCESS, effects=Effect.READ),
-    declare("store_view", "tile", "value view index* guard?", _store,
-            "Writes the part inside the tensor; nothing if not guard.",
-            attrs=ACCESS, effects=Effect.WRITE),
-    declare("atomic_red_view", "tile", "value view index* guard?", _red,
-            "Combines atomically into the part inside the tensor.",
-            attrs={"mode": AtomicMode.ADD, "ordering": Ordering.RELAXED, "scope": Scope.DEVICE},
-            effects=Effect.READ | Effect.WRITE),
-)  # fmt: skip
+    EXTENT,
+    MAKE_TENSOR,
+    MAKE_VIEW,
+    NUM_TILES,
+    CHECK,
+    LOAD_VIEW,
+    STORE_VIEW,
+    ATOMIC_RED_VIEW,
+)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -169,18 +219,62 @@ def _recast(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (tile(types[0]).with_elem(PtrType(attrs["to"])),)
 
 
-POINTER_OPS = (
-    declare("offset", "core", "pointer by", _offset, "Moves each pointer by `by` elements."),
-    declare("load_ptr", "core", "source mask? padding?", _load_pointer,
-            "Reads where mask; elsewhere padding, or zero.", attrs=MEMORY, effects=Effect.READ),
-    declare("store_ptr", "core", "target value mask?", _store_pointer, "Writes where mask.",
-            attrs=MEMORY, effects=Effect.WRITE),
-    declare("ptr_to_int", "core", "arg", _to_int, "Addresses as i64."),
-    declare("int_to_ptr", "core", "arg", _to_ptr, "i64 addresses as pointers.",
-            attrs={"to": None}),
-    declare("ptr_to_ptr", "core", "arg", _recast, "Pointers to another element type.",
-            attrs={"to": None}),
-)  # fmt: skip
+OFFSET = declare(
+    "offset",
+    "core",
+    "pointer by",
+    _offset,
+    "Moves each pointer by `by` elements.",
+    traits=Trait.ELEMENTWISE | Trait.OF_THREAD,
+)
+LOAD_PTR = declare(
+    "load_ptr",
+    "core",
+    "source mask? padding?",
+    _load_pointer,
+    "Reads where mask; elsewhere padding, or zero.",
+    attrs=MEMORY,
+    effects=Effect.READ,
+    traits=Trait.OF_THREAD,
+)
+STORE_PTR = declare(
+    "store_ptr",
+    "core",
+    "target value mask?",
+    _store_pointer,
+    "Writes where mask.",
+    attrs=MEMORY,
+    effects=Effect.WRITE,
+    traits=Trait.OF_THREAD,
+)
+PTR_TO_INT = declare(
+    "ptr_to_int",
+    "core",
+    "arg",
+    _to_int,
+    "Addresses as i64.",
+    traits=Trait.ELEMENTWISE | Trait.OF_THREAD,
+)
+INT_TO_PTR = declare(
+    "int_to_ptr",
+    "core",
+    "arg",
+    _to_ptr,
+    "i64 addresses as pointers.",
+    attrs={"to": None},
+    traits=Trait.ELEMENTWISE | Trait.OF_THREAD,
+)
+PTR_TO_PTR = declare(
+    "ptr_to_ptr",
+    "core",
+    "arg",
+    _recast,
+    "Pointers to another element type.",
+    attrs={"to": None},
+    traits=Trait.ELEMENTWISE | Trait.OF_THREAD,
+)
+
+POINTER_OPS = (OFFSET, LOAD_PTR, STORE_PTR, PTR_TO_INT, INT_TO_PTR, PTR_TO_PTR)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -207,14 +301,29 @@ def _cas(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 BOTH = Effect.READ | Effect.WRITE
 
-ATOMICS_OPS = (
-    declare("atomic_rmw", "core", "target value mask?", _rmw,
-            "Combines `value` into memory where mask; gives the old values (zero elsewhere).",
-            attrs={"mode": AtomicMode.ADD} | ATOMIC, effects=BOTH),
-    declare("atomic_cas", "core", "target compare value mask?", _cas,
-            "Stores `value` where memory equals `compare` bit for bit; gives the old values"
-            " (`compare` where not mask).", attrs=ATOMIC, effects=BOTH),
-)  # fmt: skip
+ATOMIC_RMW = declare(
+    "atomic_rmw",
+    "core",
+    "target value mask?",
+    _rmw,
+    "Combines `value` into memory where mask; gives the old values (zero elsewhere).",
+    attrs={"mode": AtomicMode.ADD} | ATOMIC,
+    effects=BOTH,
+    traits=Trait.ATOMIC | Trait.OF_THREAD,
+)
+ATOMIC_CAS = declare(
+    "atomic_cas",
+    "core",
+    "target compare value mask?",
+    _cas,
+    "Stores `value` where memory equals `compare` bit for bit; gives the old values"
+    " (`compare` where not mask).",
+    attrs=ATOMIC,
+    effects=BOTH,
+    traits=Trait.ATOMIC | Trait.OF_THREAD,
+)
+
+ATOMICS_OPS = (ATOMIC_RMW, ATOMIC_CAS)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -239,6 +348,7 @@ def ordered(defn: OpDef) -> OpDef:
     return OpDef(
         f"{defn.name}_tko", defn.dialect, (*defn.operands, Operand("token", "?")), defn.attrs,
         rule, f"{defn.doc} After `token`.", defn.effects,
+        traits=defn.traits & ~Trait.OF_THREAD,
     )  # fmt: skip
 
 
@@ -248,9 +358,14 @@ PLAIN = tuple(
     if op.effects & (Effect.READ | Effect.WRITE)
 )
 
+MAKE_TOKEN = declare("make_token", "tile", "", _tokens, "A token that waits for nothing.")
+JOIN_TOKENS = declare(
+    "join_tokens", "tile", "tokens*", _tokens, "A token that waits for all of these."
+)
+
 TOKEN_OPS = (
-    declare("make_token", "tile", "", _tokens, "A token that waits for nothing."),
-    declare("join_tokens", "tile", "tokens*", _tokens, "A token that waits for all of these."),
+    MAKE_TOKEN,
+    JOIN_TOKENS,
     *(ordered(op) for op in PLAIN),
 )
 

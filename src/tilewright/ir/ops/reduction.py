@@ -29,12 +29,24 @@ def _scan(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return tuple(types)
 
 
-OPS = (
-    declare("reduce", "tile", "inputs*", _reduce,
-            "Combines along `axis`, which goes away; block args (elem0, acc0, elem1, acc1, ...),"
-            " yields the new accumulators. Order is unspecified.",
-            attrs={"axis": 0, "identities": ()}, regions=1),
-    declare("scan", "tile", "inputs*", _scan,
-            "Running combination along `axis`, inclusive; body as in reduce.",
-            attrs={"axis": 0, "reverse": False, "identities": ()}, regions=1),
-)  # fmt: skip
+REDUCE = declare(
+    "reduce",
+    "tile",
+    "inputs*",
+    _reduce,
+    "Combines along `axis`, which goes away; block args (elem0, acc0, elem1, acc1, ...),"
+    " yields the new accumulators. Order is unspecified.",
+    attrs={"axis": 0, "identities": ()},
+    regions=1,
+)
+SCAN = declare(
+    "scan",
+    "tile",
+    "inputs*",
+    _scan,
+    "Running combination along `axis`, inclusive; body as in reduce.",
+    attrs={"axis": 0, "reverse": False, "identities": ()},
+    regions=1,
+)
+
+OPS = (REDUCE, SCAN)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, u32
 from ..attrs import WARP_SIZE, AtomicMode, ShuffleMode, ThreadCoordinate, VoteMode
-from ..opdef import Effect, declare
+from ..opdef import Effect, Trait, declare
 from ..types import DYNAMIC, I1, I32, PtrType, SharedType, TensorType, TileType, Type
 from .memory import ATOMIC, BOTH
 from .rules import Attrs, combines, need, none, number, scalar, tensor
+
+THREAD = Trait.OF_THREAD
 
 # -------------------------------------------------------------------------------------------------
 # Position of a thread of a SIMT kernel. Axes are x, y and z, as in launch configurations.
@@ -30,18 +32,36 @@ def _thread_place(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (I32,)
 
 
-THREADS_OPS = (
-    declare("index_1d", "simt", "", _index,
-            "This thread's number along x; the largest i32, which is beyond every slice, where the"
-            " launch has threads along y or z."),
-    declare("index_2d", "simt", "width", _index_2d,
-            "row * width + column, of the thread's place along y and x; the largest i32 where the"
-            " column is not below width, the launch has threads along z, or it would not fit."),
-    declare("place", "simt", "", _thread_place,
-            "A plain number along `axis`: of the thread in its block, of the block, or a size; or"
-            " of the lane in its warp, or of the warp.",
-            attrs={"what": ThreadCoordinate.THREAD, "axis": 0}),
-)  # fmt: skip
+INDEX_1D = declare(
+    "index_1d",
+    "simt",
+    "",
+    _index,
+    "This thread's number along x; the largest i32, which is beyond every slice, where the"
+    " launch has threads along y or z.",
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+INDEX_2D = declare(
+    "index_2d",
+    "simt",
+    "width",
+    _index_2d,
+    "row * width + column, of the thread's place along y and x; the largest i32 where the"
+    " column is not below width, the launch has threads along z, or it would not fit.",
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+PLACE = declare(
+    "place",
+    "simt",
+    "",
+    _thread_place,
+    "A plain number along `axis`: of the thread in its block, of the block, or a size; or"
+    " of the lane in its warp, or of the warp.",
+    attrs={"what": ThreadCoordinate.THREAD, "axis": 0},
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+
+THREADS_OPS = (INDEX_1D, INDEX_2D, PLACE)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -92,19 +112,52 @@ def _pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (TileType(PtrType(target.dtype)),)
 
 
-SLICES_OPS = (
-    declare("length", "simt", "slice", _slice_length, "How many elements a slice has."),
-    declare("check_index", "simt", "index length", _check,
-            "Whether 0 <= index < length; if not, the launch's error record says so.",
-            attrs={"slice": "", "hoisted": False}, effects=Effect.CHECK),
-    declare("load_slice", "simt", "slice index guard?", _load_element,
-            "The element at index, which is inside; zero if not guard.", effects=Effect.READ),
-    declare("store_slice", "simt", "value slice index guard?", _store_element,
-            "Writes the element at index, which is inside; nothing if not guard.",
-            effects=Effect.WRITE),
-    declare("slice_pointer", "simt", "slice index", _pointer,
-            "The address of the element at index; no element is there where it is outside."),
-)  # fmt: skip
+LENGTH = declare(
+    "length",
+    "simt",
+    "slice",
+    _slice_length,
+    "How many elements a slice has.",
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+CHECK_INDEX = declare(
+    "check_index",
+    "simt",
+    "index length",
+    _check,
+    "Whether 0 <= index < length; if not, the launch's error record says so.",
+    attrs={"slice": "", "hoisted": False},
+    effects=Effect.CHECK,
+    traits=THREAD,
+)
+LOAD_SLICE = declare(
+    "load_slice",
+    "simt",
+    "slice index guard?",
+    _load_element,
+    "The element at index, which is inside; zero if not guard.",
+    effects=Effect.READ,
+    traits=THREAD,
+)
+STORE_SLICE = declare(
+    "store_slice",
+    "simt",
+    "value slice index guard?",
+    _store_element,
+    "Writes the element at index, which is inside; nothing if not guard.",
+    effects=Effect.WRITE,
+    traits=THREAD,
+)
+SLICE_POINTER = declare(
+    "slice_pointer",
+    "simt",
+    "slice index",
+    _pointer,
+    "The address of the element at index; no element is there where it is outside.",
+    traits=THREAD,
+)
+
+SLICES_OPS = (LENGTH, CHECK_INDEX, LOAD_SLICE, STORE_SLICE, SLICE_POINTER)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -168,28 +221,90 @@ def _cas(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (_element(types[0], types[1:3], types[3:]),)
 
 
+SHARED = declare(
+    "shared",
+    "simt",
+    "",
+    _shared,
+    "An array of the block's own memory; nothing is in it before it is written.",
+    attrs={"number": 0, "dtype": None, "shape": ()},
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+DYNAMIC_SHARED = declare(
+    "dynamic_shared",
+    "simt",
+    "offset",
+    _dynamic,
+    "The memory that the launch asked for, from so many bytes on.",
+    attrs={"dtype": None},
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+SHARED_LENGTH = declare(
+    "shared_length",
+    "simt",
+    "memory",
+    _shared_length,
+    "How many elements the memory that the launch asked for has from its offset on.",
+    traits=THREAD | Trait.REMATERIALIZABLE,
+)
+LOAD_SHARED = declare(
+    "load_shared",
+    "simt",
+    "memory index*",
+    _load_shared,
+    "The element at an index, which is inside.",
+    effects=Effect.READ,
+    traits=THREAD,
+)
+STORE_SHARED = declare(
+    "store_shared",
+    "simt",
+    "value memory index*",
+    _store_shared,
+    "Writes the element at an index, which is inside.",
+    effects=Effect.WRITE,
+    traits=THREAD,
+)
+ATOMIC_SHARED = declare(
+    "atomic_shared",
+    "simt",
+    "memory value index*",
+    _rmw,
+    "Combines `value` into the element at an index; gives the old value.",
+    attrs={"mode": AtomicMode.ADD} | ATOMIC,
+    effects=BOTH,
+    traits=THREAD | Trait.ATOMIC,
+)
+CAS_SHARED = declare(
+    "cas_shared",
+    "simt",
+    "memory compare value index*",
+    _cas,
+    "Stores `value` if the element equals `compare` bit for bit; gives the old value.",
+    attrs=ATOMIC,
+    effects=BOTH,
+    traits=THREAD | Trait.ATOMIC,
+)
+SYNC_THREADS = declare(
+    "sync_threads",
+    "simt",
+    "",
+    none,
+    "All threads of the block get here; what they did to memory before is seen after.",
+    effects=BOTH | Effect.SYNC,
+    traits=THREAD,
+)
+
 SHARED_OPS = (
-    declare("shared", "simt", "", _shared,
-            "An array of the block's own memory; nothing is in it before it is written.",
-            attrs={"number": 0, "dtype": None, "shape": ()}),
-    declare("dynamic_shared", "simt", "offset", _dynamic,
-            "The memory that the launch asked for, from so many bytes on.", attrs={"dtype": None}),
-    declare("shared_length", "simt", "memory", _shared_length,
-            "How many elements the memory that the launch asked for has from its offset on."),
-    declare("load_shared", "simt", "memory index*", _load_shared,
-            "The element at an index, which is inside.", effects=Effect.READ),
-    declare("store_shared", "simt", "value memory index*", _store_shared,
-            "Writes the element at an index, which is inside.", effects=Effect.WRITE),
-    declare("atomic_shared", "simt", "memory value index*", _rmw,
-            "Combines `value` into the element at an index; gives the old value.",
-            attrs={"mode": AtomicMode.ADD} | ATOMIC, effects=BOTH),
-    declare("cas_shared", "simt", "memory compare value index*", _cas,
-            "Stores `value` if the element equals `compare` bit for bit; gives the old value.",
-            attrs=ATOMIC, effects=BOTH),
-    declare("sync_threads", "simt", "", none,
-            "All threads of the block get here; what they did to memory before is seen after.",
-            effects=BOTH | Effect.SYNC),
-)  # fmt: skip
+    SHARED,
+    DYNAMIC_SHARED,
+    SHARED_LENGTH,
+    LOAD_SHARED,
+    STORE_SHARED,
+    ATOMIC_SHARED,
+    CAS_SHARED,
+    SYNC_THREADS,
+)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -242,21 +357,56 @@ def _match(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (LANES,)
 
 
-WARPS_OPS = (
-    declare("sync_warp", "simt", "mask?", _sync,
-            "The lanes get here; what they did to memory before is seen after.",
-            effects=BOTH | Effect.SYNC),
-    declare("shuffle", "simt", "value lane mask?", _shuffle,
-            "The value of another lane among `width` neighbours: lane number `lane` (idx), as many"
-            " below or above (its own where none is), or the own number with bits flipped (xor).",
-            attrs={"mode": ShuffleMode.IDX, "width": WARP_SIZE}, effects=Effect.SYNC),
-    declare("vote", "simt", "cond mask?", _vote, "Whether it holds for all lanes, or for any.",
-            attrs={"mode": VoteMode.ALL}, effects=Effect.SYNC),
-    declare("ballot", "simt", "cond mask?", _ballot, "A bit for each lane for which it holds.",
-            effects=Effect.SYNC),
-    declare("match", "simt", "value mask?", _match,
-            "A bit for each lane whose value has the same bits.", effects=Effect.SYNC),
-)  # fmt: skip
+SYNC_WARP = declare(
+    "sync_warp",
+    "simt",
+    "mask?",
+    _sync,
+    "The lanes get here; what they did to memory before is seen after.",
+    effects=BOTH | Effect.SYNC,
+    traits=THREAD,
+)
+SHUFFLE = declare(
+    "shuffle",
+    "simt",
+    "value lane mask?",
+    _shuffle,
+    "The value of another lane among `width` neighbours: lane number `lane` (idx), as many"
+    " below or above (its own where none is), or the own number with bits flipped (xor).",
+    attrs={"mode": ShuffleMode.IDX, "width": WARP_SIZE},
+    effects=Effect.SYNC,
+    traits=THREAD | Trait.WARP,
+)
+VOTE = declare(
+    "vote",
+    "simt",
+    "cond mask?",
+    _vote,
+    "Whether it holds for all lanes, or for any.",
+    attrs={"mode": VoteMode.ALL},
+    effects=Effect.SYNC,
+    traits=THREAD | Trait.WARP,
+)
+BALLOT = declare(
+    "ballot",
+    "simt",
+    "cond mask?",
+    _ballot,
+    "A bit for each lane for which it holds.",
+    effects=Effect.SYNC,
+    traits=THREAD | Trait.WARP,
+)
+MATCH = declare(
+    "match",
+    "simt",
+    "value mask?",
+    _match,
+    "A bit for each lane whose value has the same bits.",
+    effects=Effect.SYNC,
+    traits=THREAD | Trait.WARP,
+)
+
+WARPS_OPS = (SYNC_WARP, SHUFFLE, VOTE, BALLOT, MATCH)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -269,11 +419,18 @@ def _inline(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return tuple(TileType(dtype) for dtype in attrs["dtypes"])
 
 
-ASSEMBLY_OPS = (
-    declare("inline_ptx", "simt", "value*", _inline,
-            "What the text does: $0, $1, ... are its results, then the values it is given.",
-            attrs={"text": "", "dtypes": ()}, effects=BOTH),
-)  # fmt: skip
+INLINE_PTX = declare(
+    "inline_ptx",
+    "simt",
+    "value*",
+    _inline,
+    "What the text does: $0, $1, ... are its results, then the values it is given.",
+    attrs={"text": "", "dtypes": ()},
+    effects=BOTH,
+    traits=THREAD,
+)
+
+ASSEMBLY_OPS = (INLINE_PTX,)
 
 
 OPS = (*THREADS_OPS, *SLICES_OPS, *SHARED_OPS, *WARPS_OPS, *ASSEMBLY_OPS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ....base.cpu_abi import CpuLaunchWord
 from ....base.shapes import Numbers, ceil_div, tile_index
 from ....ir.core import Op, Value
+from ....ir.opdef import Trait
 from ...llvm.builder import Vec, where
 from ..loopnest.nodes import For, If, JumpStmt, Print, Repeat, ScopeStmt, TileBuffer, itemsize
 from .access import alignment, perform_if, to_memory
@@ -76,7 +77,7 @@ class Rounds:
         self._outer, self._most = enter(emitter), most_rounds(rounds.elem, *bounds)
         is_long = self._most is None or self._most > BRIEF
         polled = emitter.record.cancel is not None and is_long
-        innermost = not any(each.name in ("for", "loop") for each in op.regions[0].walk())
+        innermost = not any(each.has(Trait.LOOP) for each in op.regions[0].walk())
         self._until = emitter.slot(rounds.elem) if polled and innermost else None
         """The iteration up to which the loop does not poll."""
         if self._until is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ....base.dtypes import AnyDType, bf16, f16, f32, f64, int_range
 from ....ir.attrs import Predicate, Rounding
 from ....ir.core import Op
+from ....ir.ops.elementwise import MATH_OPS
 from ...llvm.builder import Vec, absolute, constant, fma, where
 from .emitter import Compute, LlvmEmitter, bits_of, register_type
 
@@ -354,16 +355,11 @@ ARITHMETIC_TABLE: dict[str, Compute] = {
 # -------------------------------------------------------------------------------------------------
 # Elementary functions: the polynomials of `backend.libm`, and CPU instructions.
 
-OWN = (
-    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
-    "rsqrt", "erf", "pow", "atan2",
-)  # fmt: skip
-
 MATH_TABLE: dict[str, Compute] = {
+    **{op.name: library(op.name) for op in MATH_OPS},
     "ceil": simple(intrinsic("ceil")),
     "floor": simple(intrinsic("floor")),
     "sqrt": rounded(intrinsic("sqrt"), square_root),
-    **{name: library(name) for name in OWN},
 }
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from ....base.dtypes import AnyDType
 from ....ir.core import Op, Value
+from ....ir.ops.elementwise import MAXF, MINF
 from ...llvm.builder import Vec, where
 from ...llvm.target import CpuTarget
 from ..loopnest.index import IndexField, Loop, Terms
@@ -132,14 +133,14 @@ def extreme(op: Op, cpu: CpuTarget) -> Extreme | None:
     """Return the short way of a reduction whose body is a maximum or minimum of floats."""
     (block,) = op.regions
     inner = block.ops[0]
-    if inner.name not in ("maxf", "minf") or not inner.attrs["nan"]:
+    if not inner.is_a(MAXF, MINF) or not inner.attrs["nan"]:
         return None
     # The body must be this one op: its operands are the element and the accumulator.
     whole = set(inner.operands) == set(block.args) and block.terminator.operands == inner.results
     dtype = inner.result.tile.dtype
     if not whole or not cpu.orders_integers(dtype.bits):
         return None
-    return Extreme(dtype, inner.name == "maxf")
+    return Extreme(dtype, inner.is_a(MAXF))
 
 
 # -------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from functools import partial
 from ....analysis.neutral import identities_of
 from ....base.errors import InternalError
 from ....ir.core import Op, Value
+from ....ir.opdef import Trait
 from ...llvm.builder import Vec, where
-from ..loopnest.facts import LAYOUT
 from ..loopnest.index import Index, loops_in
 from ..loopnest.nodes import Combine, Nest, TileBuffer, Variable
 from .emitter import Compute, LlvmEmitter
@@ -153,7 +153,7 @@ class Reducer:
             if inner.name in self.compute:
                 args = [read(v) for v in inner.operands]
                 known[inner.result] = self.compute[inner.name](emitter, inner, args)
-            elif inner.name in LAYOUT and inner.result.tile.size == 1:
+            elif inner.has(Trait.REARRANGES) and inner.result.tile.size == 1:
                 known[inner.result] = read(inner.operands[0])
             elif inner.name in self.scalars:
                 self.scalars[inner.name](emitter, inner)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ....ir.core import Value
 from ....ir.opdef import Effect
+from ....ir.ops.control import BLOCK_ID
 from .index import IndexField, Loop, loops_in
 from .nodes import (
     Compute,
@@ -73,7 +74,7 @@ def _is_simple(statement: Stmt) -> bool:
 def _grid_axes(body: Iterable[Stmt]) -> dict[Value, int]:
     """Return the scalars that are a block's place in the grid."""
     ops = [s.op for s in body if isinstance(s, ScalarStmt)]
-    return {op.result: op.attrs["axis"] for op in ops if op.name == "block_id"}
+    return {op.result: op.attrs["axis"] for op in ops if op.is_a(BLOCK_ID)}
 
 
 class _Numbers:

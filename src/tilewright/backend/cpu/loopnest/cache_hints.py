@@ -7,7 +7,9 @@ from math import prod
 
 from ....ir.core import Op, Value
 from ....ir.opdef import Effect
-from .facts import WEIGHTS, Location, is_ordered, location_of, may_alias
+from ....ir.ops.control import BLOCK_ID
+from ....ir.ops.layout import CONSTANT
+from .facts import Location, is_ordered, location_of, may_alias
 from .nodes import Compute, Nest, Plan, ReadView, ScalarStmt, Stmt, WriteView, itemsize, walk
 
 # -------------------------------------------------------------------------------------------------
@@ -121,16 +123,16 @@ def _grid_axes(body: Sequence[Stmt]) -> dict[Value, int | None]:
     """Return the scalars that are block positions, by grid axis; constants have None."""
     found: dict[Value, int | None] = {}
     for statement in body:
-        if isinstance(statement, ScalarStmt) and statement.op.name in ("block_id", "constant"):
+        if isinstance(statement, ScalarStmt) and statement.op.is_a(BLOCK_ID, CONSTANT):
             op = statement.op
-            found[op.result] = op.attrs["axis"] if op.name == "block_id" else None
+            found[op.result] = op.attrs["axis"] if op.is_a(BLOCK_ID) else None
     return found
 
 
 def _cost(nest: Nest) -> int:
     """Return the cost of an element, without what all lanes share."""
     lanes = [r for r in nest.reads if nest.lane_loop in r.result.loops]
-    return sum(WEIGHTS.get(r.op.name, 1) for r in lanes if isinstance(r, Compute))
+    return sum(r.op.defn.cost for r in lanes if isinstance(r, Compute))
 
 
 def _next_tile(read: ReadView, axes: dict[Value, int | None]) -> tuple[int | None, ...] | None:

@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 from ....base.shapes import Shape
 from ....ir.attrs import Ordering
 from ....ir.core import Block, Func, Op, Value
-from ....ir.opdef import Effect
-from ....ir.ops import FAMILIES
-from ....ir.ops.elementwise import MATH_OPS
+from ....ir.opdef import CARRIES, Effect, Trait
+from ....ir.ops.elementwise import PACK, UNPACK
+from ....ir.ops.layout import BROADCAST, EXTRACT, PERMUTE, RESHAPE
+from ....ir.ops.memory import (
+    ATOMIC_RED_VIEW,
+    INT_TO_PTR,
+    LOAD_PTR,
+    LOAD_VIEW,
+    STORE_PTR,
+    STORE_VIEW,
+)
 from ....ir.types import TileType
 from .nodes import TileBuffer
 
@@ -20,29 +28,23 @@ from .nodes import TileBuffer
 # A segment is a straight run of ops between two ops with bodies. Tiles are lazy within one segment;
 # only cheap ones are rematerialized in another.
 
-REGIONS = ("for", "loop", "if", "scope")
-LAYOUT = ("reshape", "broadcast", "permute", "extract")
-SOURCES = ("constant", "iota")
-READS = ("load_view", "load_ptr")
-NIBBLES = ("pack", "unpack")
-POINTER_MATH = ("offset", "ptr_to_int", "int_to_ptr", "ptr_to_ptr")
+READS = (LOAD_VIEW, LOAD_PTR)
+NIBBLES = (PACK, UNPACK)
 
-ELEMENTWISE = frozenset(op.name for op in FAMILIES["elementwise"]) - set(NIBBLES) | set(
-    POINTER_MATH
-)
-LAZY = ELEMENTWISE | {*LAYOUT, *SOURCES, *READS, *NIBBLES}
-"""Ops whose tile is not computed where it stands, but in the loops that use it."""
-TRANSPARENT = frozenset((*LAYOUT, *SOURCES))
-"""Lazy ops that are always worth computing again: they cost nothing by themselves."""
+
+def is_lazy_op(op: Op) -> bool:
+    """Return whether a tile is not computed where its op stands, but in the loops that use it."""
+    return op.has(Trait.ELEMENTWISE) or is_transparent(op) or op.is_a(*READS, *NIBBLES)
+
+
+def is_transparent(op: Op) -> bool:
+    """Return whether an op is always worth computing again: it costs nothing by itself."""
+    return op.has(Trait.REMATERIALIZABLE)
+
 
 CHEAP = 3
 """An expression of at most this cost is computed again rather than kept in memory."""
 FOREVER = 1000
-WEIGHTS = {
-    "divf": 8, "divi": 30, "remi": 30, "remf": 30, "sqrt": 8, "ftof": 2, "pack": 8, "unpack": 8,
-    "iota": 1, "load_ptr": FOREVER, **dict.fromkeys((*LAYOUT, "constant"), 0),
-    **{op.name: 20 for op in MATH_OPS if op.name not in ("ceil", "floor", "sqrt")},
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class PlanFacts:
     def is_lazy(self, value: Value) -> bool:
         """Return whether a tile has no memory unless it is materialized."""
         op = self.definition.get(value)
-        return op is not None and is_tile(value) and op.name in LAZY
+        return op is not None and is_tile(value) and is_lazy_op(op)
 
     def cost(self, value: Value) -> int:
         """Return what computing one element takes, from tiles that are in memory."""
@@ -83,12 +85,10 @@ class PlanFacts:
 
     def _cost(self, value: Value) -> int:
         op = self.definition.get(value)
-        if op is None or op.name not in LAZY:
+        if op is None or not is_lazy_op(op):
             return 1
-        own = 1
-        if op.name == "load_view":
-            own = 1 if reads_in_order(op) else FOREVER
-        total = WEIGHTS.get(op.name, own) + sum(self.cost(v) for v in op.operands)
+        scattered = op.is_a(LOAD_PTR) or (op.is_a(LOAD_VIEW) and not reads_in_order(op))
+        total = (FOREVER if scattered else op.defn.cost) + sum(self.cost(v) for v in op.operands)
         return min(total, FOREVER)
 
 
@@ -103,7 +103,7 @@ def collect(func: Func) -> PlanFacts:
 def has_pointers(func: Func) -> bool:
     """Return whether a function may touch memory that no parameter names."""
     given = any(isinstance(v.type, TileType) and v.type.is_pointer for v in func.params)
-    return given or any(op.name == "int_to_ptr" for op in func.walk())
+    return given or any(op.is_a(INT_TO_PTR) for op in func.walk())
 
 
 def _block(block: Block, facts: PlanFacts) -> None:
@@ -115,7 +115,7 @@ def _block(block: Block, facts: PlanFacts) -> None:
             facts.users.setdefault(value, []).append(op)
         for value in op.results:
             facts.cost(value)
-        if op.name in REGIONS:
+        if op.has(CARRIES):
             segment += 1
             for region in op.regions:
                 _block(region, facts)
@@ -123,24 +123,18 @@ def _block(block: Block, facts: PlanFacts) -> None:
 
 def captured(op: Op) -> list[Value]:
     """Return the values from outside that the body of a reduction uses."""
-    if op.name in REGIONS or not op.regions:
+    if op.has(CARRIES) or not op.regions:
         return []
     (body,) = op.regions
     inside = {*body.args, *(v for inner in body.ops for v in inner.results)}
     return [v for inner in body.ops for v in inner.operands if v not in inside]
 
 
-REGROUPABLE = frozenset((
-    "addf", "addi", "mulf", "muli", "maxf", "maxi", "minf", "mini", "andi", "ori", "xori",
-))  # fmt: skip
-"""Ops that may combine neighbours before what stands left of them."""
-
-
 def is_regroupable(op: Op) -> bool:
     """Return whether a scan combines by one op whose terms may be grouped in any way."""
     (body,) = op.regions
     first, *others = body.ops
-    if first.name not in REGROUPABLE or len(others) != 1:
+    if not first.has(Trait.ASSOCIATIVE) or len(others) != 1:
         return False
     return set(first.operands) == set(body.args) and others[0].operands == first.results
 
@@ -182,9 +176,9 @@ def _fills(value: Value, axes: tuple[int, int], facts: PlanFacts) -> bool:
         if not facts.is_lazy(current):
             return True
         op = facts.definition[current]
-        if op.name in READS or op.name in ("reshape", "permute", "extract", *NIBBLES):
+        if op.is_a(*READS, RESHAPE, PERMUTE, EXTRACT, *NIBBLES):
             return True
-        spread = op.name == "broadcast"
+        spread = op.is_a(BROADCAST)
         if not (spread and 1 in (op.operands[0].tile.shape[k] for k in axes)):
             todo += op.operands
     return False
@@ -192,7 +186,7 @@ def _fills(value: Value, axes: tuple[int, int], facts: PlanFacts) -> bool:
 
 def is_ordered(op: Op) -> bool:
     """Return whether a load or store through pointers is seen by other blocks in an order."""
-    return op.name in ("load_ptr", "store_ptr") and op.attrs["ordering"] is not Ordering.WEAK
+    return op.is_a(LOAD_PTR, STORE_PTR) and op.attrs["ordering"] is not Ordering.WEAK
 
 
 def reads_in_order(op: Op) -> bool:
@@ -229,7 +223,7 @@ ANYWHERE = Location()
 
 def location_of(op: Op) -> Location:
     """Return the memory a load or a store touches."""
-    if op.name in ("load_view", "store_view", "atomic_red_view"):
+    if op.is_a(LOAD_VIEW, STORE_VIEW, ATOMIC_RED_VIEW):
         return Location(param=op.one("view").view.tensor.param)
     return ANYWHERE
 
@@ -286,21 +280,21 @@ def pulls(
         if current in kept or not facts.is_lazy(current):
             continue
         op = facts.definition[current]
-        if op.name in READS:
+        if op.is_a(*READS):
             yield Pull(location_of(op), exact, op)
         todo += [(v, exact and keeps_places(op, v)) for v in op.operands if is_tile(v)]
 
 
 def keeps_places(op: Op, operand: Value) -> bool:
     """Return whether element i of the result needs element i of the operand only."""
-    if op.name in ("permute", "extract", "broadcast"):
+    if op.is_a(PERMUTE, EXTRACT, BROADCAST):
         return False
     return squeezed(operand.tile.shape) == squeezed(op.result.tile.shape)
 
 
 def same_place(load: Op, store: Op) -> bool:
     """Return whether a load reads exactly the elements that a store writes."""
-    if load.name != "load_view" or store.name != "store_view":
+    if not load.is_a(LOAD_VIEW) or not store.is_a(STORE_VIEW):
         return False
     a, b = load.one("view").view, store.one("view").view
     cut = (a.tensor.param, a.tile, a.dim_map, a.step, a.frame, a.sparse)

@@ -8,6 +8,10 @@ from ....base.dtypes import AnyDType, f16, f32, f64, i32
 from ....ir.attrs import Predicate, Rounding
 from ....ir.core import Block, Func, Op, Value
 from ....ir.opdef import OpDef, declare
+from ....ir.ops.elementwise import DIVF
+from ....ir.ops.layout import BROADCAST, PERMUTE, RESHAPE
+from ....ir.ops.matmul import MMAF, MMAI
+from ....ir.ops.memory import MAKE_VIEW
 from ....ir.rewrite import Rewriter, rewrite
 from ....ir.types import Type, ViewType
 from .facts import SMALLEST_TURN
@@ -36,7 +40,7 @@ def legalize(func: Func) -> Func:
     """Rewrite the multiplies; all other ops are copied in their order."""
     operands = _operands(func)
     converted: dict[tuple[Value, AnyDType], Value] = {}
-    tensors = {op.result: op.one("tensor") for op in func.walk() if op.name == "make_view"}
+    tensors = {op.result: op.one("tensor") for op in func.walk() if op.is_a(MAKE_VIEW)}
 
     def visit(rewriter: Rewriter, op: Op) -> Sequence[Value] | None:
         if op.name in MULTIPLIES:
@@ -57,7 +61,7 @@ def _operands(func: Func) -> dict[Value, list[AnyDType]]:
     """Return which values are operands of a multiply, and what they must be converted to."""
     found: dict[Value, list[AnyDType]] = {}
     for op in func.walk():
-        if op.name in ("mmaf", "mmai"):
+        if op.is_a(MMAF, MMAI):
             to = COMPUTED_IN[op.one("acc").tile.dtype]
             for value in (op.one("lhs"), op.one("rhs")):
                 known = found.setdefault(value, [])
@@ -68,7 +72,7 @@ def _operands(func: Func) -> dict[Value, list[AnyDType]]:
 
 def _converted(rewriter: Rewriter, op: Op, value: Value, to: AnyDType) -> Value:
     """Return a result in another type; convert before a rearrangement, so that packing fuses it."""
-    if op.name != "permute":
+    if not op.is_a(PERMUTE):
         return _convert(rewriter, value, to)
     arg = _convert(rewriter, op.operands[0], to)
     return rewriter.emit("permute", arg, order=op.attrs["order"])
@@ -211,10 +215,10 @@ def share_reciprocals(func: Func) -> Func:
 
 def _shared_divisor(op: Op, definition: dict[Value, Op]) -> Value | None:
     """Return what an op divides by, before it is repeated for all lanes; None if it is to stay."""
-    if op.name != "divf" or op.attrs["rounding"] not in WITHIN_BOUND:
+    if not op.is_a(DIVF) or op.attrs["rounding"] not in WITHIN_BOUND:
         return None
     tile, spread = op.result.tile, definition.get(op.one("rhs"))
-    if tile.elem is not f32 or spread is None or spread.name != "broadcast":
+    if tile.elem is not f32 or spread is None or not spread.is_a(BROADCAST):
         return None
     (divisor,) = spread.operands
     if tile.size < MANY * divisor.tile.size or _is_one_number(divisor, definition):
@@ -226,7 +230,7 @@ def _shared_divisor(op: Op, definition: dict[Value, Op]) -> Value | None:
 def _is_one_number(divisor: Value, definition: dict[Value, Op]) -> bool:
     """Return whether the tile has one scalar divisor: its quotients stay correctly rounded."""
     op = definition.get(divisor)
-    while op is not None and op.name == "reshape":
+    while op is not None and op.is_a(RESHAPE):
         (divisor,) = op.operands
         op = definition.get(divisor)
     return divisor.tile.rank == 0

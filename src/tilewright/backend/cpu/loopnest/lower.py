@@ -7,8 +7,11 @@ from collections.abc import Callable
 from ....base.errors import InternalError
 from ....ir.artifact import reporting_ops
 from ....ir.core import Block, Func, Op, Value
+from ....ir.opdef import CARRIES, Trait
+from ....ir.ops.control import PRINT, YIELD
+from ....ir.ops.layout import PERMUTE
 from ....ir.ops.memory import TOKEN_OPS
-from .facts import REGIONS, PlanFacts, collect, is_tile
+from .facts import PlanFacts, collect, is_tile
 from .index import Layout, panels
 from .legalize import legalize, share_reciprocals
 from .materialize import materialize_tiles
@@ -32,7 +35,6 @@ from .nodes import (
 from .schedule import NestDraft, Segment, State, StepDraft
 
 Target = TileBuffer | Variable
-TOKENS = frozenset(op.name for op in TOKEN_OPS)
 FIRST = -(1 << 30)
 """Sorts before every nest of a step."""
 
@@ -58,7 +60,7 @@ class Lowering:
         body: list[Stmt] = []
         start = 0
         for number, op in enumerate(block.ops):
-            if op.name not in REGIONS and not op.defn.terminator:
+            if not op.has(CARRIES) and not op.defn.terminator:
                 continue
             if self.in_order:
                 for inner in block.ops[start:number]:
@@ -103,9 +105,9 @@ class Lowering:
         if isinstance(step, NestDraft):
             return build_nest(self.state, segment.kept, step, self.lane_bytes)
         buffers = self.state.buffers
-        if step.op.name == "print":
+        if step.op.is_a(PRINT):
             return [Print(step.op, tuple(buffers.get(v, v) for v in step.args))]
-        if step.op.name == "permute":
+        if step.op.is_a(PERMUTE):
             source, target = (buffers[v] for v in step.args)
             return [Transpose(source, target, step.op.attrs["order"])]
         lhs, rhs, result = (buffers[v] for v in step.args)
@@ -121,7 +123,7 @@ class Lowering:
             "return": [],
         }[op.name]
         segment.assign(list(zip(targets, op.operands, strict=True)))
-        tail: list[Stmt] = [] if op.name == "yield" else [JumpStmt(op.name)]
+        tail: list[Stmt] = [] if op.is_a(YIELD) else [JumpStmt(op.name)]
         return [*self.finish(segment), *tail]
 
     # Ops with bodies.
@@ -129,7 +131,7 @@ class Lowering:
     def region(self, op: Op, segment: Segment) -> list[Stmt]:
         """Return an op with bodies, after the run before it."""
         targets = [self.target(v, op) for v in op.results]
-        if op.name in ("for", "loop"):
+        if op.has(Trait.LOOP):
             segment.assign(list(zip(targets, op.all("init"), strict=True)))
         before = self.finish(segment)
         after: list[Stmt] = []
@@ -194,7 +196,7 @@ BODIES: dict[str, Callable[[Lowering, Op, list[Target]], Stmt]] = {
 def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
     """Return the plan of a function, with buffers that have no place yet."""
     for op in func.walk():
-        if op.name in TOKENS:
+        if op.is_a(*TOKEN_OPS):
             raise InternalError(f"`{op.name}` orders memory for a GPU; a CPU keeps program order")
     legal = share_reciprocals(legalize(func))
 

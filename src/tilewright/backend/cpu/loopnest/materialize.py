@@ -11,8 +11,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ....ir.core import Op, Value
+from ....ir.opdef import Trait
+from ....ir.ops.control import PRINT
 from . import facts as kinds
 from .facts import PlanFacts, is_read_only, is_tile, squeezed
+from .legalize import MATMUL
 from .schedule import Keep, Key, NestDraft, Segment, StepDraft, draft, is_packed, sink_values
 
 MOST_COPIES = 4
@@ -24,7 +27,7 @@ Reindexing: TypeAlias = tuple[Op, ...]
 
 def _needs_buffer(user: Op, value: Value) -> bool:
     """Return whether an op works on a tile in memory; an accumulator is copied there anyway."""
-    return user.name == "print" or (user.name == "matmul" and value in user.operands[:2])
+    return user.is_a(PRINT) or (user.is_a(MATMUL) and value in user.operands[:2])
 
 
 def materialize_tiles(segment: Segment) -> None:
@@ -55,11 +58,11 @@ def _keep_what_leaves(segment: Segment) -> None:
 
 def recomputed(op: Op, facts: PlanFacts) -> bool:
     """Return whether a tile is rematerialized at each use, in other segments too."""
-    if op.name in kinds.TRANSPARENT:
+    if kinds.is_transparent(op):
         return True
     if facts.cost(op.result) > kinds.CHEAP:
         return False
-    if op.name in kinds.READS:
+    if op.is_a(*kinds.READS):
         return is_read_only(op, facts)
     return all(not facts.is_lazy(v) or recomputed(facts.definition[v], facts) for v in op.operands)
 
@@ -91,8 +94,7 @@ def _keep_what_is_shared(segment: Segment) -> None:
             if several or len(keys) > 1:
                 home = _keep(segment, value, drafts[min(keys)], drafts, before=several)
                 keys, elements = {home}, {()}
-        # Each layout op on the way yields a different element of the operand.
-        through = {(op, *each) for each in elements} if op.name in kinds.LAYOUT else elements
+        through = {(op, *each) for each in elements} if op.has(Trait.REARRANGES) else elements
         for operand in op.operands:
             if is_tile(operand):
                 demand.setdefault(operand, set()).update(keys)
@@ -100,7 +102,7 @@ def _keep_what_is_shared(segment: Segment) -> None:
 
 
 def _is_worth_keeping(op: Op, facts: PlanFacts) -> bool:
-    return op.name not in kinds.TRANSPARENT and facts.cost(op.result) > kinds.CHEAP
+    return not kinds.is_transparent(op) and facts.cost(op.result) > kinds.CHEAP
 
 
 def _direct_demand(segment: Segment) -> dict[Value, set[Key]]:

@@ -11,9 +11,13 @@ from typing import TypeAlias
 
 from ....base.shapes import Shape
 from ....ir.core import Op, Value
+from ....ir.opdef import Trait
+from ....ir.ops.layout import CONSTANT
+from ....ir.ops.memory import ATOMIC_CAS, LOAD_PTR, LOAD_VIEW
+from ....ir.ops.reduction import REDUCE
 from ....ir.types import Elem
 from . import index as ix
-from .facts import ELEMENTWISE, PlanFacts, is_ordered, is_regroupable, is_scalar, is_tile
+from .facts import PlanFacts, is_ordered, is_regroupable, is_scalar, is_tile
 from .index import Axis, Index, IndexField, Loop, NeedSplit
 from .nodes import (
     AtomicPointer,
@@ -109,7 +113,7 @@ class ExprBuilder:
 
     def make(self, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
         """Return an element of a lazy op from what it needs."""
-        if op.name in ELEMENTWISE:
+        if op.has(Trait.ELEMENTWISE):
             return self.apply(op, given)
         return MAKES[op.name](self, op, index, given)
 
@@ -128,7 +132,7 @@ class ExprBuilder:
     def scalar(self, value: Value) -> Value | Literal:
         """Return a scalar, as a constant where it is one."""
         op = self.facts.definition.get(value)
-        if op is not None and op.name == "constant":
+        if op is not None and op.is_a(CONSTANT):
             return Literal(op.attrs["dtype"], op.attrs["value"])
         return value
 
@@ -384,7 +388,7 @@ def _atomic_view(builder: NestBuilder, op: Op, index: Index) -> None:
 def _atomic_pointer(builder: NestBuilder, op: Op, index: Index) -> None:
     builder.is_serial = True
     address = builder.pull(op.one("target"), index)
-    names = ("compare", "value") if op.name == "atomic_cas" else ("value",)
+    names = ("compare", "value") if op.is_a(ATOMIC_CAS) else ("value",)
     values = tuple(builder.pull(op.one(name), index) for name in names)
     mask = _mask(builder, op, index)
     target = builder.target(op.result) if builder.facts.users_of(op.result) else None
@@ -397,7 +401,7 @@ def _combine(builder: NestBuilder, op: Op, index: Index) -> None:
     loops = tuple(f.source for f in index[axis] if isinstance(f.source, Loop))
     targets = tuple(builder.target(v) for v in op.results)
     rest = (*index[:axis], *index[axis + 1 :])
-    if op.name == "reduce":
+    if op.is_a(REDUCE):
         builder.effects.append(Combine(op, values, loops, targets, rest))
         return
     # A reverse scan runs its loops downwards; all sinks of the nest share the direction, which is
@@ -472,5 +476,5 @@ def build_scalar(state: State, kept: Mapping[Value, Key], key: Key, op: Op) -> l
 
 def needs_nest(op: Op) -> bool:
     """Return whether a scalar op reads memory or a tile."""
-    loads = op.name in ("load_view", "load_ptr")
+    loads = op.is_a(LOAD_VIEW, LOAD_PTR)
     return loads or any(is_tile(v) and is_scalar(op.result) for v in op.operands)

@@ -11,6 +11,7 @@ from ....base.dtypes import AnyDType
 from ....base.shapes import Shape
 from ....base.source import Span
 from ....ir.core import Func, Op, Value
+from ....ir.ops.reduction import SCAN
 from ....ir.types import Elem, PtrType, ViewType
 from .index import Index, IndexField, Layout, Loop
 
@@ -230,7 +231,7 @@ class Combine:
     @property
     def scan(self) -> bool:
         """Whether every step is written."""
-        return self.op.name == "scan"
+        return self.op.is_a(SCAN)
 
 
 @dataclass(eq=False, slots=True)

@@ -14,6 +14,7 @@ from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.dtypes import i64
 from ....base.shapes import Shape, ceil_div
 from ....ir.core import Op, Value
+from ....ir.ops.control import BLOCK_ID, TILE_INDEX
 from ....ir.types import Elem, PtrType
 from .facts import has_pointers
 from .index import Index, row_major
@@ -85,9 +86,9 @@ def roots_of(body: list[Stmt]) -> Roots:
 
 
 def _note(roots: Roots, op: Op) -> None:
-    if op.name == "block_id":
+    if op.is_a(BLOCK_ID):
         roots.axes[op.result] = op.attrs["axis"]
-    elif op.name == "tile_index":
+    elif op.is_a(TILE_INDEX):
         roots.axes.update({place: axis for axis, place in enumerate(op.results)})
         groups: Shape = op.attrs["groups"]
         roots.groups.update(dict.fromkeys(op.results, groups))

@@ -15,6 +15,9 @@ from ....base.shapes import Shape
 from ....base.source import Span
 from ....ir.builder import make_op
 from ....ir.core import Op, Value
+from ....ir.opdef import Trait
+from ....ir.ops.control import ASSERT
+from ....ir.ops.memory import CHECK
 from ....ir.types import Elem
 from . import facts as kinds
 from .facts import (
@@ -33,6 +36,7 @@ from .facts import (
     squeezed,
 )
 from .index import Layout, row_major
+from .legalize import MATMUL
 from .nodes import Put, TileBuffer, Variable
 
 # -------------------------------------------------------------------------------------------------
@@ -328,10 +332,9 @@ class Segment:
 
     def _scalar(self, op: Op) -> None:
         at = self.ready(*op.operands)
-        if op.name in ("check", "assert"):
-            # Checks keep their order: the first failure of a block is the one that is reported.
+        if op.is_a(CHECK, ASSERT):
             at = self.checks = max(at, self.checks)
-        if op.name in kinds.READS:
+        if op.is_a(*kinds.READS):
             at = max(at, self._when_read(op))
             # A scalar load runs before step `at`; to writers it counts as a read of the step
             # before.
@@ -346,7 +349,7 @@ class Segment:
 
     def lazy(self, op: Op) -> None:
         """Schedule an op whose tile is computed where it is used."""
-        if op.name in kinds.READS:
+        if op.is_a(*kinds.READS):
             self.time[op.result] = self._when_read(op)
             if kinds.is_ordered(op):
                 number = (
@@ -370,8 +373,8 @@ class Segment:
         users = self.facts.users_of(op.result)
         if len(users) < 2 or self.facts.cost(op.result) <= kinds.CHEAP:
             return False
-        return op.name not in kinds.LAYOUT and any(
-            user.name in kinds.LAYOUT and not keeps_places(user, op.result) for user in users
+        return not op.has(Trait.REARRANGES) and any(
+            user.has(Trait.REARRANGES) and not keeps_places(user, op.result) for user in users
         )
 
     def _is_overtaken(self, load: Op) -> bool:
@@ -519,7 +522,7 @@ def _permute(segment: Segment, op: Op) -> None:
 def is_packed(value: Value, facts: PlanFacts) -> bool:
     """Return whether a tile is used only as the right side of multiplies."""
     users = facts.users_of(value)
-    return bool(users) and all(u.name == "matmul" and u.operands[1] is value for u in users)
+    return bool(users) and all(u.is_a(MATMUL) and u.operands[1] is value for u in users)
 
 
 def _cat(segment: Segment, op: Op) -> None:

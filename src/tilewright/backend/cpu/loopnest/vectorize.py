@@ -9,7 +9,7 @@ from math import gcd
 from ....base.dtypes import f32
 from ...llvm.target import CpuTarget
 from .cache_hints import VECTOR
-from .facts import FOREVER, WEIGHTS
+from .facts import FOREVER
 from .index import Loop
 from .nodes import (
     Combine,
@@ -83,7 +83,7 @@ def is_stream(nest: Nest) -> bool:
 def _cost(read: Read) -> int:
     match read:
         case Compute():
-            return WEIGHTS.get(read.op.name, 1)
+            return read.op.defn.cost
         case ReadView():
             # Gathers are bound by latency, not by bandwidth, so narrow vectors do not help them.
             return FOREVER if read.access.view.sparse is not None else 0
@@ -116,10 +116,7 @@ def _is_light(nest: Nest) -> bool:
     """Return whether an element is computed with few simple instructions."""
     if not all(isinstance(r, Compute | Position | ReadBuffer | ReadView) for r in nest.reads):
         return False
-    return (
-        sum(WEIGHTS.get(r.op.name, 1) for r in nest.reads if isinstance(r, Compute))
-        <= LIGHT_REDUCTION
-    )
+    return sum(r.op.defn.cost for r in nest.reads if isinstance(r, Compute)) <= LIGHT_REDUCTION
 
 
 def _reduces_rows(nest: Nest) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from ....base.dtypes import bf16, f32, int_range
 from ....ir.attrs import Overflow, Predicate, Rounding
 from ....ir.core import Op, Value
+from ....ir.ops.layout import BROADCAST, RESHAPE
+from ....ir.ops.memory import EXTENT
 from ..bytecode import enums
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
@@ -32,15 +34,15 @@ def shared_divisor(em: TileEmitter, op: Op) -> Val | None:
     if tile(em.get(op.one("lhs"))).elem != F32:
         return None
     divisor, source = op.one("rhs"), op.one("rhs")
-    while (maker := em.nesting.definer(source)) is not None and maker.name in REPEATED:
+    while (maker := em.nesting.definer(source)) is not None and maker.is_a(*REPEATED):
         source = maker.operands[0]
-        divisor = source if maker.name == "broadcast" and divisor is op.one("rhs") else divisor
+        divisor = source if maker.is_a(BROADCAST) and divisor is op.one("rhs") else divisor
     if not source.tile.shape:
         return em.get(source)
     return em.get(divisor) if divisor.tile.size * LEAST <= op.result.tile.size else None
 
 
-REPEATED = ("broadcast", "reshape")
+REPEATED = (BROADCAST, RESHAPE)
 """Ops that only lay out a divisor."""
 
 
@@ -308,9 +310,9 @@ def _lies_inside(em: TileEmitter, op: Op) -> bool:
     if not em.least or op.attrs["predicate"] is not Predicate.LT:
         return False
     maker = em.nesting.definer(op.one("rhs"))
-    while maker is not None and maker.name in ("broadcast", "reshape"):
+    while maker is not None and maker.is_a(BROADCAST, RESHAPE):
         maker = em.nesting.definer(maker.operands[0])
-    if maker is None or maker.name != "extent":
+    if maker is None or not maker.is_a(EXTENT):
         return False
     least = em.least.get((maker.one("tensor"), maker.attrs["axis"]), 0)
     return em.ranges.of(op.one("lhs")).high < least
