@@ -79,7 +79,7 @@ class _Intervals(Analysis[Interval]):
         )
 
     def induction(self, op: Op, known: dict[Value, Interval]) -> Interval:
-        """Return the range of the variable: from the least lower bound to below the greatest upper."""
+        """Return the range of the variable: least lower bound to below the greatest upper bound."""
         low, high = _interval(known, op.one("lower")).low, _interval(known, op.one("upper")).high
         return Interval(low, max(low, high - 1))
 
