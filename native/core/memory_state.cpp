@@ -29,10 +29,15 @@ void end_exclusive(MemoryState& state, const MemoryUse& use, std::vector<Borrow*
 void end_listed(BorrowList& list, const MemoryUse& use, MeetsWithGaps meets,
                 std::vector<Borrow*>& ended) {
   if (list.is_empty()) return;
-  // `meets` may call Python, which may destroy borrows: only `borrow` and `next` are held here.
+  // `meets` may call Python, which may let another thread run that ends borrows. The caller keeps
+  // the borrows of the list alive, but those that were ended meanwhile are in no list any more.
   for (Borrow* borrow = list.head.next; borrow != &list.head;) {
     Borrow* next = borrow->next;
     const bool apart = use.extent != nullptr && !meet(*use.extent, *borrow->extent, meets);
+    if (!borrow->is_listed() || (next != &list.head && !next->is_listed())) {
+      borrow = list.head.next;
+      continue;
+    }
     if (!apart && !is_spared(*borrow, use)) {
       unlist(*borrow);
       borrow->has_ended = true;

@@ -232,6 +232,34 @@ TW_TEST(the_borrow_that_one_came_out_of_stands_again) {
   TW_CHECK(state.exclusive == nullptr && state.record.slow_path == 0);
 }
 
+Borrow* ended_meanwhile = nullptr;
+
+// What another thread may do while Python compares two extents.
+bool meets_and_ends(const Extent&, const Extent&) {
+  if (ended_meanwhile != nullptr) unlist(*ended_meanwhile);
+  ended_meanwhile = nullptr;
+  return false;
+}
+
+TW_TEST(a_borrow_that_ends_while_extents_are_compared) {
+  for (int which = 0; which < 3; ++which) {
+    MemoryState state{};
+    const Extent extent{0, 8, false, nullptr};
+    std::vector<Borrow> borrows(3);
+    for (Borrow& each : borrows) {
+      each.memory = &state;
+      each.extent = &extent;
+      state.readers.add(each);
+    }
+    std::vector<Borrow*> ended;
+    ended_meanwhile = &borrows[which];
+    end_conflicting(state, {&extent, nullptr, true, nullptr}, meets_and_ends, ended);
+    TW_CHECK(ended.empty() && ended_meanwhile == nullptr);
+    for (int i = 0; i < 3; ++i) TW_CHECK(borrows[i].is_listed() == (i != which));
+    for (Borrow& each : borrows) abandon(each);
+  }
+}
+
 }  // namespace
 
 TW_TEST_MAIN

@@ -28,16 +28,18 @@ def call_on_host(function: Function, args: tuple[Any, ...]) -> Any:
     made: list[Any] = []
     for look in function.looks:
         found = look(args)
-        dtype = found.dtype
-        if not isinstance(dtype, np.dtype):
-            dtype = element_type(dtype).np
-        made.append(np.empty(found.shape, dtype))
+        made.append(np.empty(found.shape, _numpy_type(found.dtype)))
     given: Sequence[Any] = args
     for place in function.tensors:
         if type(args[place]) is not np.ndarray:
             given = [*given[:place], _as_tensor(function, place, args[place]), *given[place + 1 :]]
     function.wrapped.launch_in_order([asarray(array) for array in made], given).sync()
     return made[0] if len(made) == 1 else tuple(made)
+
+
+def _numpy_type(dtype: Any) -> Any:
+    """Return NumPy's type of elements that a framework, or we, call `dtype`."""
+    return dtype if type(dtype).__module__ == "numpy.dtypes" else element_type(dtype).np
 
 
 def call_on_tensors(function: Function, args: tuple[Any, ...]) -> DeviceOp[Any]:
