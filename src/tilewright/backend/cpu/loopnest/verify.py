@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .buffers import interference
-from .index import Index, Layout, Loop, check_sizes, offset, panels, row_major
+from .index import Index, Layout, Loop, NeedSplit, check_sizes, offset, panels, row_major
 from .nodes import (
     AtomicPointer,
     Combine,
@@ -94,7 +94,7 @@ def _fits(index: Index, layout: Layout, buffer: TileBuffer) -> None:
     try:
         check_sizes(index, buffer.shape)
         offset(index, layout)
-    except (ValueError, IndexError) as error:
+    except (NeedSplit, ValueError, IndexError) as error:
         raise InvalidPlan(f"{buffer.name}: {error}") from None
 
 
