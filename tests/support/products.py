@@ -29,7 +29,7 @@ TENSOR = 70
 GRID = (2, 2)
 ROUNDS = (0, 1, 2, 3, 3)
 """Iterations of a loop; three products that each add an eighth stay exact."""
-LIMITS = {f16: 2**11, f32: 2**24, f64: 2**53}
+LIMITS: dict[AnyDType, int] = {f16: 2**11, f32: 2**24, f64: 2**53}
 """Integers up to this are exact."""
 SMALL = 2
 
@@ -187,6 +187,6 @@ def product_program(seed: int, element: AnyDType, sums: AnyDType) -> tuple[Func,
     low, high = int_range(element) if sums is i32 else (-SMALL, SMALL)
     x = rng.integers(low, high + 1, (*program.batch, TENSOR, TENSOR)).astype(element.np)
     # The last tile of an output is cut off somewhere.
-    shapes = [(*batch, *(g * n - rng.integers(0, n) for g, n in zip(GRID, tile, strict=True)))
+    shapes = [(*batch, *(g * n - int(rng.integers(0, n)) for g, n in zip(GRID, tile, strict=True)))
               for *batch, m, n in program.stored for tile in [(m, n)]]  # fmt: skip
     return func, [x, *(poisoned(sums, shape) for shape in shapes)]

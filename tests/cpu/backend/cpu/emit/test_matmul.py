@@ -167,9 +167,8 @@ def test_a_product_is_an_operand():
 
 def on_sides(k, x, at, sides, sums):
     """Add to each sum a product that has one tile on the left or on the right side."""
-    tile = k.load(x, (16, 64), at)
-    turned = k.emit("permute", tile, order=(1, 0))
-    factors = {"left": (tile, turned), "right": (turned, tile)}
+    tile, other = k.load(x, (16, 64), at), k.load(x, (64, 16), k.i32(0), at)
+    factors = {"left": (tile, other), "right": (other, tile)}
     return [k.emit("mmaf", *factors[side], z) for side, z in zip(sides, sums, strict=True)]
 
 
