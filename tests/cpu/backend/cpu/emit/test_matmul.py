@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from support.ir import poisoned
-from support.native import Dense, Native, assert_kernel, assert_ops, case, kernel_of
+from support.native import Dense, Native, assert_kernel, assert_ops, case, kernel_of, narrowed
 from support.numbers import fresh_rng
 from tilewright.backend.cpu.emit.matmul import shape_of
 from tilewright.backend.cpu.loopnest.index import panels, row_major
@@ -34,13 +32,6 @@ from tilewright.ir.types import TileType
 
 FLOAT_PAIRS = [(a, acc) for a, accs in FLOAT_ACCUMULATORS.items() for acc in accs]
 SHAPES = [(1, 1, 1), (16, 16, 16), (64, 64, 64), (2, 128, 4), (128, 2, 8), (4, 32, 1), (8, 1, 16)]
-
-
-def narrowed():
-    """The host with half the registers, where there is such a choice."""
-    host = host_target()
-    features = [name for name in host.features.split(",") if "512" not in name]
-    return replace(host, features=",".join(features))
 
 
 def small(dtype, shape, high=3):
