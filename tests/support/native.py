@@ -12,7 +12,7 @@ from support.execute import execute
 from support.ir import Extents, Kernel, checked, poisoned
 from support.numbers import assert_same
 from tilewright.backend.cpu.stages import compile_func
-from tilewright.backend.llvm.target import CpuTarget
+from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.base.dtypes import AnyDType
 from tilewright.devices.cpu.native import load
 from tilewright.devices.cpu.run import FailureWords
@@ -113,6 +113,13 @@ def scalar_word(dtype: AnyDType, value: Any) -> int:
     if dtype.is_float:
         return int(np.asarray(value, np.float64).astype(dtype.np).view(f"u{dtype.itemsize}"))
     return int(value)
+
+
+def narrowed() -> CpuTarget:
+    """The host with half the registers, where there is such a choice."""
+    host = host_target()
+    features = [name for name in host.features.split(",") if "512" not in name]
+    return replace(host, features=",".join(features))
 
 
 def run_native(func: Func, arguments: Sequence[Any], grid: Sequence[int] = (1,)) -> Report:

@@ -11,6 +11,9 @@ from tilewright.ir.core import Block, Func, Value
 from tilewright.ir.types import TileType
 
 AVX2 = CpuTarget("haswell", "+avx2,+fma,+f16c", "x86_64-unknown-linux-gnu")
+AVX512 = CpuTarget(
+    "skylake-avx512", "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl", AVX2.triple
+)
 
 
 def body(name: str, dtype: AnyDType) -> list[Block]:

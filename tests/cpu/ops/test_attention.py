@@ -65,10 +65,7 @@ def test_results(case, dtype):
 @pytest.mark.parametrize("case", [c for c in CASES if not c.startswith("no ")])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.thinned(10)
-def test_gradients(case, dtype, request):
-    if case == "depth of 20" and dtype == "float64":
-        reason = "the CPU backend computes the second of two chained products of f64 wrongly"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+def test_gradients(case, dtype):
     inputs, named, plain = inputs_of(case)
     check_gradients_as(
         lambda q, k, v: ops.scaled_dot_product_attention(q, k, v, **named),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ....base.errors import InternalError
 from ...llvm.builder import FunctionBody, Vec, vector
 from ...llvm.target import CpuTarget
 from ..loopnest.nodes import Matmul, TileBuffer
@@ -135,10 +136,7 @@ def shape_of(step: Matmul, cpu: CpuTarget) -> MatmulShape:
     *batch, m, n = step.result.shape
     k = step.lhs.shape[-1]
     block = block_of(step, cpu)
-    row_step, panel_step = _steps(step.rhs)
-    if panel_step is None:
-        # The right side is not packed: a panel is the next columns of the same row.
-        panel_step = block.lanes * block.vectors
+    row_step, panel_step = _steps(step.rhs, block.lanes * block.vectors)
     # 8-bit operands widened to 16 bits: `pmaddwd` multiplies and adds two of them per lane, which
     # doubles the throughput.
     pairs = _pairs(block.lanes, cpu) if kind == "i32" and k % 2 == 0 else ""
@@ -158,9 +156,16 @@ def _pairs(lanes: int, cpu: CpuTarget) -> str:
     return name if name and cpu.is_x86 and cpu.has(feature) else ""
 
 
-def _steps(rhs: TileBuffer) -> tuple[int, int | None]:
+def _steps(rhs: TileBuffer, width: int) -> tuple[int, int]:
+    """Return how far apart rows and panels of `width` columns are in the right side."""
     rows, columns = rhs.layout[-2:]
-    return rows[0].stride, columns[0].stride if len(columns) > 1 else None
+    if len(columns) == 1:
+        # It is not packed: a panel is the next columns of the same row.
+        return rows[0].stride, width
+    panels, column = columns
+    if column.size != width:
+        raise InternalError(f"{rhs.name} is in panels of {column.size} columns, expected {width}")
+    return rows[0].stride, panels.stride
 
 
 def _matmul(emitter: LlvmEmitter, step: Matmul) -> None:

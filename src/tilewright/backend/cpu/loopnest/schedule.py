@@ -193,6 +193,8 @@ class Segment:
         self.time: dict[Value, int] = {}
         """The first step that may use a value."""
         self.kept: dict[Value, Key] = {}
+        self.copies: dict[Value, Value] = {}
+        """Row-major copies of tiles that are in panels."""
         self.members: set[Op] = set(ops)
         self.reads: list[tuple[Location, int, bool]] = []
         self.writes: list[tuple[Location, int]] = []
@@ -456,10 +458,12 @@ class Segment:
     def plain(self, value: Value, why: str) -> Value:
         """Return a tile in a row-major buffer, copied if its own has another layout."""
         held = self.hold(value, why)
-        if self.state.buffers[held].layout != row_major(value.tile.shape):
-            held = self._copy(value)
-            self.force(held, why)
-        return held
+        if self.state.buffers[held].layout == row_major(value.tile.shape):
+            return held
+        if value not in self.copies:
+            self.copies[value] = self._copy(value)
+            self.force(self.copies[value], why)
+        return self.copies[value]
 
 
 # How ops that are neither scalar nor lazy are placed.
@@ -496,7 +500,8 @@ def _atomic(segment: Segment, op: Op) -> None:
 
 def _matmul(segment: Segment, op: Op) -> None:
     lhs, rhs, acc = op.operands
-    lhs = segment.hold(lhs, "it is multiplied")
+    # The microkernel walks along rows of the left side, which another multiply may have packed.
+    lhs = segment.plain(lhs, "it is multiplied")
     # The right side is packed into panels of columns in the order in which the microkernel reads
     # it.
     rhs = segment.hold(rhs, "it is multiplied", segment.state.panels(rhs))
@@ -522,7 +527,11 @@ def _permute(segment: Segment, op: Op) -> None:
 def is_packed(value: Value, facts: PlanFacts) -> bool:
     """Return whether a tile is used only as the right side of multiplies."""
     users = facts.users_of(value)
-    return bool(users) and all(u.is_a(MATMUL) and u.operands[1] is value for u in users)
+    return bool(users) and all(_is_right_side(value, user) for user in users)
+
+
+def _is_right_side(value: Value, user: Op) -> bool:
+    return user.is_a(MATMUL) and value is user.operands[1] and value is not user.operands[0]
 
 
 def _cat(segment: Segment, op: Op) -> None:

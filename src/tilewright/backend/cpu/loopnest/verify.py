@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .buffers import interference
-from .index import Index, Layout, Loop, check_sizes, offset, row_major
+from .index import Index, Layout, Loop, NeedSplit, check_sizes, offset, panels, row_major
 from .nodes import (
     AtomicPointer,
     Combine,
@@ -94,7 +94,7 @@ def _fits(index: Index, layout: Layout, buffer: TileBuffer) -> None:
     try:
         check_sizes(index, buffer.shape)
         offset(index, layout)
-    except (ValueError, IndexError) as error:
+    except (NeedSplit, ValueError, IndexError) as error:
         raise InvalidPlan(f"{buffer.name}: {error}") from None
 
 
@@ -104,6 +104,12 @@ def _matmul(step: Matmul) -> None:
     _need(lhs.shape[-1] == rhs.shape[-2], "a multiply whose inner extents differ")
     wanted = (*lhs.shape[:-1], rhs.shape[-1])
     _need(result.shape == wanted, f"a multiply into {result.shape}, expected {wanted}")
+    for name, buffer in (("left side", lhs), ("result", result)):
+        plain = buffer.layout == row_major(buffer.shape)
+        _need(plain, f"a multiply whose {name} {buffer.name} is not row-major")
+    width = rhs.layout[-1][-1].size
+    packed = rhs.layout == panels(rhs.shape, width)
+    _need(packed, f"a multiply whose right side {rhs.name} is neither row-major nor in panels")
 
 
 def _transpose(step: Transpose) -> None:
@@ -124,6 +130,9 @@ def _shared(step: SharedStmt) -> None:
 
 
 def _places(plan: Plan) -> None:
+    for buffer, at in plan.offsets.items():
+        inside = at >= 0 and _end(plan, buffer) <= plan.scratch_bytes
+        _need(inside, f"{buffer.name} is not inside the scratch memory")
     graph = interference(plan.body, lambda nest, written, read: False)
     for buffer, others in graph.items():
         for other in others:

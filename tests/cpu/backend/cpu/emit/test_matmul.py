@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from support.ir import poisoned
-from support.native import Dense, Native, assert_kernel, assert_ops, case, kernel_of
+from support.native import Dense, Native, assert_kernel, assert_ops, case, kernel_of, narrowed
 from support.numbers import fresh_rng
+from tilewright.backend.cpu.emit.matmul import shape_of
+from tilewright.backend.cpu.loopnest.index import panels, row_major
+from tilewright.backend.cpu.loopnest.nodes import Matmul, TileBuffer
 from tilewright.backend.llvm.target import host_target
 from tilewright.base.dtypes import (
     bf16,
@@ -25,18 +26,12 @@ from tilewright.base.dtypes import (
     tf32,
     u8,
 )  # fmt: skip
+from tilewright.base.errors import InternalError
 from tilewright.ir.ops.matmul import FLOAT_ACCUMULATORS
 from tilewright.ir.types import TileType
 
 FLOAT_PAIRS = [(a, acc) for a, accs in FLOAT_ACCUMULATORS.items() for acc in accs]
 SHAPES = [(1, 1, 1), (16, 16, 16), (64, 64, 64), (2, 128, 4), (128, 2, 8), (4, 32, 1), (8, 1, 16)]
-
-
-def narrowed():
-    """The host with half the registers, where there is such a choice."""
-    host = host_target()
-    features = [name for name in host.features.split(",") if "512" not in name]
-    return replace(host, features=",".join(features))
 
 
 def small(dtype, shape, high=3):
@@ -159,6 +154,64 @@ def test_a_product_is_an_operand():
     sum_ = k.emit("mmaf", tile, cube, square)
     k.store(sum_, z)
     assert_kernel(k.finish(), [small(f32, (32, 32), 1)], [poisoned(f32, (32, 32))])
+
+
+def on_sides(k, x, at, sides, sums):
+    """Add to each sum a product that has one tile on the left or on the right side."""
+    tile, other = k.load(x, (16, 64), at), k.load(x, (64, 16), k.i32(0), at)
+    factors = {"left": (tile, other), "right": (other, tile)}
+    return [k.emit("mmaf", *factors[side], z) for side, z in zip(sides, sums, strict=True)]
+
+
+SIDES = [("right", "left"), ("right", "left", "left"), ("left", "right"), ("right", "right")]
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=str)
+@pytest.mark.parametrize("dtype", [f32, f64])
+@pytest.mark.parametrize("looped", [False, True])
+def test_a_tile_on_both_sides_of_products(dtype, sides, looped):
+    """The right side of a product is packed into panels, which no left side may be in."""
+    k = Dense()
+    x = k.tensor("x", dtype, 2)
+    shapes = [{"left": (16, 16), "right": (64, 64)}[side] for side in sides]
+    sums = [k.constant(float(n), dtype, shape) for n, shape in enumerate(shapes)]
+    if looped:
+        with k.region(TileType(i32), *(v.type for v in sums)) as body:
+            at, *accs = body.args
+            k.op("continue", on_sides(k, x, at, sides, accs))
+        results = k.op("for", k.i32(0), k.i32(2), k.i32(1), sums, regions=[body]).results
+    else:
+        results = on_sides(k, x, k.i32(1), sides, sums)
+    for number, value in enumerate(results):
+        k.store(value, k.output(f"z{number}", dtype, 2))
+    outputs = [poisoned(dtype, shape) for shape in shapes]
+    assert_kernel(k.finish(), [small(dtype, (32, 64))], outputs)
+
+
+@pytest.mark.parametrize("dtype", [f32, f64])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_square_of_a_tile_from_outside_the_loop(dtype, turned):
+    """One product takes the tile on both sides, and nothing else takes it."""
+    k = Dense()
+    x, z = k.tensor("x", dtype, 2), k.output("z", dtype, 2)
+    tile = k.load(x, (64, 64))
+    # Both are materialized before the loop; the square roots of 0, 1, 4 and 9 are exact.
+    tile = k.emit("permute", tile, order=(1, 0)) if turned else k.emit("sqrt", tile)
+    zero = k.constant(0.0, dtype, (64, 64))
+    with k.region(TileType(i32), zero.type) as body:
+        k.op("continue", [k.emit("mmaf", tile, tile, body.args[1])])
+    (total,) = k.op("for", k.i32(0), k.i32(2), k.i32(1), [zero], regions=[body]).results
+    k.store(total, z)
+    values = small(dtype, (64, 64)) ** 2
+    assert_kernel(k.finish(), [values.astype(dtype.np)], [poisoned(dtype, (64, 64))])
+
+
+def test_panels_are_as_wide_as_the_register_block():
+    shapes = ((8, 16), (16, 64), (8, 64))
+    layouts = [row_major(shapes[0]), panels(shapes[1], 4), row_major(shapes[2])]
+    step = Matmul(*(TileBuffer(f"t{n}", f32, layout, "") for n, layout in enumerate(layouts)), None)
+    with pytest.raises(InternalError, match="t1 is in panels of 4 columns, expected"):
+        shape_of(step, host_target())
 
 
 def test_types_are_all_covered():
