@@ -73,8 +73,8 @@ ENTRY = Kind(
     file="_generated_overloads.py",
     title="Kernels",
     imports="""\
-from ..compile.hints import GivenHints
-from ..frontend.preconditions import Asked, Preconditions
+from ..compile.options import GivenHints
+from ..frontend.capture.parameters import DeclaredConditions, Preconditions
 from .definition import Entry, make_entry
 from .given import KernelArg, OutputArg
 from .operation import Launch
@@ -126,7 +126,7 @@ def entry(
     to them, such as `{"sm_90": tw.CompileOptions(occupancy=2)}`, where `"default"` holds for what
     an architecture does not say. What a launch asks by `.compile_options(...)` goes before them.
     """
-    asked = Asked(preconditions, deny_in_kernel_checks, unchecked_accesses)
+    asked = DeclaredConditions(preconditions, deny_in_kernel_checks, unchecked_accesses)
     return make_entry(function, unsafe=unsafe, source=source, asked=asked, hints=hints)
 ''',
     variadic=True,

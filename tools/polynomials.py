@@ -155,8 +155,8 @@ def _odd(
 
 def declared() -> Iterator[Polynomial]:
     """All polynomials of the sources."""
-    shared, functions = "base.polynomials", "backend.llvm.functions"
-    waves, curves = f"{functions}.trigonometric", f"{functions}.hyperbolic"
+    shared, functions = "base.polynomials", "backend.libm"
+    waves, curves = f"{functions}.trigonometric", f"{functions}.exponential"
     for dtype in ("f32", "f64"):
         yield Polynomial(shared, "EXP", _exp, lambda r: r**2 / mp.exp(r), _symmetric(_half_ln2),
                          dtype, dtype)  # fmt: skip

@@ -94,8 +94,15 @@ def test_machine_code_under_lines_of_python(tool):
         assert f'test_listing.py", line {line_of(comment)}' in text
 
 
+def without(monkeypatch, other):
+    """Let another program, or none, be the disassembler."""
+    real = toolchain.find_program
+    found = lambda name, wheel: other if name == toolchain.DISASSEMBLER else real(name, wheel)  # noqa: E731
+    monkeypatch.setattr(toolchain, "find_program", found)
+
+
 def test_without_a_disassembler_there_is_no_machine_code(tool, monkeypatch, tmp_path):
-    monkeypatch.setattr(toolchain, "find_program", lambda name, wheel: None)
+    without(monkeypatch, None)
     assert list(toolchain.listings(cubin(line_info=True))) == ["ptx"]
 
 
@@ -103,5 +110,5 @@ def test_a_disassembler_that_fails_says_so(tool, monkeypatch, tmp_path):
     broken = tmp_path / "nvdisasm"
     broken.write_text("#!/bin/sh\necho oops >&2; exit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(toolchain, "find_program", lambda name, wheel: broken)
+    without(monkeypatch, broken)
     assert "exit status 1: oops" in toolchain.sass(cubin(line_info=True))

@@ -130,8 +130,8 @@ ELSEWHERE = {
     "store_view", "atomic_red_view", "tile_index", "for", "loop", "if", "continue", "break",
 }  # fmt: skip
 """Ops that need a tensor, a grid or a loop: test_language and test_persistent have them."""
-NEVER = {"scope", "leave"}
-"""Desugared before this backend."""
+NEVER = {"scope", "leave", "breakpoint"}
+"""Lowered before this backend, or rejected for it."""
 
 
 def test_every_op_has_a_probe():

@@ -16,7 +16,7 @@ from support.numbers import fresh_seed
 from tilewright import bool_, i32
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.assembler import Defeat
-from tilewright.backend.tileir.lowered import CAREFUL
+from tilewright.backend.tileir.lowered import CAREFUL, restore, save
 from tilewright.backend.tileir.toolchain import Ended
 from tilewright.base.config import override
 from tilewright.base.errors import CompileError
@@ -172,20 +172,20 @@ def defeats(monkeypatch):
 
 def test_what_defeats_the_assembler_is_lowered_with_care(tool, defeats, monkeypatch):
     """What is kept on disk says so, too."""
-    given, lowered = defeats(1), []
+    given, seen = defeats(1), []
     real = tileir.artifact
     monkeypatch.setattr(
         tileir,
         "artifact",
-        lambda made, *rest, **how: lowered.append(made) or real(made, *rest, **how),
+        lambda made, *rest, **how: seen.append(made) or real(made, *rest, **how),
     )
     made = compiled()
     usual, careful = given
     assert usual != careful
     assert made.code[:4] == b"\x7fELF"
     assert CAREFUL in made.decisions
-    (first,) = lowered
-    assert lowered.restore(first, lowered.save(first, made)).decisions == made.decisions
+    (first,) = seen
+    assert restore(first, save(first, made)).decisions == made.decisions
 
 
 def test_what_was_lowered_with_care_is_exported_as_it_was_assembled(tool, defeats, tmp_path):

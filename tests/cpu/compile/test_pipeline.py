@@ -250,10 +250,10 @@ import numpy as np
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32
-from tilewright.base import fingerprint
+from tilewright.base import files
 from tilewright.compile.store import stats
 
-fingerprint.IMPORTED = float("inf")
+files.IMPORTED = float("inf")
 
 @tw.entry
 def add(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:

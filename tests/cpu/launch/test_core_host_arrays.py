@@ -282,8 +282,10 @@ def test_tensors_of_torch():
     for given in (t[:20], t[::2], t[3:23]):
         copied(z.partition_mut((16,)), given).sync()
         np.testing.assert_array_equal(z.to_numpy(), given.numpy())
+    wants_gradients = t[:20].clone().requires_grad_()
+    copied(z.partition_mut((16,)), wants_gradients).sync()
+    np.testing.assert_array_equal(z.to_numpy(), wants_gradients.detach().numpy())
     refused = {
-        "require gradient": t[:20].clone().requires_grad_(),
         "conjugate bit": torch.rand(20, dtype=torch.complex64).conj(),
         "negative bit": torch.rand(20, dtype=torch.complex64).conj().imag,
     }
