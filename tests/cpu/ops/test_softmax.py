@@ -70,3 +70,9 @@ def test_jax():
         found = jax.grad(lambda x, name=name: (CASES[name][0](x, axis=1) ** 2).sum())(x)
         expected = jax.grad(lambda x, other=other: (other(x, axis=1) ** 2).sum())(x)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("given", ["no", [1.0, 2.0], 3.0])
+def test_what_is_no_array_is_refused(given):
+    with pytest.raises(TypeError, match=f"`softmax` takes an array.*got {type(given).__name__}"):
+        ops.softmax(given)
