@@ -451,7 +451,7 @@ def test_the_handler_of_a_signal_cannot_replay_what_it_interrupts(
 
 @pytest.mark.cpu_alone  # a GPU is done with it before the signal comes
 def test_the_handler_of_a_signal_can_start_it(ways: Ways, on_signal: Any) -> None:
-    graph, x, out = lasts(1 << 18)
+    graph, x, out = lasts(1 << 20)
     for _ in range(2):
         graph.launch().sync()
     started: list[Any] = []
