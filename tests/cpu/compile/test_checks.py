@@ -222,7 +222,7 @@ def test_spans_that_the_launch_knows_are_listed_and_checked_there():
 
 @pytest.mark.parametrize("first", [-1, 3, 2**31 - 1, -(2**31)])
 def test_spans_that_only_the_kernel_knows_are_listed_denied_and_checked(first):
-    x = tw.asarray(np.array([first], np.int32))
+    x = tw.from_numpy(np.array([first], np.int32)).sync()
     _, entry, given = spanned(within_data, x)
     assert entry.checks(*given()) == (0, 1, 0, 1)
     assert "axis 0 of `z`, in place" in str(entry.explain(*given()))
