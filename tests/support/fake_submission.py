@@ -6,7 +6,7 @@ import ctypes
 from struct import unpack
 from typing import Any
 
-from support.records import TENSOR_WORDS, TensorWord
+from support.records import TENSOR_WORDS, StorageWord, TensorWord
 from tilewright._core import CUDA_STATUS_BITS, note_passed, reborrow, reserve
 from tilewright.devices.cuda.record import HEAD_WORDS
 from tilewright.devices.native_records import (
@@ -16,6 +16,7 @@ from tilewright.devices.native_records import (
     TIMELINE_WORDS,
     PlanWord,
     ReplayWord,
+    SlowPath,
     TimelineWord,
 )
 from tilewright.devices.timeline import SUBMITTED, UNSUBMITTED
@@ -59,6 +60,8 @@ class FakeSubmission:
         ):
             values[at - first] = number
         put = self._counted(timeline, self._launch(record, values, stream))
+        if put > 0:
+            _mark_written(row, words[PlanWord.WRITTEN])
         return self._seen(put, timeline, stream, budget)
 
     def _seen(self, put: int, timeline: int, stream: int, budget: int) -> int:
@@ -112,6 +115,13 @@ class FakeSubmission:
             return -status
         words[SUBMITTED] += 1
         return words[SUBMITTED]
+
+
+def _mark_written(row: bytes, written: int) -> None:
+    for tensor in unpack(f"{written}q", row[: 8 * written]):
+        storage = _words(tensor, TENSOR_WORDS)[TensorWord.STORAGE]
+        slow_path = ctypes.c_int64.from_address(storage + 8 * StorageWord.LOOK)
+        slow_path.value &= ~SlowPath.UNWRITTEN
 
 
 def _words(address: int, count: int) -> list[int]:
