@@ -71,7 +71,9 @@ def work(given: argparse.Namespace) -> list[tuple[Row, tuple[int, ...], str]]:
     if given.small:
         return [(row, row.small, dtype) for row in chosen(given) for dtype in row.dtypes]
     found = [(row, *case) for row in chosen(given) for case in cases(row, quick=given.quick)]
-    return sorted(found, key=lambda each: (each[1] != each[0].shapes[1], each[2] != each[0].dtypes[0]))
+    return sorted(
+        found, key=lambda each: (each[1] != each[0].shapes[1], each[2] != each[0].dtypes[0])
+    )
 
 
 def machine(device: str) -> dict[str, str]:
@@ -173,7 +175,9 @@ def _run(given: Any, device: str, arguments: Sequence[str]) -> int:
         return 0
     report = measure(given, device)
     (given.out / "corpus.md").write_text(markdown(report), encoding="utf-8")
-    wrong = [title(r) for r in report.records if any("ours" in n or n == "the row" for n in r.absent)]
+    wrong = [
+        title(r) for r in report.records if any("ours" in n or n == "the row" for n in r.absent)
+    ]
     print(f"results are in {given.out}" + (f"; ours failed: {', '.join(wrong)}" if wrong else ""))
     return 1 if wrong else 0
 

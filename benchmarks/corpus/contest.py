@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -77,22 +78,21 @@ def contest(
             record.absent[name] = str(reason)
         except Exception as error:  # whatever it is, the others go on and the report shows it
             record.absent[name] = _short(error)
-    timed = turns(chosen, clock, rounds)
+    timed = turns(chosen, clock, rounds) if chosen else {}
     record.figures.update({name: figures(times) for name, times in timed.items()})
     release(device)
     return record
 
 
 def warm_up(row: Row, shape: Shape, dtype: str, device: str, without: Sequence[str]) -> None:
-    """Run every contestant once, so that all code is compiled and kept on disk."""
+    """Run each setting once of all that compile, so that their code is kept on disk."""
     for name, make in contestants(row, row.make(shape, dtype, device), device).items():
-        if name in without:
+        if name in (*without, TORCH, COPY):
             continue
-        try:
+        with suppress(Exception):  # the contest itself will tell
             for runner in make():
-                runner.run()
-        except Exception:  # the contest itself will tell
-            continue
+                with suppress(Exception):
+                    runner.run()
     release(device)
 
 

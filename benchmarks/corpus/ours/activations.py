@@ -83,9 +83,7 @@ def softcap(out: Any, x: Any, cap: float, *, tile: Any) -> list[Call]:
 
 
 @tw.entry
-def _dropout_add(
-    out: tl.TensorMut, x: tl.Tensor, residual: tl.Tensor, seed: u64, p: f32
-) -> None:
+def _dropout_add(out: tl.TensorMut, x: tl.Tensor, residual: tl.Tensor, seed: u64, p: f32) -> None:
     (n,) = out.shape
     kept = tl.rand(seed, tl.arange(n) + tl.block_id(0) * n) >= p
     tile = tl.load_tile_like(x, out).astype(f32)

@@ -129,9 +129,7 @@ def attention_sinks(
     return [call(_sinks, *args, BN=keys, GROUP=group)]
 
 
-def attention_decode(
-    out: Any, q: Any, k: Any, v: Any, scale: float, *, keys: int
-) -> list[Call]:
+def attention_decode(out: Any, q: Any, k: Any, v: Any, scale: float, *, keys: int) -> list[Call]:
     """A few queries, which are the heads that share keys, see all keys."""
     return [call(_prefill, out.partition_mut((1, 16, tw.FULL)), q, k, v, scale, BN=keys)]
 

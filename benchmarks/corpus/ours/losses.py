@@ -35,9 +35,7 @@ def _cross_entropy(
     loss.store((result - right).reshape(BM))
 
 
-def cross_entropy(
-    loss: Any, lse: Any, x: Any, target: Any, *, rows: int, step: int
-) -> list[Call]:
+def cross_entropy(loss: Any, lse: Any, x: Any, target: Any, *, rows: int, step: int) -> list[Call]:
     """The loss of each row, in one pass."""
     outs = loss.partition_mut((rows,)), lse.partition_mut((rows,))
     return [call(_cross_entropy, *outs, x, target, BN=step)]
@@ -64,9 +62,7 @@ def cross_entropy_backward(
 
 
 @tw.entry
-def _kl_div(
-    loss: tl.TensorMut[f32], x: tl.Tensor, target: tl.Tensor, *, BN: tl.Const[int]
-) -> None:
+def _kl_div(loss: tl.TensorMut[f32], x: tl.Tensor, target: tl.Tensor, *, BN: tl.Const[int]) -> None:
     (BM,) = loss.shape
     i = tl.block_id(0)
     xs, ys = x.partition((BM, BN)), target.partition((BM, BN))

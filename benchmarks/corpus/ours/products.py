@@ -56,9 +56,7 @@ def gemm_residual(
 
 
 @tw.entry
-def _weight_gradient(
-    z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int]
-) -> None:
+def _weight_gradient(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int]) -> None:
     assert x.shape[0] == y.shape[0]
     BM, BN = z.shape
     i, j, _ = tl.get_tile_block_id()
@@ -136,9 +134,7 @@ def gemm_grouped(z: Any, x: Any, w: Any, experts: Any, *, tile: Any, step: int) 
 
 
 @tw.entry
-def _split(
-    parts: tl.TensorMut[f32], x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int]
-) -> None:
+def _split(parts: tl.TensorMut[f32], x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int]) -> None:
     assert x.shape[1] == y.shape[0]
     _, BM, BN = parts.shape
     s, i, j = tl.get_tile_block_id()

@@ -51,7 +51,9 @@ def _make_combine(shape: Shape, kind: str, device: str) -> Data:
     x = normal(device, kind, tokens * each, depth)
     rows = peers.torch().randperm(tokens * each, device=device).int().reshape(tokens, each)
     weights = normal(device, "float32", tokens, each)
-    return Data((x, rows, weights), (empty(device, kind, tokens, depth),), ours=TILES, triton=BLOCKS)
+    return Data(
+        (x, rows, weights), (empty(device, kind, tokens, depth),), ours=TILES, triton=BLOCKS
+    )
 
 
 def _combine(x: Tensor, rows: Tensor, weights: Tensor) -> Tensor:

@@ -12,7 +12,9 @@ SMALL = (37, 200)
 TILES = settings(tile=[(4, 256), (16, 64), (1, 1024)])
 BLOCKS = settings(BM=(4, 8, 16, 1, 32), BN=(256, 128, 64, 1024, 64), num_warps=(4, 4, 4, 4, 8))
 SQUARES = settings(tile=[(64, 64), (128, 64), (32, 32)])
-SQUARE_BLOCKS = settings(BM=(32, 64, 64, 128, 64), BN=(32, 64, 32, 64, 128), num_warps=(4, 4, 4, 8, 8))
+SQUARE_BLOCKS = settings(
+    BM=(32, 64, 64, 128, 64), BN=(32, 64, 32, 64, 128), num_warps=(4, 4, 4, 8, 8)
+)
 
 
 def _make_heat(shape: Shape, kind: str, device: str) -> Data:

@@ -6,9 +6,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _conv1d(
-    out, x, w, bias, T, C, WIDTH: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr
-):
+def _conv1d(out, x, w, bias, T, C, WIDTH: tl.constexpr, BT: tl.constexpr, BC: tl.constexpr):
     b = tl.program_id(0).to(tl.int64)
     steps = tl.program_id(1) * BT + tl.arange(0, BT)
     channels = tl.program_id(2) * BC + tl.arange(0, BC)

@@ -6,9 +6,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _adamw(
-    p_out, m_out, v_out, p, m, v, g, rate, decay, first, second, n, BLOCK: tl.constexpr
-):
+def _adamw(p_out, m_out, v_out, p, m, v, g, rate, decay, first, second, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     grad = tl.load(g + at, inside).to(tl.float32)

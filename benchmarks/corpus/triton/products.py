@@ -71,9 +71,7 @@ def gemm_weight_gradient(z, x, y, **how):
 
 
 @triton.jit
-def _gated(
-    z, x, gate, up, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def _gated(z, x, gate, up, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     i, j = _place(M, N, BM, BN)
     rows, columns, ks = i * BM + tl.arange(0, BM), j * BN + tl.arange(0, BN), tl.arange(0, BK)
     left = x + (rows % M)[:, None].to(tl.int64) * K + ks[None, :]
@@ -93,15 +91,11 @@ def _gated(
 def gemm_swiglu(z, x, gate, up, *, BM, BN, BK, num_warps, num_stages):
     (M, N), K = z.shape, x.shape[1]
     grid = (triton.cdiv(M, BM) * triton.cdiv(N, BN),)
-    _gated[grid](
-        z, x, gate, up, M, N, K, BM, BN, BK, num_warps=num_warps, num_stages=num_stages
-    )
+    _gated[grid](z, x, gate, up, M, N, K, BM, BN, BK, num_warps=num_warps, num_stages=num_stages)
 
 
 @triton.jit
-def _batched(
-    z, x, y, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def _batched(z, x, y, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     b, i, j = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     rows, columns, ks = i * BM + tl.arange(0, BM), j * BN + tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -171,9 +165,7 @@ def gemm_gathered(z, x, rows, w, *, BM, BN, BK, num_warps, num_stages):
 
 
 @triton.jit
-def _split(
-    parts, x, y, M, N, K, each, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def _split(parts, x, y, M, N, K, each, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     s, i, j = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     rows, columns, ks = i * BM + tl.arange(0, BM), j * BN + tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)
