@@ -1,4 +1,4 @@
-"""Compiles our kernels of the corpus for a GPU, which need not be there, and tells what they need."""
+"""Compiles our kernels of the corpus for a GPU that need not be there; tells what they need."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def compiled(row: Row, shape: Shape, dtype: str, text: str, each: Call, arch: st
 
 
 MACHINE = re.compile(
-    r"machine code: .*?(\d+) registers and (\d+) bytes of stack per thread(?:, (\d+) bytes of shared)?"
+    r"machine code: .*?(\d+) registers and (\d+) bytes of stack per thread"
+    r"(?:, (\d+) bytes of shared)?"
 )
 CHECKS = re.compile(r"^proved: .*$", re.MULTILINE)
 
@@ -100,7 +101,7 @@ def _all(item: tuple[Row, Shape, str], arch: str) -> list[Compiled]:
 
 
 def run(work: Work, arch: str, place: Path, threads: int) -> int:
-    """Compile everything and write compiled.json and compiled.md; 1 if something does not compile."""
+    """Compile everything and write what was found; 1 if something does not compile."""
     found: list[Compiled] = []
     with ThreadPoolExecutor(threads) as pool:
         for number, some in enumerate(pool.map(lambda item: _all(item, arch), work), 1):

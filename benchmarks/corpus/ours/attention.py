@@ -11,7 +11,7 @@ from tilewright import f32, i32
 from ..case import Call, call
 
 MASKED = -1e30
-"""The score of a key that does not count: finite, so that differences of such scores are numbers."""
+"""The score of a key that does not count: finite, so that differences are numbers."""
 
 
 def _online(

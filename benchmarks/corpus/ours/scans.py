@@ -42,7 +42,7 @@ def cumsum_columns(out: Any, x: Any, *, columns: int, step: int) -> list[Call]:
 
 @tw.entry
 def _recurrence(out: tl.TensorMut, a: tl.Tensor, x: tl.Tensor) -> None:
-    BT, BN = out.shape
+    _, BN = out.shape
     assert out.shape[0] >= x.shape[0]
     j = tl.block_id(1)
     decays, xs = a.partition((1, BN)), x.partition((1, BN))

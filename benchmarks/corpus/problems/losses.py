@@ -36,10 +36,8 @@ def _cross_entropy(x: Tensor, target: Tensor) -> Any:
 def _make_backward(shape: Shape, kind: str, device: str) -> Data:
     x, target = _logits(shape, kind, device)
     given = x, target, peers.torch().logsumexp(x.float(), 1), 2.0
-    return Data(
-        given, (empty(device, kind, *shape),), ours=settings(tile=[(1, 1024), (1, 4096), (4, 1024)]),
-        triton=BLOCKS,
-    )  # fmt: skip
+    tiles = settings(tile=[(1, 1024), (1, 4096), (4, 1024)])
+    return Data(given, (empty(device, kind, *shape),), ours=tiles, triton=BLOCKS)
 
 
 def _cross_entropy_backward(x: Tensor, target: Tensor, lse: Tensor, scale: float) -> Tensor:

@@ -112,7 +112,10 @@ def _make_grouped(shape: Shape, kind: str, device: str) -> Data:
 def _grouped(x: Tensor, w: Tensor, owners: Tensor) -> Tensor:
     """One product per expert: what torch can do without knowing the groups beforehand."""
     ends = peers.torch().bincount(owners, minlength=w.shape[0]).cumsum(0).tolist()
-    parts = [x[a * 128 : b * 128] @ w[e] for e, (a, b) in enumerate(zip([0, *ends], ends))]
+    parts = [
+        x[a * 128 : b * 128] @ w[e]
+        for e, (a, b) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
+    ]
     return peers.torch().cat(parts)
 
 

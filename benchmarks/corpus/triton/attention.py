@@ -1,5 +1,8 @@
-# type: ignore
 """Attention of many queries, and of few."""
+# Triton reads the annotations of its kernels, and type checkers cannot read its language.
+# mypy: ignore-errors
+# pyright: basic, reportArgumentType=false, reportIndexIssue=false
+# ruff: noqa: ANN001, ANN003, ANN201, ANN202, D103
 
 import triton
 import triton.language as tl
@@ -89,7 +92,7 @@ def _paged(
     peak = tl.full((BM,), -1e30, tl.float32)
     total = tl.zeros((BM,), tl.float32)
     acc = tl.zeros((BM, D), tl.float32)
-    for j in range(0, tl.cdiv(length, PAGE)):
+    for j in range(tl.cdiv(length, PAGE)):
         page = tl.load(table + b * width + j).to(tl.int64)
         start = (page * heads + head) * PAGE * D
         key = tl.load(k + start + columns[None, :] * D + depth[:, None])

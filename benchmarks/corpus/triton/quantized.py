@@ -1,5 +1,8 @@
-# type: ignore
 """Products of quantized matrices."""
+# Triton reads the annotations of its kernels, and type checkers cannot read its language.
+# mypy: ignore-errors
+# pyright: basic, reportArgumentType=false, reportIndexIssue=false
+# ruff: noqa: ANN001, ANN003, ANN201, ANN202, D103
 
 import triton
 import triton.language as tl
@@ -20,7 +23,7 @@ def _int_weight(
     limit = K // 2 if FOUR else K
     right = w + at[:, None].to(tl.int64) * N + (columns % N)[None, :]
     acc = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
+    for k in range(tl.cdiv(K, BK)):
         a = tl.load(left, (ks < K - k * BK)[None, :], other=0.0)
         b = tl.load(right, (at < limit - k * HALF)[:, None], other=0)
         if FOUR:

@@ -1,5 +1,8 @@
-# type: ignore
 """Stencils, pooling and transposes."""
+# Triton reads the annotations of its kernels, and type checkers cannot read its language.
+# mypy: ignore-errors
+# pyright: basic, reportArgumentType=false, reportIndexIssue=false
+# ruff: noqa: ANN001, ANN201, ANN202, D103
 
 import triton
 import triton.language as tl
