@@ -206,7 +206,12 @@ def expected_of(row: Row, data: Data) -> tuple[Tensor, ...]:
         floating = hasattr(value, "dtype") and value.dtype.is_floating_point
         return value.to(wider) if floating and row.wide else value
 
-    return results(row.eager(*(wide(each) for each in data.inputs)))
+    convolutions, kept = lib.backends.cudnn, lib.backends.cudnn.allow_tf32
+    convolutions.allow_tf32 = False
+    try:
+        return results(row.eager(*(wide(each) for each in data.inputs)))
+    finally:
+        convolutions.allow_tf32 = kept
 
 
 def deviation(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:

@@ -7,26 +7,28 @@ from typing import Any
 from .. import peers
 from .case import Tensor
 
+torch: Any = peers.torch()
+"""A module's global, which torch.compile reads as a constant; it would warn of a call."""
+
 
 def dtype(name: str) -> Any:
     """An element type of torch."""
-    return getattr(peers.torch(), name)
+    return getattr(torch, name)
 
 
 def normal(device: str, kind: str, *shape: int, scale: float = 1.0) -> Tensor:
     """Normal numbers."""
-    lib = peers.torch()
-    return (lib.randn(shape, device=device, dtype=lib.float32) * scale).to(dtype(kind))
+    return (torch.randn(shape, device=device, dtype=torch.float32) * scale).to(dtype(kind))
 
 
 def integers(device: str, low: int, high: int, *shape: int, kind: str = "int32") -> Tensor:
     """Integers, at least `low` and below `high`."""
-    return peers.torch().randint(low, high, shape, device=device, dtype=dtype(kind))
+    return torch.randint(low, high, shape, device=device, dtype=dtype(kind))
 
 
 def empty(device: str, kind: str, *shape: int) -> Tensor:
     """Memory for a result."""
-    return poison(peers.torch().empty(shape, device=device, dtype=dtype(kind)))
+    return poison(torch.empty(shape, device=device, dtype=dtype(kind)))
 
 
 def poison(tensor: Tensor) -> Tensor:
@@ -43,5 +45,4 @@ def nbytes(*items: Any) -> float:
 
 def wider(x: Tensor) -> Tensor:
     """The same numbers in f32, or in f64 where they are."""
-    lib = peers.torch()
-    return x if x.dtype == lib.float64 else x.float()
+    return x if x.dtype == torch.float64 else x.float()

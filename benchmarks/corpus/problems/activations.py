@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, normal, wider
+from ..data import empty, normal, torch, wider
 
 SHAPES = [(4096, 4096), (8192, 8192), (5000, 11008)]
 FLAT = [(1 << 24,), (1 << 26,), (50_000_003,)]
@@ -34,16 +33,16 @@ def _make_bias_gelu(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _bias_gelu(x: Tensor, bias: Tensor) -> Tensor:
-    return peers.torch().nn.functional.gelu(x + bias, approximate="tanh")
+    return torch.nn.functional.gelu(x + bias, approximate="tanh")
 
 
 def _swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    return peers.torch().nn.functional.silu(gate) * up
+    return torch.nn.functional.silu(gate) * up
 
 
 def _swiglu_backward(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
     d, g, u = wider(dout), wider(gate), wider(up)
-    s = peers.torch().sigmoid(g)
+    s = torch.sigmoid(g)
     dgate, dup = d * u * (s * (1 + g * (1 - s))), d * g * s
     return dgate.to(gate.dtype), dup.to(up.dtype)
 
@@ -56,7 +55,7 @@ def _make_packed(shape: Shape, kind: str, device: str) -> Data:
 
 def _geglu_packed(x: Tensor) -> Tensor:
     gate, up = x.chunk(2, dim=1)
-    return peers.torch().nn.functional.gelu(gate, approximate="tanh") * up
+    return torch.nn.functional.gelu(gate, approximate="tanh") * up
 
 
 def _make_softcap(shape: Shape, kind: str, device: str) -> Data:
@@ -65,7 +64,7 @@ def _make_softcap(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _softcap(x: Tensor, cap: float) -> Tensor:
-    return cap * peers.torch().tanh(x / cap)
+    return cap * torch.tanh(x / cap)
 
 
 def _make_dropout_add(shape: Shape, kind: str, device: str) -> Data:
@@ -75,7 +74,7 @@ def _make_dropout_add(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _dropout_add(x: Tensor, residual: Tensor, p: float) -> Tensor:
-    return peers.torch().nn.functional.dropout(x, p) + residual
+    return torch.nn.functional.dropout(x, p) + residual
 
 
 def _check_dropout(found: Sequence[Tensor], inputs: Sequence[Any]) -> float:
@@ -83,7 +82,7 @@ def _check_dropout(found: Sequence[Tensor], inputs: Sequence[Any]) -> float:
     x, residual, p = inputs
     out, x, residual = found[0].float(), x.float(), residual.float()
     kept = x / (1 - p) + residual
-    off = peers.torch().minimum((out - kept).abs(), (out - residual).abs())
+    off = torch.minimum((out - kept).abs(), (out - residual).abs())
     share = float(((out - residual).abs() < (out - kept).abs()).float().mean())
     # The share of n elements has a standard deviation of sqrt(p * (1 - p) / n).
     strayed = abs(share - p) > 8 * (p * (1 - p) / x.numel()) ** 0.5 + 0.01
@@ -97,7 +96,7 @@ def _make_normal(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _normal(x: Tensor) -> Tensor:
-    return peers.torch().randn_like(x)
+    return torch.randn_like(x)
 
 
 def _check_normal(found: Sequence[Tensor], _inputs: Sequence[Any]) -> float:

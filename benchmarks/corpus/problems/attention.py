@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import dtype, empty, nbytes, normal
+from ..data import dtype, empty, nbytes, normal, torch
 
 HALVES = ["bfloat16", "float16"]
 OURS = settings(queries=(64, 128, 64), keys=(64, 64, 128))
@@ -44,7 +43,7 @@ def _make_prefill(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _dot(q: Tensor, k: Tensor, v: Tensor, scale: float, **how: object) -> Tensor:
-    attend = peers.torch().nn.functional.scaled_dot_product_attention
+    attend = torch.nn.functional.scaled_dot_product_attention
     shared = q.shape[0] != k.shape[0]
     return attend(q[None], k[None], v[None], scale=scale, enable_gqa=shared, **how)[0]
 
@@ -67,7 +66,7 @@ def _make_window(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _distances(tokens: int, device: object) -> Tensor:
-    numbers = peers.torch().arange(tokens, device=device)
+    numbers = torch.arange(tokens, device=device)
     return numbers[:, None] - numbers[None, :]
 
 
@@ -83,13 +82,12 @@ def _make_sinks(shape: Shape, kind: str, device: str) -> Data:
 
 def _sinks(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, scale: float) -> Tensor:
     """By a key of score 0 that a bias makes the sink, and whose value is 0."""
-    lib = peers.torch()
     group = q.shape[0] // k.shape[0]
     k, v = k.repeat_interleave(group, 0), v.repeat_interleave(group, 0)
     score = (q @ k.mT).to(sinks.dtype) * scale
     score = score.masked_fill(_distances(q.shape[1], q.device) < 0, float("-inf"))
     sink = sinks[:, None, None].expand(-1, q.shape[1], 1)
-    p = lib.softmax(lib.cat((score, sink), 2), 2)[..., :-1]
+    p = torch.softmax(torch.cat((score, sink), 2), 2)[..., :-1]
     return p.to(v.dtype) @ v
 
 
@@ -115,11 +113,11 @@ def _make_paged(shape: Shape, kind: str, device: str) -> Data:
     pages = -(-keys // PAGE)
     q = normal(device, kind, batch, heads, group, depth)
     k, v = (normal(device, kind, batch * pages, heads, PAGE, depth) for _ in range(2))
-    order = peers.torch().randperm(batch * pages, device=device)
+    order = torch.randperm(batch * pages, device=device)
     table = order.to(dtype("int32")).reshape(batch, pages)
     # From half of the keys to all of them, in no order.
     known = [keys - 37 * number % (keys // 2) for number in range(batch)]
-    lengths = peers.torch().tensor(known, dtype=dtype("int32"), device=device)
+    lengths = torch.tensor(known, dtype=dtype("int32"), device=device)
     used = float(sum(known)) * heads * depth * k.element_size() * 2
     return Data(
         (q, k, v, table, lengths, float(depth**-0.5)), (empty(device, kind, *q.shape),),
@@ -129,7 +127,6 @@ def _make_paged(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _paged(q: Tensor, k: Tensor, v: Tensor, table: Tensor, lengths: Tensor, scale: float) -> Tensor:
-    lib = peers.torch()
     batch, pages = table.shape
     heads, depth = q.shape[1], q.shape[3]
     found = [
@@ -137,9 +134,9 @@ def _paged(q: Tensor, k: Tensor, v: Tensor, table: Tensor, lengths: Tensor, scal
         .reshape(batch, heads, pages * PAGE, depth)
         for t in (k, v)
     ]  # fmt: skip
-    numbers = lib.arange(pages * PAGE, device=q.device)
+    numbers = torch.arange(pages * PAGE, device=q.device)
     seen = (numbers[None, :] < lengths[:, None])[:, None, None, :]
-    attend = lib.nn.functional.scaled_dot_product_attention
+    attend = torch.nn.functional.scaled_dot_product_attention
     return attend(q, *found, attn_mask=seen, scale=scale)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, normal
+from ..data import empty, normal, torch
 from .products import HALVES
 
 FLOATS = ["bfloat16", "float32"]
@@ -23,7 +22,7 @@ def _make_conv1d(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _conv1d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
-    functional = peers.torch().nn.functional
+    functional = torch.nn.functional
     padded = functional.pad(x.mT, (w.shape[0] - 1, 0))
     made = functional.conv1d(padded, w.T[:, None, :], bias, groups=x.shape[2])
     return functional.silu(made).mT.contiguous()
@@ -45,7 +44,7 @@ def _make_conv2d(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _conv2d(x: Tensor, w: Tensor) -> Tensor:
-    made = peers.torch().nn.functional.conv2d(
+    made = torch.nn.functional.conv2d(
         x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding=w.shape[0] // 2
     )
     return made.permute(0, 2, 3, 1)
@@ -63,7 +62,7 @@ def _make_depthwise(shape: Shape, kind: str, device: str) -> Data:
 def _depthwise(x: Tensor, w: Tensor) -> Tensor:
     channels = x.shape[3]
     weights = w.permute(2, 0, 1)[:, None]
-    convolve = peers.torch().nn.functional.conv2d
+    convolve = torch.nn.functional.conv2d
     made = convolve(x.permute(0, 3, 1, 2), weights, padding=1, groups=channels)
     return made.permute(0, 2, 3, 1)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, integers, nbytes, normal, wider
+from ..data import empty, integers, nbytes, normal, torch, wider
 
 FLOATS = ["bfloat16", "float32"]
 TILES = settings(tile=[(1, 1024), (4, 512), (16, 128)])
@@ -49,7 +48,7 @@ WORDS = {tokens: words for words, tokens, _ in (*TABLES, SMALL)}
 def _make_combine(shape: Shape, kind: str, device: str) -> Data:
     tokens, each, depth = shape
     x = normal(device, kind, tokens * each, depth)
-    rows = peers.torch().randperm(tokens * each, device=device).int().reshape(tokens, each)
+    rows = torch.randperm(tokens * each, device=device).int().reshape(tokens, each)
     weights = normal(device, "float32", tokens, each)
     return Data(
         (x, rows, weights), (empty(device, kind, tokens, depth),), ours=TILES, triton=BLOCKS
@@ -72,7 +71,7 @@ def _make_histogram(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _histogram(x: Tensor) -> Tensor:
-    return peers.torch().bincount(x, minlength=256).int()
+    return torch.bincount(x, minlength=256).int()
 
 
 def _make_take(shape: Shape, kind: str, device: str) -> Data:
@@ -86,7 +85,7 @@ def _make_take(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _take_columns(x: Tensor, columns: Tensor) -> Tensor:
-    return peers.torch().index_select(x, 1, columns)
+    return torch.index_select(x, 1, columns)
 
 
 ROWS = [

@@ -6,9 +6,8 @@ from typing import Any
 
 import tilewright as tw
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, integers, normal, wider
+from ..data import empty, integers, normal, torch, wider
 
 WIDE = [(8192, 16384), (4096, 32768), (2048, 50257)]
 FLOATS = ["bfloat16", "float32"]
@@ -29,26 +28,25 @@ def _make_cross_entropy(shape: Shape, kind: str, device: str) -> Data:
 
 def _cross_entropy(x: Tensor, target: Tensor) -> Any:
     wide = wider(x)
-    lse = peers.torch().logsumexp(wide, 1)
+    lse = torch.logsumexp(wide, 1)
     return lse - wide.gather(1, target.long()[:, None])[:, 0], lse
 
 
 def _make_backward(shape: Shape, kind: str, device: str) -> Data:
     x, target = _logits(shape, kind, device)
-    given = x, target, peers.torch().logsumexp(x.float(), 1), 2.0
+    given = x, target, torch.logsumexp(x.float(), 1), 2.0
     tiles = settings(tile=[(1, 1024), (1, 4096), (4, 1024)])
     return Data(given, (empty(device, kind, *shape),), ours=tiles, triton=BLOCKS)
 
 
 def _cross_entropy_backward(x: Tensor, target: Tensor, lse: Tensor, scale: float) -> Tensor:
     p = (wider(x) - lse[:, None]).exp()
-    columns = peers.torch().arange(x.shape[1], device=x.device)
+    columns = torch.arange(x.shape[1], device=x.device)
     return ((p - (columns == target[:, None]).to(p.dtype)) * scale).to(x.dtype)
 
 
 def _make_kl(shape: Shape, kind: str, device: str) -> Data:
-    lib = peers.torch()
-    both = tuple(lib.log_softmax(normal(device, kind, *shape), 1) for _ in range(2))
+    both = tuple(torch.log_softmax(normal(device, kind, *shape), 1) for _ in range(2))
     return Data(both, (empty(device, "float32", shape[0]),), ours=LOOPS, triton=BLOCKS)
 
 
@@ -67,7 +65,7 @@ def _make_log_softmax(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _log_softmax(x: Tensor) -> Tensor:
-    return peers.torch().log_softmax(x, 1)
+    return torch.log_softmax(x, 1)
 
 
 ROWS = [

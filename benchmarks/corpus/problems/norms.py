@@ -7,9 +7,8 @@ from typing import Any
 
 import tilewright as tw
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, normal, wider
+from ..data import empty, normal, torch, wider
 
 SHAPES = [(16384, 2048), (16384, 4096), (8000, 5120)]
 WIDE = [(4096, 16384), (2048, 32768), (1024, 50257)]
@@ -30,7 +29,7 @@ def _make_add_rms_norm(shape: Shape, kind: str, device: str) -> Data:
 
 def _add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> Any:
     total = x + residual
-    return peers.torch().nn.functional.rms_norm(total, (x.shape[1],), weight, eps), total
+    return torch.nn.functional.rms_norm(total, (x.shape[1],), weight, eps), total
 
 
 def _make_layer_norm(shape: Shape, kind: str, device: str) -> Data:
@@ -43,7 +42,7 @@ def _two(shape: Shape, kind: str, device: str) -> tuple[Tensor, Tensor]:
 
 
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    return peers.torch().nn.functional.layer_norm(x, (x.shape[1],), weight, bias, eps)
+    return torch.nn.functional.layer_norm(x, (x.shape[1],), weight, bias, eps)
 
 
 def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,7 +103,7 @@ def _make_group_norm(shape: Shape, kind: str, device: str) -> Data:
 def _group_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     groups, each = weight.shape
     images = x.reshape(-1, groups * each, x.shape[2])
-    norm = peers.torch().nn.functional.group_norm
+    norm = torch.nn.functional.group_norm
     return norm(images, groups, weight.reshape(-1), bias.reshape(-1), eps).reshape(x.shape)
 
 
@@ -117,7 +116,7 @@ def _make_softmax(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _softmax(x: Tensor) -> Tensor:
-    return peers.torch().softmax(x, 1)
+    return torch.softmax(x, 1)
 
 
 def _make_softmax_backward(shape: Shape, kind: str, device: str) -> Data:
@@ -136,10 +135,10 @@ def _make_rms_norm_int8(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _rms_norm_int8(x: Tensor, weight: Tensor, eps: float) -> Any:
-    norm = peers.torch().nn.functional.rms_norm
+    norm = torch.nn.functional.rms_norm
     y = norm(wider(x), (x.shape[1],), wider(weight), eps)
     scale = y.abs().amax(1, keepdim=True) / 127.0
-    return (y / scale).round().to(peers.torch().int8), scale.float()
+    return (y / scale).round().to(torch.int8), scale.float()
 
 
 def _check_int8(found: Sequence[Tensor], inputs: Sequence[Any]) -> float:
@@ -158,7 +157,7 @@ def _make_dropout_layer_norm(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _dropout_layer_norm(x: Tensor, weight: Tensor, bias: Tensor, p: float) -> Tensor:
-    functional = peers.torch().nn.functional
+    functional = torch.nn.functional
     dropped = functional.dropout(x, p)
     return functional.layer_norm(dropped, (x.shape[1],), weight, bias, EPS)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, integers, nbytes, normal
+from ..data import empty, integers, nbytes, normal, torch
 
 HALVES = ["bfloat16", "float16"]
 SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (3000, 5120, 2880)]
@@ -49,8 +48,7 @@ def _make_bias_gelu(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _bias_gelu(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
-    lib = peers.torch()
-    return lib.nn.functional.gelu(lib.addmm(bias, x, w), approximate="tanh")
+    return torch.nn.functional.gelu(torch.addmm(bias, x, w), approximate="tanh")
 
 
 def _make_residual(shape: Shape, kind: str, device: str) -> Data:
@@ -59,7 +57,7 @@ def _make_residual(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _residual(x: Tensor, w: Tensor, residual: Tensor, alpha: float) -> Tensor:
-    return peers.torch().addmm(residual, x, w.T, alpha=alpha)
+    return torch.addmm(residual, x, w.T, alpha=alpha)
 
 
 def _make_gradient(shape: Shape, kind: str, device: str) -> Data:
@@ -85,7 +83,7 @@ def _make_swiglu(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _swiglu(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
-    return peers.torch().nn.functional.silu(x @ gate) * (x @ up)
+    return torch.nn.functional.silu(x @ gate) * (x @ up)
 
 
 def _make_batched(shape: Shape, kind: str, device: str) -> Data:
@@ -111,12 +109,12 @@ def _make_grouped(shape: Shape, kind: str, device: str) -> Data:
 
 def _grouped(x: Tensor, w: Tensor, owners: Tensor) -> Tensor:
     """One product per expert: what torch can do without knowing the groups beforehand."""
-    ends = peers.torch().bincount(owners, minlength=w.shape[0]).cumsum(0).tolist()
+    ends = torch.bincount(owners, minlength=w.shape[0]).cumsum(0).tolist()
     parts = [
         x[a * 128 : b * 128] @ w[e]
         for e, (a, b) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
     ]
-    return peers.torch().cat(parts)
+    return torch.cat(parts)
 
 
 def _make_gathered(shape: Shape, kind: str, device: str) -> Data:

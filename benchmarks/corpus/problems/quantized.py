@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import dtype, empty, integers, nbytes, normal, wider
+from ..data import dtype, empty, integers, nbytes, normal, torch, wider
 from .products import FEW_ROWS, FEW_TRITON, HALVES, OURS, SHAPES, TRITON
 
 SMALL = (75, 96, 160)
@@ -46,8 +45,7 @@ def _make_int4_weight(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _int4_weight(x: Tensor, w: Tensor, scale: Tensor) -> Tensor:
-    lib = peers.torch()
-    both = lib.stack(((w & 15).to(lib.int8) - 8, (w >> 4).to(lib.int8) - 8), 1)
+    both = torch.stack(((w & 15).to(torch.int8) - 8, (w >> 4).to(torch.int8) - 8), 1)
     return (x @ both.reshape(-1, w.shape[1]).to(x.dtype)) * scale
 
 
@@ -67,10 +65,9 @@ def _make_fp8(shape: Shape, kind: str, device: str) -> Data:
 
 def _fp8(x: Tensor, w: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """By cuBLAS, which has products of 8-bit floats; on the CPU by f32."""
-    lib = peers.torch()
-    if x.device.type == "cpu" or x.dtype != lib.float8_e4m3fn or x.shape[0] % 16:
+    if x.device.type == "cpu" or x.dtype != torch.float8_e4m3fn or x.shape[0] % 16:
         return (wider(x) @ wider(w).T) * rows * columns
-    return lib._scaled_mm(x, w.T, scale_a=rows, scale_b=columns, out_dtype=lib.bfloat16)
+    return torch._scaled_mm(x, w.T, scale_a=rows, scale_b=columns, out_dtype=torch.bfloat16)
 
 
 def _make_int8(shape: Shape, kind: str, device: str) -> Data:
@@ -83,10 +80,9 @@ def _make_int8(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _int8(x: Tensor, w: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    lib = peers.torch()
     whole = x.shape[0] > 16 and not (x.shape[1] % 8 or w.shape[0] % 8)
     if x.device.type == "cuda" and whole:
-        return (lib._int_mm(x, w.T) * rows * columns).to(lib.bfloat16)
+        return (torch._int_mm(x, w.T) * rows * columns).to(torch.bfloat16)
     return (x.double() @ w.double().T) * rows * columns
 
 

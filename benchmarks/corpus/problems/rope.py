@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, normal, wider
+from ..data import empty, normal, torch, wider
 
 SHAPES = [(8192, 32, 64), (16384, 32, 128), (5000, 40, 128)]
 FLOATS = ["bfloat16", "float32"]
@@ -25,13 +24,13 @@ def _make(shape: Shape, kind: str, device: str) -> Data:
 def _halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     first, second = wider(x).chunk(2, dim=2)
     turned = first * cos - second * sin, second * cos + first * sin
-    return peers.torch().cat(turned, 2).to(x.dtype)
+    return torch.cat(turned, 2).to(x.dtype)
 
 
 def _pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     even, odd = wider(x)[..., ::2], wider(x)[..., 1::2]
     turned = even * cos - odd * sin, odd * cos + even * sin
-    return peers.torch().stack(turned, -1).reshape(x.shape).to(x.dtype)
+    return torch.stack(turned, -1).reshape(x.shape).to(x.dtype)
 
 
 ROWS = [

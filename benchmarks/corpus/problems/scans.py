@@ -7,9 +7,8 @@ from typing import Any
 
 import tilewright as tw
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, normal, wider
+from ..data import empty, normal, torch, wider
 
 FLOATS = ["bfloat16", "float32"]
 WHOLE = settings(tile=[(1, tw.FULL), (2, tw.FULL), (4, tw.FULL)])
@@ -40,7 +39,7 @@ def _cumsum_columns(x: Tensor) -> Tensor:
 
 
 def _make_recurrence(shape: Shape, kind: str, device: str) -> Data:
-    a = peers.torch().sigmoid(normal(device, kind, *shape) + 2)
+    a = torch.sigmoid(normal(device, kind, *shape) + 2)
     return Data(
         (a, normal(device, kind, *shape)), (empty(device, kind, *shape),),
         ours=settings(columns=(64, 128, 256)),
@@ -50,11 +49,10 @@ def _make_recurrence(shape: Shape, kind: str, device: str) -> Data:
 
 def _recurrence(a: Tensor, x: Tensor) -> Tensor:
     """Products of decays for distances of powers of two: log2(T) passes, as torch would do it."""
-    lib = peers.torch()
     decay, state, far = wider(a), wider(x), 1
     while far < x.shape[0]:
-        more = lib.cat((lib.zeros_like(state[:far]), state[:-far]))
-        fade = lib.cat((lib.ones_like(decay[:far]), decay[:-far]))
+        more = torch.cat((torch.zeros_like(state[:far]), state[:-far]))
+        fade = torch.cat((torch.ones_like(decay[:far]), decay[:-far]))
         state = state + decay * more
         decay = decay * fade
         far *= 2
@@ -80,7 +78,7 @@ def _make_topk(shape: Shape, kind: str, device: str) -> Data:
 
 def _topk_gate(x: Tensor) -> Any:
     top, where = x.topk(CHOSEN, 1)
-    return peers.torch().softmax(wider(top), 1), where.int()
+    return torch.softmax(wider(top), 1), where.int()
 
 
 def _check_topk(found: Sequence[Tensor], inputs: Sequence[Any]) -> float:

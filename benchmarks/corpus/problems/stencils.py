@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ... import peers
 from ..case import Data, Row, Shape, Tensor, settings
-from ..data import empty, normal
+from ..data import empty, normal, torch
 
 SHAPES = [(4096, 4096), (8192, 8192), (7000, 9001)]
 FLOATS = ["float32", "bfloat16"]
@@ -23,7 +22,7 @@ def _make_heat(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _heat_step(x: Tensor, rate: float) -> Tensor:
-    p = peers.torch().nn.functional.pad(x, (1, 1, 1, 1))
+    p = torch.nn.functional.pad(x, (1, 1, 1, 1))
     around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
     return x + rate * (around - 4 * x)
 
@@ -34,7 +33,7 @@ def _make_pool(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _max_pool(x: Tensor) -> Tensor:
-    return peers.torch().nn.functional.max_pool2d(x[None, None], 3, 1, 1)[0, 0]
+    return torch.nn.functional.max_pool2d(x[None, None], 3, 1, 1)[0, 0]
 
 
 def _make_transpose(shape: Shape, kind: str, device: str) -> Data:
@@ -44,9 +43,8 @@ def _make_transpose(shape: Shape, kind: str, device: str) -> Data:
 
 
 def _transpose_cast(x: Tensor) -> Tensor:
-    lib = peers.torch()
-    other = lib.bfloat16 if x.dtype == lib.float32 else lib.float32
-    return x.T.to(other, memory_format=lib.contiguous_format)
+    other = torch.bfloat16 if x.dtype == torch.float32 else torch.float32
+    return x.T.to(other, memory_format=torch.contiguous_format)
 
 
 def _make_swap(shape: Shape, kind: str, device: str) -> Data:
