@@ -1,0 +1,1 @@
+"""The kernels of the corpus in Tilewright, written from its documentation alone."""

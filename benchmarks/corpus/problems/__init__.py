@@ -1,0 +1,1 @@
+"""The rows of the corpus: shapes, data, and the same work in torch."""
