@@ -77,7 +77,7 @@ def exact(name: str, dtype: AnyDType) -> Array:
         return np.asarray(FUNCTIONS[name][1](all_inputs(dtype).astype(WIDE)), WIDE)
 
 
-def most_ulps(name: str, dtype: AnyDType, found: Array, *) -> tuple[float, float]:
+def most_ulps(name: str, dtype: AnyDType, found: Array) -> tuple[float, float]:
     """The greatest error of finite results in ulps of the type, and the argument that has it.
 
     Special results must be equal; the signs of zeros are left open.

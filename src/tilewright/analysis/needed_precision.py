@@ -150,12 +150,9 @@ class NeededPrecision:
         """Return an equal part of a tolerance, for each of those that add to the error of an op."""
         if tolerance <= LEAST:
             return tolerance
-        uncertain = [
-            value
-            for value, condition in zip(op.operands, _conditions(op), strict=True)
-            if value in self.inexact and condition < math.inf
-        ]
-        return max(tolerance / max(len(uncertain) + is_approximable(op), 1), LEAST)
+        pairs = zip(op.operands, _conditions(op), strict=True)
+        uncertain = sum(value in self.inexact and c < math.inf for value, c in pairs)
+        return max(tolerance / max(uncertain + is_approximable(op), 1), LEAST)
 
     def passed(self, op: Op, tolerance: float) -> Sequence[float]:
         """Return the tolerances of the operands of an op that computes floats."""
@@ -167,8 +164,10 @@ class NeededPrecision:
         if op.is_a(ADDF, SUBF):
             return [tolerance if op.result in self.signs else LEAST] * count
         if op.is_a(FMA):
-            each = self.share(op, tolerance) if op.result in self.signs else LEAST
-            return [each, each, tolerance if op.result in self.signs else LEAST]
+            if op.result not in self.signs:
+                return [LEAST] * count
+            each = self.share(op, tolerance)
+            return [each, each, tolerance]
         if op.is_a(*PRODUCTS):
             return [LEAST] * count
         each = self.share(op, tolerance)
@@ -203,6 +202,8 @@ def is_approximable(op: Op) -> bool:
 
 def _conditions(op: Op) -> Sequence[float]:
     """Return the condition numbers of an op for each of its operands."""
+    if op.is_a(FMA):
+        return [1.0, 1.0, math.inf]  # those of the product
     if op.has(Trait.REARRANGES):
         return [1.0] + [math.inf] * (len(op.operands) - 1)
     return op.defn.conditions or [math.inf] * len(op.operands)

@@ -91,15 +91,11 @@ MULF = _float(
     neutral=_always(1.0),
     conditions=(1.0, 1.0),
 )
-DIVF = _float(
-    "divf", "lhs rhs", "lhs / rhs.", **ROUNDED, **BITS, cost=8, conditions=(1.0, 1.0)
-)
+DIVF = _float("divf", "lhs rhs", "lhs / rhs.", **ROUNDED, **BITS, cost=8, conditions=(1.0, 1.0))
 FMA = _float("fma", "lhs rhs acc", "lhs * rhs + acc, rounded once.", **ROUNDED)
 REMF = _float("remf", "lhs rhs", "lhs - trunc(lhs / rhs) * rhs, with the sign of lhs.", cost=30)
 NEGF = _float("negf", "arg", "-arg.", conditions=(1.0,))
-ABSF = _float(
-    "absf", "arg", "The absolute value.", traits=Trait.NONNEGATIVE, conditions=(1.0,)
-)
+ABSF = _float("absf", "arg", "The absolute value.", traits=Trait.NONNEGATIVE, conditions=(1.0,))
 MAXF = _float(
     "maxf",
     "lhs rhs",
