@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 BOUND = 0.76
 """Ulps of the rounded result: a half for rounding, a quarter for what it hides, some for f32."""
 FLUSHED = 2.0**-119
-"""Results below it may be 0: exp(-x) in 1 / (1 + exp(-x)) overflows, or a GPU flushes a quotient."""
+"""Results below it may be 0: exp(-x) in x / (1 + exp(-x)) overflows, or a GPU flushes it."""
 LIMIT = 1e15
 """Larger arguments of trigonometric functions are beyond NumPy's own."""
 

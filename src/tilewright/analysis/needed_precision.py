@@ -1,21 +1,20 @@
 """Needed precision: how inexact the floats may be from which a kernel computes what it keeps.
 
-A backward dataflow analysis (demanded precision), on relative errors. Rounding to a float of 16 bits
-or fewer, with a significand of p bits, is off by up to half an ulp. What is rounded there may be off
-by a quarter of an ulp, a relative error of 2**-(p + 2): the result is then within 3/4 ulp of the
+A backward dataflow analysis (demanded precision) on relative errors. Rounding to a float of 16 bits
+or fewer is off by up to half an ulp. What is rounded there may be off by a quarter of an ulp, which
+is a relative error of 2**-(p + 2) for p bits of precision: the result is then within 3/4 ulp of the
 exact one, so it is the correctly rounded one or its neighbour. This tolerance is followed back to
 the functions that the number is computed from:
 
-1. A product, a quotient and every op with bounded condition numbers (`OpDef.conditions`) adds up
-   the errors of its operands, each times its condition number. It shares its tolerance equally among
-   its operands that may be inexact and, if it is a function that may be approximated, itself.
-2. A sum of terms of one sign is as exact as its terms. So are minima and maxima, and what layout ops,
-   branches and selections pass on. Signs are found by `analysis.signs`.
-3. A sum whose terms may cancel, a product of matrices and a value that a loop multiplies again and
-   again have no bounded condition. There functions keep LAST_BITS bits, an error of 4 ulp of f32
-   instead of 2: as far as such an expression is exact in f32, it stays so within a factor of two.
-   Tolerances never fall below it.
-4. All else needs every bit: memory, comparisons, integers, control flow, and operands of a function
+1. In a product, a quotient and every op with condition numbers (`OpDef.conditions`), the errors of
+   the operands add up, each times its condition number. The tolerance is shared equally among the
+   operands that may be inexact and, if the op is a function that may be approximated, itself.
+2. A sum of terms of one sign is as exact as its terms (`analysis.signs`). So are minima and maxima,
+   and what layout ops, branches and loops pass on.
+3. A sum whose terms may cancel, a product of matrices, and what a loop multiplies again and again
+   have no bounded condition. Functions that end there keep LAST_BITS bits, an error of 4 ulp of f32
+   instead of 2: the error of such an expression at most doubles. No tolerance is less, but 0.
+4. All else needs every bit: memory, comparisons, integers, control flow, and operands of functions
    without condition numbers, such as the argument of `exp`.
 
 A value needs what the most demanding of its uses needs. f64 and results of `precise=True` are never
@@ -26,8 +25,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from ml_dtypes import finfo
+import ml_dtypes
 
 from ..base.dtypes import AnyDType, f32
 from ..ir.attrs import Rounding
@@ -46,6 +46,8 @@ SPARE_BITS = 2
 """A rounding hides errors this many bits below the significand: a quarter of an ulp."""
 LAST_BITS = 21
 """Bits that a function keeps in an f32 expression whose errors may grow."""
+FLOAT_INFO: Any = ml_dtypes.finfo
+"""Ships no types."""
 NONE = 0.0
 """The tolerance of a value of which every bit may matter."""
 LEAST = 2.0**-LAST_BITS
@@ -59,7 +61,7 @@ def is_narrow(dtype: AnyDType) -> bool:
 
 def tolerance_of(dtype: AnyDType) -> float:
     """Return the relative error that rounding to a narrow type hides: a quarter of an ulp."""
-    return 2.0 ** -(finfo(dtype.np).nmant + 1 + SPARE_BITS)
+    return float(FLOAT_INFO(dtype.np).eps) * 2.0 ** -(SPARE_BITS + 1)
 
 
 class NeededPrecision:
@@ -79,7 +81,7 @@ class NeededPrecision:
             self.follow(self.todo.pop())
 
     def of(self, value: Value) -> float:
-        """Return how large the relative error of a value may be; NONE where every bit may matter."""
+        """Return how large the relative error of a value may be; NONE if every bit may matter."""
         return self.found.get(value, NONE)
 
     def bits(self) -> dict[Op, int]:
@@ -97,7 +99,7 @@ class NeededPrecision:
             return tolerance_of(dtype)
         return self.share(op, self.of(op.result))
 
-    # --- the worklist ------------------------------------------------------------------------------
+    # --- the worklist --------------------------------------------------------------------------
 
     def limit(self, value: Value, tolerance: float) -> None:
         """Note that a value is used where it must not be further off."""
@@ -125,6 +127,7 @@ class NeededPrecision:
         return bool(op.results) and op.defn.pure and all(map(_is_wide, op.results))
 
     def follow(self, value: Value) -> None:
+        """Limit what a value is made of."""
         owner = self.nesting.owner.get(value)
         if owner is None:
             return
@@ -144,7 +147,7 @@ class NeededPrecision:
                 for source in (*sources, *carried(owner)[k : k + 1]):
                     self.limit(source, self.found[value])
 
-    # --- how errors grow ---------------------------------------------------------------------------
+    # --- how errors grow -----------------------------------------------------------------------
 
     def share(self, op: Op, tolerance: float) -> float:
         """Return an equal part of a tolerance, for each of those that add to the error of an op."""
@@ -160,7 +163,8 @@ class NeededPrecision:
         if tolerance == NONE:
             return [NONE] * count
         if op.is_a(REDUCE, SCAN):
-            return [self.of_terms(*each, tolerance) for each in zip(op.operands, combiners(op))]
+            pairs = zip(op.operands, combiners(op), strict=True)
+            return [self.of_terms(terms, combiner, tolerance) for terms, combiner in pairs]
         if op.is_a(ADDF, SUBF):
             return [tolerance if op.result in self.signs else LEAST] * count
         if op.is_a(FMA):

@@ -7,18 +7,7 @@ from typing import TypeAlias
 
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Trait
-from ..ir.ops.elementwise import (
-    ADDF,
-    DIVF,
-    FMA,
-    FTOF,
-    MAXF,
-    MINF,
-    MULF,
-    NEGF,
-    SELECT,
-    SUBF,
-)
+from ..ir.ops.elementwise import ADDF, DIVF, FMA, FTOF, MAXF, MINF, MULF, NEGF, SELECT, SUBF
 from ..ir.ops.layout import CAT
 from ..ir.ops.matmul import MMAF
 from ..ir.ops.reduction import REDUCE, SCAN

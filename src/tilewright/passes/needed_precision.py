@@ -15,9 +15,9 @@ Rules:
        %t = tanh %u; subf 1, %t   ->  2 / (1 + exp(2 %u))
 2. A function of which only so many bits matter: they are noted on it.
        exp %x                     ->  exp %x {bits=17}
-3. A quotient or root of which only so many bits matter, by or of a sum of a normal constant and what
-   is not below zero: it need not care for subnormal numbers, nor a quotient for a divisor so large
-   that its reciprocal is subnormal. Such a reciprocal is 0.
+3. A quotient or root of which only so many bits matter, by or of a sum of a normal constant and
+   what is not below zero: it need not care for subnormal numbers, nor a quotient for a divisor so
+   large that its reciprocal is subnormal. Such a reciprocal is 0.
        %s = addf (exp %y), 1; divf %x, %s   ->  divf %x, %s {rounding=approx, bits=17}
        %s = addf (mulf %y, %y), c; rsqrt %s ->  rsqrt %s {ftz=True, bits=17}
 4. A power of e of a number times a constant, of which only so many bits matter: the constant takes
@@ -129,9 +129,10 @@ def _sums(func: Func) -> dict[Op, Op]:
         if not op.is_a(ADDF, SUBF) or needed.of(op.result) == NONE:
             continue
         tangent = nesting.definer(_term_beside_one(op, numbers) or op.result)
-        if tangent is not None and tangent.is_a(TANH) and is_approximable(tangent):
-            if op.result.tile.dtype is f32 and uses[tangent.result] == 1:
-                found[op] = tangent
+        if tangent is None or not tangent.is_a(TANH) or not is_approximable(tangent):
+            continue
+        if op.result.tile.dtype is f32 and uses[tangent.result] == 1:
+            found[op] = tangent
     return found
 
 

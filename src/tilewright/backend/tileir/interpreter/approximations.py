@@ -1,4 +1,4 @@
-"""Approximations of the hardware: the errors that NVIDIA documents for them, as the worst there are.
+"""Approximations of the hardware, with the greatest errors that NVIDIA documents for them.
 
 The interpreter computes functions exactly and rounds once. A test that wants to know what a kernel
 makes of the errors of a GPU asks for them: `with errors(+1):` makes each approximate result as much

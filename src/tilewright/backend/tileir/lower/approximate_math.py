@@ -1,8 +1,8 @@
 """Approximate forms of functions, for results of which not every bit matters.
 
 `passes.needed_precision` notes on a function how many bits of its result must be kept. The table
-below lists what is faster than the exact lowering, and how many bits it keeps; the fastest form that
-keeps enough is taken. Floats of 16 bits are widened to f32, which their rounding hides as well.
+below lists what is faster than the exact lowering, and how many bits it keeps. The fastest form
+that keeps enough is taken. Floats of 16 bits are widened to f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....analysis.needed_precision import LAST_BITS
-from ....base.source import where
 from ....base.shapes import shape_text
+from ....base.source import where
 from ....ir.attrs import Rounding
 from ....ir.core import Op
 from ..bytecode.enums import RoundingCode
@@ -86,8 +86,9 @@ FORMS: dict[str, tuple[Form, ...]] = {
 }
 """The approximate forms of functions, the fastest first.
 
-Their errors, as NVIDIA documents them for PTX: tanh.approx 2**-11, ex2.approx 2 ulp, div.full 2 ulp, div.approx
-2 ulp for divisors from 2**-126 to 2**126; those of libdevice's tan, sinh and cosh are 3.1, 2.9 and 2.4 ulp on an H200.
+Their errors, as NVIDIA documents them for PTX: tanh.approx 2**-11, ex2.approx 2 ulp, div.full
+2 ulp, div.approx 2 ulp for divisors from 2**-126 to 2**126, beyond which quotients are 0. Those of
+libdevice's tan, sinh and cosh are 3.1, 2.9 and 2.4 ulp on an H200.
 """
 
 

@@ -1,4 +1,4 @@
-"""Functions of 16-bit floats as Tile IR with the worst errors that a GPU may make: within bounds."""
+"""Functions of 16-bit floats as Tile IR, with the worst errors of a GPU: within bounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_all_inputs_as_they_are(name, dtype, simulated_gpu):
 @SIMULATED
 @pytest.mark.parametrize("name", ["tanh", "sigmoid"])
 def test_what_keeps_too_few_bits_is_noticed(name, simulated_gpu, monkeypatch):
-    """A table that promises more than the hardware keeps: tanh.approx for f16, and for quotients."""
+    """A table that promises more than the hardware keeps: tanh.approx for f16, a rough exp."""
     (form, *_) = FORMS["tanh"]
     wrong = {"tanh": (Form(14, form.text, form.write),), "exp": (Form(21, "", _rough),)}
     monkeypatch.setattr(approximate_math, "FORMS", {**FORMS, **wrong})
