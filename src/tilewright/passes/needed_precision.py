@@ -95,7 +95,7 @@ class _Operands:
         return None
 
     def is_normal(self, value: Value) -> bool:
-        """Return whether a value surely is a normal f32, infinity or NaN (Rule 3)."""
+        """Return whether a value is always a normal f32, infinity or NaN (Rule 3)."""
         made = self.nesting.definer(value)
         while made is not None and made.has(Trait.REARRANGES):
             made = self.nesting.definer(made.operands[0])
