@@ -10,25 +10,22 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from ..ir.core import Op, Value
+from ..ir.core import Op
+from .structure import combiners
 
 Number: TypeAlias = float | int | bool
 
 
 def identities_of(op: Op) -> tuple[Number, ...]:
     """Return the initial values of a reduction or scan, one for each input."""
-    (body,) = op.regions
-    makers = {result: inner for inner in body.ops for result in inner.results}
-    ends = body.terminator.operands
-    pairs = zip(body.args[::2], body.args[1::2], strict=True)
-    found = [_neutral(makers.get(end), set(pair)) for end, pair in zip(ends, pairs, strict=True)]
+    found = [_neutral(inner) for inner in combiners(op)]
     given: tuple[Number, ...] = op.attrs["identities"]
     return tuple(g if f is None else f for g, f in zip(given, found, strict=True))
 
 
-def _neutral(inner: Op | None, pair: set[Value]) -> Number | None:
+def _neutral(inner: Op | None) -> Number | None:
     """Return the neutral number of an operation on the elements of one input, if it is one."""
-    if inner is None or inner.defn.neutral is None or set(inner.operands) != pair:
+    if inner is None or inner.defn.neutral is None:
         return None
     if not inner.attrs.get("nan", True):  # where NaN loses, all others win
         return math.nan

@@ -113,6 +113,21 @@ def _aim(found: Structure, op: Op, outer: tuple[Op, ...]) -> None:
     found.exits.setdefault(target, []).append(op)
 
 
+def combiners(op: Op) -> tuple[Op | None, ...]:
+    """Return, for each input of a reduction or scan, the one op that combines two elements of it.
+
+    None where more than one op does, or elements of other inputs take part.
+    """
+    (body,) = op.regions
+    makers = {result: inner for inner in body.ops for result in inner.results}
+    pairs = zip(body.args[::2], body.args[1::2], strict=True)
+    found = [makers.get(end) for end in body.terminator.operands]
+    return tuple(
+        inner if inner is not None and set(inner.operands) == set(pair) else None
+        for inner, pair in zip(found, pairs, strict=True)
+    )
+
+
 # -------------------------------------------------------------------------------------------------
 # Uses: the number of uses of each value, and the values that a region captures.
 

@@ -25,15 +25,15 @@ class CompileOptions(CodegenHints):
     `max_divisibility` limits the assumed divisibility of addresses and strides, in bytes;
     `block_group` is the number of blocks of a matrix product that run together for cache reuse, 1
     for launch order. `whole_first` uses an unpadded fast path for tiles that are in bounds.
-    `scaled_exp` computes f32 `exp` and `exp2` by the hardware's power of two, with a relative error
-    of 2**-17; by default if only 16 bits of the result are used. `checks` is for tests and
-    measurements: `pinned` keeps the remaining checks at their accesses, `forced` keeps all of them
-    there.
+    `needed_precision=False` keeps functions as exact as those of f32 where only 16 bits of a result
+    are used, on every device. `checks` is for tests and measurements: `pinned` keeps the remaining
+    checks at their accesses, `forced` keeps all of them there.
 
     >>> CompileOptions(occupancy=2).occupancy
     2
     """
 
+    needed_precision: bool | None = None
     checks: str | None = None
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class CompileOptions(CodegenHints):
     @property
     def codegen_hints(self) -> CodegenHints:
         """The same for the backend, which knows no options."""
-        return CodegenHints(**{k: v for k, v in asdict(self).items() if k != "checks"})
+        return CodegenHints(**{f.name: getattr(self, f.name) for f in fields(CodegenHints)})
 
 
 def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:

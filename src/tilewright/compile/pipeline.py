@@ -18,6 +18,7 @@ from ..passes.fma_contraction import fma_contraction
 from ..passes.insert_tokens import insert_tokens
 from ..passes.licm import licm
 from ..passes.lower_control_flow import lower_control_flow
+from ..passes.needed_precision import needed_precision
 from ..passes.rematerialize import rematerialize
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
@@ -40,6 +41,7 @@ PASSES = (
     dce,
     # Last, so that every backend multiplies and adds in the very same places.
     fma_contraction,
+    needed_precision,
     dce,
 )
 
@@ -61,8 +63,11 @@ def compile_kernel(
     func = run.verified("frontend", built.func)
     accept(func, target, kernel.dialect)
     checks = options.checks or run.config.checks
+    left_out = LEFT_OUT[checks]
+    if options.needed_precision is False:
+        left_out = (*left_out, needed_precision.__name__)
     for pass_ in PASSES:
-        if pass_.__name__ not in LEFT_OUT[checks]:
+        if pass_.__name__ not in left_out:
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)

@@ -64,6 +64,8 @@ class Trait(Flag):
     """Costs next to nothing by itself: it is computed again rather than kept."""
     OF_THREAD = auto()
     """Allowed in a SIMT kernel: it computes with the scalars of one thread."""
+    NONNEGATIVE = auto()
+    """No element of the result is below zero."""
 
 
 CARRIES = Trait.LOOP | Trait.BRANCH
@@ -96,7 +98,9 @@ class OpDef:
     """The declaration of an op, compared by identity. `doc` is one line saying what it computes.
 
     `cost` weighs one element of its result against an addition, for code generators. `neutral` is
-    the number of a type that, as one operand, leaves the other as it is.
+    the number of a type that, as one operand, leaves the other as it is. `conditions` are condition
+    numbers, one for each operand: a relative error of the operand is at most so many times as large
+    in the result. Without them it may be of any size.
     """
 
     name: str
@@ -110,6 +114,7 @@ class OpDef:
     traits: Trait = Trait.NONE
     cost: int = 1
     neutral: Neutral | None = None
+    conditions: tuple[float, ...] = ()
 
     def has(self, traits: Trait) -> bool:
         """Return whether the op has one of these traits."""
@@ -139,6 +144,7 @@ def declare(
     traits: Trait = Trait.NONE,
     cost: int = 1,
     neutral: Neutral | None = None,
+    conditions: tuple[float, ...] = (),
 ) -> OpDef:
     """Declare an op; `operands` is written as "view index* guard?"."""
     specs = tuple(
@@ -146,4 +152,6 @@ def declare(
         for word in operands.split()
     )
     fields = tuple(Attr(key, default) for key, default in (attrs or {}).items())
-    return OpDef(name, dialect, specs, fields, rule, doc, effects, regions, traits, cost, neutral)
+    return OpDef(
+        name, dialect, specs, fields, rule, doc, effects, regions, traits, cost, neutral, conditions
+    )

@@ -38,7 +38,7 @@ def wrong(z: tl.TensorMut, x: tl.Tensor, *, K: tl.Const[int]) -> None:
 
 
 def test_the_map_stays_small():
-    assert len(code_lines(SOURCES / "compile" / "pipeline.py")) <= 80
+    assert len(code_lines(SOURCES / "compile" / "pipeline.py")) <= 85
 
 
 def test_from_a_kernel_to_an_artifact():

@@ -1,6 +1,6 @@
 """Heuristics: decisions that the language leaves open, by the tables of `policy`.
 
-They cover the occupancy of a multiprocessor, the order of blocks, and the forms of functions;
+They cover the occupancy of a multiprocessor and the order of blocks;
 `accesses` decides the forms of memory accesses. Results stay within the error bounds of the
 language. Every decision is a line of `kernel.explain()`, and a hint of the caller overrides it.
 """
@@ -11,13 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.monotonicity import axis_of_growing_loops
-from ...analysis.observed_precision import observed_in_full
 from ...base.dtypes import f32, f64
-from ...base.shapes import Shape, shape_text
-from ...base.source import where
+from ...base.shapes import Shape
 from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
-from ...ir.ops.elementwise import EXP, EXP2
 from ...ir.ops.layout import PERMUTE
 from .accesses import TileAccess, choose_accesses
 from .bytecode.program import Hints
@@ -32,8 +29,6 @@ class Decisions:
     """All decisions about one kernel."""
 
     accesses: Mapping[Op, TileAccess]
-    scaled: frozenset[Op]
-    """Exponentials lowered to the GPU's exp2 instruction of a scaled argument."""
     hints: Hints
     order: Shape | None
     """The shape of the groups in which blocks run, in the order of `tile_index`; None is the order
@@ -59,7 +54,6 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     # The occupancy comes first: it fixes the prefetch distance that the accesses use.
     config, reason = heuristics.config()
     accesses = choose_accesses(traits, target, policy, config.latency)
-    scaled = heuristics.scaled()
     hints = dict(heuristics.hints(config, reason))
     order, turned, reversed_axis = (
         heuristics.order(),
@@ -67,7 +61,6 @@ def decide(func: Func, target: TileTarget) -> Decisions:
         heuristics.reversed_axis(),
     )
     lines = accesses.lines()
-    lines += [_scaled_line(op) for op in scaled]
     lines += [f"hint {name} = {value}: {why}" for name, (value, why) in hints.items()]
     if order is not None:
         lines.append(_order_line(order))
@@ -84,7 +77,6 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     numbers = {name: value for name, (value, _) in hints.items()}
     return Decisions(
         accesses=accesses.by_op,
-        scaled=frozenset(scaled),
         hints={target.arch: numbers} if numbers else {},
         order=order,
         turned=turned,
@@ -99,33 +91,12 @@ def _order_line(order: Shape) -> str:
     return f"blocks run in groups of {most} along grid axis {order.index(most)}, for cache reuse"
 
 
-def _scaled_line(op: Op) -> str:
-    shape = shape_text(op.result.tile.shape) or "one element"
-    how = "as exp2" if op.is_a(EXP) else "as one instruction"
-    return f"{op.name} of {shape} {how}, only 16 bits of it are used{where(op.span)}"
-
-
 class _Heuristics:
     def __init__(self, traits: Traits, target: TileTarget, policy: Policy) -> None:
         self.traits = traits
         self.func = traits.func
         self.codegen_hints = target.codegen_hints
         self.policy = policy
-
-    # --- functions -----------------------------------------------------------------------------
-
-    def scaled(self) -> list[Op]:
-        """Return the exponentials whose last bits are not observed."""
-        exponentials = [
-            op for op in self.func.walk() if op.is_a(EXP, EXP2) and op.result.tile.dtype is f32
-        ]
-        if self.codegen_hints.scaled_exp is not None:
-            return exponentials if self.codegen_hints.scaled_exp else []
-        if not exponentials:
-            return []
-        # exp2 of a scaled argument exceeds our error bound of f32, which a result of 16 bits hides.
-        in_full = observed_in_full(self.func)
-        return [op for op in exponentials if op.result not in in_full]
 
     # --- how blocks share a multiprocessor -----------------------------------------------------
 

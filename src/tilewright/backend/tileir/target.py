@@ -34,7 +34,6 @@ class CodegenHints:
     latency: int | None = None
     block_group: int | None = None
     whole_first: bool | None = None
-    scaled_exp: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
 from ...ir.attrs import Overflow, Predicate, Rounding
 from ...ir.core import Value
-from ...ir.ops.elementwise import MATH_OPS
+from ...ir.ops.elementwise import ALL_BITS, MATH_OPS
 from ...ir.types import TileType
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import (
@@ -86,7 +86,7 @@ def true_div(em: SemanticBuilder, a: Any, b: Any, *, precise: Any = False) -> Va
             got=f"{describe(a)} and {describe(b)}",
             hint=f"use // to round down, or convert: {_converted(a, b)}",
         )
-    return em.emit("divf", left, right, rounding=_division(dtype, exact))
+    return em.emit("divf", left, right, rounding=_division(dtype, exact), **_all_bits(exact))
 
 
 def _converted(a: Any, b: Any) -> str:
@@ -116,7 +116,7 @@ def _floor_div(em: SemanticBuilder, a: Any, b: Any) -> Value:
     if left.tile.dtype.is_int:
         return em.emit("divi", left, right, rounding=_down(left.tile.dtype))
     # Correctly rounded, so that a quotient that is a whole number stays one.
-    return em.emit("floor", em.emit("divf", left, right))
+    return em.emit("floor", em.emit("divf", left, right, **_all_bits(True)))
 
 
 def _down(dtype: AnyDType) -> Rounding:
@@ -388,9 +388,14 @@ def _apply(em: SemanticBuilder, name: str, operands: tuple[Value, ...], precise:
     exact = em.static_bool(precise, "precise")
     dtype = operands[0].tile.dtype
     if not exact or dtype is not f32:
-        return em.emit(name, *operands)
+        return em.emit(name, *operands, **_all_bits(exact))
     wide = em.emit(name, *(em.cast(x, f64) for x in operands))
     return em.cast(wide, f32)
+
+
+def _all_bits(exact: bool) -> dict[str, int]:
+    """Return the attributes of a function that must not be approximated, if it must not."""
+    return {"bits": ALL_BITS} if exact else {}
 
 
 def _exact(name: str) -> Rule:
@@ -464,7 +469,7 @@ def sqrt(
     else:
         # Only f32 has a faster square root that is not rounded correctly.
         mode = Rounding.APPROX if dtype is f32 and not exact else Rounding.NEAREST_EVEN
-    return em.emit("sqrt", value, rounding=mode, ftz=flushed)
+    return em.emit("sqrt", value, rounding=mode, ftz=flushed, **_all_bits(exact))
 
 
 def _one_of(em: SemanticBuilder, name: str, *, precise: Any, **other: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, int_range
 from ..attrs import Overflow, Rounding
@@ -16,6 +17,10 @@ from .rules import Attrs, compare, convert, is_bits, is_float, is_int, need, num
 
 ROUNDED = {"rounding": Rounding.NEAREST_EVEN, "ftz": False}
 WRAPPING = {"overflow": Overflow.NONE}
+BITS = {"bits": 0}
+"""The bits of the result that matter: its relative error may be 2**-bits; 0 if nothing is known."""
+ALL_BITS = 64
+"""More bits than any float has: the function must be as exact as the type allows."""
 
 
 EACH = Trait.ELEMENTWISE | Trait.OF_THREAD
@@ -35,11 +40,12 @@ def _family(
         traits: Trait = Trait.NONE,
         cost: int = usual_cost,
         neutral: Neutral | None = None,
+        conditions: tuple[float, ...] = (),
         **attrs: object,
     ) -> OpDef:
         return declare(
             name, "core", operands, same(accepts), doc,
-            attrs=attrs, traits=common | traits, cost=cost, neutral=neutral,
+            attrs=attrs, traits=common | traits, cost=cost, neutral=neutral, conditions=conditions,
         )  # fmt: skip
 
     return declares
@@ -83,12 +89,13 @@ MULF = _float(
     **ROUNDED,
     traits=COMBINES,
     neutral=_always(1.0),
+    conditions=(1.0, 1.0),
 )
-DIVF = _float("divf", "lhs rhs", "lhs / rhs.", **ROUNDED, cost=8)
+DIVF = _float("divf", "lhs rhs", "lhs / rhs.", **ROUNDED, **BITS, cost=8, conditions=(1.0, 1.0))
 FMA = _float("fma", "lhs rhs acc", "lhs * rhs + acc, rounded once.", **ROUNDED)
 REMF = _float("remf", "lhs rhs", "lhs - trunc(lhs / rhs) * rhs, with the sign of lhs.", cost=30)
-NEGF = _float("negf", "arg", "-arg.")
-ABSF = _float("absf", "arg", "The absolute value.")
+NEGF = _float("negf", "arg", "-arg.", conditions=(1.0,))
+ABSF = _float("absf", "arg", "The absolute value.", traits=Trait.NONNEGATIVE, conditions=(1.0,))
 MAXF = _float(
     "maxf",
     "lhs rhs",
@@ -97,6 +104,7 @@ MAXF = _float(
     ftz=False,
     traits=COMBINES,
     neutral=_always(-math.inf),
+    conditions=(1.0, 1.0),
 )
 MINF = _float(
     "minf",
@@ -106,6 +114,7 @@ MINF = _float(
     ftz=False,
     traits=COMBINES,
     neutral=_always(math.inf),
+    conditions=(1.0, 1.0),
 )
 ADDI = _int(
     "addi", "lhs rhs", "lhs + rhs, wrapping.", **WRAPPING, traits=COMBINES, neutral=_always(0)
@@ -167,26 +176,47 @@ ARITHMETIC_OPS = (
 # Elementary functions on floats. f16 and bf16 compute in f32 and round once at the end.
 
 
-_fn = _family(is_float, EACH | Trait.MATH, 20)
+_exact_fn = _family(is_float, EACH | Trait.MATH, 1)
 
-CEIL = _fn("ceil", "arg", "The least integer not below arg.", cost=1)
-FLOOR = _fn("floor", "arg", "The greatest integer not above arg.", cost=1)
+
+def _fn(name: str, operands: str, doc: str, **declared: Any) -> OpDef:
+    """Declare a function that may be approximated where few bits of its result matter."""
+    family = _family(is_float, EACH | Trait.MATH, 20)
+    return family(name, operands, doc, **declared, **BITS)
+
+
+CEIL = _exact_fn("ceil", "arg", "The least integer not below arg.")
+FLOOR = _exact_fn("floor", "arg", "The greatest integer not above arg.")
 SIN = _fn("sin", "arg", "Sine.")
 COS = _fn("cos", "arg", "Cosine.")
 TAN = _fn("tan", "arg", "Tangent.")
 SINH = _fn("sinh", "arg", "Hyperbolic sine.")
-COSH = _fn("cosh", "arg", "Hyperbolic cosine.")
-TANH = _fn("tanh", "arg", "Hyperbolic tangent.", rounding=Rounding.FULL)
-EXP = _fn("exp", "arg", "e to the arg.", rounding=Rounding.FULL)
+COSH = _fn("cosh", "arg", "Hyperbolic cosine.", traits=Trait.NONNEGATIVE)
+TANH = _fn("tanh", "arg", "Hyperbolic tangent.", rounding=Rounding.FULL, conditions=(1.0,))
+EXP = _fn("exp", "arg", "e to the arg.", rounding=Rounding.FULL, traits=Trait.NONNEGATIVE)
 EXPM1 = _fn("expm1", "arg", "e to the arg, minus 1.")
-EXP2 = _fn("exp2", "arg", "2 to the arg.", ftz=False)
+EXP2 = _fn("exp2", "arg", "2 to the arg.", ftz=False, traits=Trait.NONNEGATIVE)
 LOG = _fn("log", "arg", "Natural logarithm.")
 LOG1P = _fn("log1p", "arg", "Natural logarithm of 1 + arg.")
 LOG2 = _fn("log2", "arg", "Logarithm to base 2.")
-SQRT = _fn("sqrt", "arg", "Square root.", rounding=Rounding.NEAREST_EVEN, ftz=False, cost=8)
-RSQRT = _fn("rsqrt", "arg", "1 / sqrt(arg).", ftz=False)
+SQRT = _fn(
+    "sqrt",
+    "arg",
+    "Square root.",
+    rounding=Rounding.NEAREST_EVEN,
+    ftz=False,
+    cost=8,
+    traits=Trait.NONNEGATIVE,
+    conditions=(0.5,),
+)
+RSQRT = _fn(
+    "rsqrt", "arg", "1 / sqrt(arg).", ftz=False, traits=Trait.NONNEGATIVE, conditions=(0.5,)
+)
 ERF = _fn(
-    "erf", "arg", "Error function: 2 / sqrt(pi) times the integral of e**-t**2 from 0 to arg."
+    "erf",
+    "arg",
+    "Error function: 2 / sqrt(pi) times the integral of e**-t**2 from 0 to arg.",
+    conditions=(1.0,),
 )
 POW = _fn("pow", "lhs rhs", "lhs to the power rhs.")
 ATAN2 = _fn("atan2", "lhs rhs", "The angle of the point (rhs, lhs): lhs is the numerator.")
@@ -243,7 +273,15 @@ CMPF = declare(
     attrs={"predicate": None, "unordered": False},
     traits=EACH,
 )
-SELECT = declare("select", "core", "cond a b", _select, "a where cond, else b.", traits=EACH)
+SELECT = declare(
+    "select",
+    "core",
+    "cond a b",
+    _select,
+    "a where cond, else b.",
+    traits=EACH,
+    conditions=(math.inf, 1.0, 1.0),
+)
 
 COMPARISON_OPS = (CMPI, CMPF, SELECT)
 
@@ -340,6 +378,7 @@ FTOF = declare(
     attrs=TO | {"rounding": Rounding.NEAREST_EVEN},
     traits=EACH,
     cost=2,
+    conditions=(1.0,),
 )
 FTOI = declare(
     "ftoi",

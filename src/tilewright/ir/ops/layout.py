@@ -121,7 +121,13 @@ PERMUTE = declare(
     cost=0,
 )
 CAT = declare(
-    "cat", "tile", "lhs rhs", _cat, "Both, one after the other along `axis`.", attrs={"axis": 0}
+    "cat",
+    "tile",
+    "lhs rhs",
+    _cat,
+    "Both, one after the other along `axis`.",
+    attrs={"axis": 0},
+    conditions=(1.0, 1.0),
 )
 EXTRACT = declare(
     "extract",

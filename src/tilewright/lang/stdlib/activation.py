@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ...base.dtypes import bool_
-from ..elementwise import abs, eq_tile, erf, exp, maximum, ne_tile, tanh, where
+from ..elementwise import abs, eq_tile, erf, exp, maximum, ne_tile, where
 from ..enums import pos_inf
 from ..marker import composed
 from ..tile import N, Number, Tile
@@ -50,10 +50,10 @@ def gelu(x: N, approximate: Literal["none", "tanh"] = "none") -> N:
     )
     wide = widened(x)
     if approximate == "none":
-        inner = erf(wide * 0.7071067811865476)
-    else:
-        inner = tanh(0.7978845608028654 * (wide + 0.044715 * (wide * wide * wide)))
-    return rounded(0.5 * wide * (1.0 + inner), x)
+        return rounded(0.5 * wide * (1.0 + erf(wide * 0.7071067811865476)), x)
+    # (1 + tanh(u)) / 2 is 1 / (1 + exp(-2 u)), which does not cancel where u is negative.
+    doubled = wide * (1.5957691216057308 + 0.07135481627260025 * (wide * wide))
+    return rounded(wide / (1.0 + exp(-doubled)), x)
 
 
 @composed

@@ -207,14 +207,6 @@ def test_plain_kernels(name, golden):
     golden(KERNELS[name]())
 
 
-def test_exponentials_as_asked_for():
-    out, x = outputs((64, 1024), (1, 1024), tw.f32), whole(64, 1024, dtype=tw.f32)
-    assert not lowered(cuda_ir(kernels.softmax, out, x)).decisions.scaled
-    assert len(lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=True).decisions.scaled) == 1
-    out, x = outputs((64, 1024), (1, 1024)), whole(64, 1024)
-    assert not lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=False).decisions.scaled
-
-
 def test_every_decision_is_a_line():
     lines = "\n".join(product((128, 256), latency=2).lines)
     assert "load x 128x16 as tiles, latency 2" in lines

@@ -29,8 +29,7 @@ OPTIONS: dict[str, tw.CompileOptions | None] = {
     "no fast paths": tw.CompileOptions(whole_first=False),
     "launch order": tw.CompileOptions(block_group=1),
     "groups of 2": tw.CompileOptions(block_group=2),
-    "scaled exp": tw.CompileOptions(scaled_exp=True),
-    "plain exp": tw.CompileOptions(scaled_exp=False),
+    "exact functions": tw.CompileOptions(needed_precision=False),
     "little divides": tw.CompileOptions(max_divisibility=4),
     "hints": tw.CompileOptions(occupancy=2, num_worker_warps_per_cta=8, latency=3),
 }
@@ -93,7 +92,7 @@ def inputs(case: Case, dtype: AnyDType, rng: np.random.Generator) -> list[Any]:
 
 MATTER: dict[str, tuple[str, ...]] = {
     "add": ("plain", "fast paths", "little divides"),
-    "softmax": ("plain", "fast paths", "no fast paths", "scaled exp", "plain exp"),
+    "softmax": ("plain", "fast paths", "no fast paths", "exact functions"),
     "rms_norm": ("plain", "no fast paths"),
     "layer_norm": ("plain", "fast paths"),
     "transpose": ("plain", "no bulk copies", "launch order"),
@@ -101,7 +100,7 @@ MATTER: dict[str, tuple[str, ...]] = {
     "persistent": ("plain", "no bulk copies"),
     "batched": ("plain", "groups of 2", "little divides"),
     "attention": ("plain", "no bulk copies"),
-    "causal": ("plain", "launch order", "plain exp", "no fast paths"),
+    "causal": ("plain", "launch order", "exact functions", "no fast paths"),
 }
 """Options that change the code of a kernel."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..bytecode.enums import ComparisonCode, NanOrdering, OverflowCode, RoundingCode, Signedness
 from ..bytecode.program import Instr
 from ..bytecode.types import F4E2M1FN, F32, F64, I1, TF32, ScalarType
+from .approximations import worst
 from .machine import BlockFrame, Results, Rule, number_of
 from .values import (
     DIRECTED,
@@ -229,7 +230,8 @@ INTEGERS_RULES: dict[str, Rule] = {
 # -------------------------------------------------------------------------------------------------
 # Float arithmetic, functions and comparisons.
 #
-# Functions that hardware approximates are computed exactly here and rounded once.
+# Functions that hardware approximates are computed exactly here and rounded once, unless their
+# errors are asked for (`approximations`).
 
 Function = Callable[..., Array]
 Sign = Callable[..., int]
@@ -266,6 +268,7 @@ def _rounded(native: Callable[..., Array], sign: Sign, *others: RoundingCode) ->
             made = directed(made, sign, arrays, mode)
             if instr.op.name in TERMS and mode is RoundingCode.NEGATIVE_INF:
                 made = _negative_zeros(made, *TERMS[instr.op.name](*arrays))
+        made = worst(instr, made, arrays)
         return (flushed(made) if flushes else made,)
 
     return rule
@@ -335,6 +338,7 @@ def _function(native: Function) -> Rule:
         if flushes:
             arrays = [flushed(x) for x in arrays]
         made = narrow(np.asarray(native(*(x.astype(np.float64) for x in arrays))), scalar_of(instr))
+        made = worst(instr, made, arrays)
         return (flushed(made) if flushes else made,)
 
     return rule

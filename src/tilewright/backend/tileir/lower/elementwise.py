@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..bytecode import enums
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import F4E2M1FN, F32, I1, TileValueType
+from .approximate_math import approximated, form_of
 from .emitter import Rule, TileEmitter, tile
 from .math_expansion import COMPOSED, in_f64, power_of_two
 
@@ -120,11 +120,14 @@ def rounded(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _divf(em: TileEmitter, op: Op) -> Sequence[Val]:
-    if op.attrs["rounding"] not in (Rounding.APPROX, Rounding.FULL):
+    form = form_of(op)
+    if form is None and op.attrs["rounding"] not in (Rounding.APPROX, Rounding.FULL):
         return rounded(em, op)
     divisor = shared_divisor(em, op)
     if divisor is not None:
         return (multiplied(em, em.get(op.one("lhs")), divisor),)
+    if form is not None:
+        return (approximated(em, op, form),)
     # The approximate division gives NaN for inf / 2e38, and the full one 2.02 ulp now and then.
     nearest, ftz = ROUNDINGS[Rounding.NEAREST_EVEN], op.attrs["ftz"]
     return (em.same("divf", *em.all(op), flush_to_zero=ftz, rounding_mode=nearest),)
@@ -248,24 +251,11 @@ def _flushing(em: TileEmitter, op: Op) -> Sequence[Val]:
     return (em.same(op.name, *em.all(op), flush_to_zero=op.attrs["ftz"]),)
 
 
-def _exp(em: TileEmitter, op: Op) -> Sequence[Val]:
-    if op not in em.decisions.scaled:
-        return _how(em, op)
-    (arg,) = em.all(op)
-    factor = em.number(math.log2(math.e), tile(arg))
-    scaled = em.same(
-        "mulf", arg, factor, flush_to_zero=True, rounding_mode=RoundingCode.NEAREST_EVEN
-    )
-    return (em.same("exp2", scaled, flush_to_zero=True),)
-
-
 def _exp2(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     if op.operands[0].tile.dtype is not f32:
         return (em.same("exp2", arg),)
-    if op not in em.decisions.scaled:
-        return (power_of_two(em, arg),)
-    return (em.same("exp2", arg, flush_to_zero=True),)
+    return (power_of_two(em, arg),)
 
 
 def _rough(em: TileEmitter, op: Op) -> Sequence[Val]:
@@ -275,16 +265,26 @@ def _rough(em: TileEmitter, op: Op) -> Sequence[Val]:
     return plain(em, op)
 
 
-MATH_RULES: dict[str, Rule] = {
+def _by_need(exact: Rule) -> Rule:
+    """Return a function in the fastest form that keeps the bits that are needed."""
+
+    def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
+        form = form_of(op)
+        return exact(em, op) if form is None else (approximated(em, op, form),)
+
+    return rule
+
+
+EXACT_RULES: dict[str, Rule] = {
     **dict.fromkeys(("ceil", "floor", "sin", "cos", "log", "log2", "pow", "atan2"), plain),
     **dict.fromkeys(("tan", "sinh", "cosh"), _rough),
-    "exp": _exp,
-    "tanh": _how,
+    **dict.fromkeys(("exp", "tanh"), _how),
     "exp2": _exp2,
     "rsqrt": _flushing,
     "sqrt": rounded,
     **COMPOSED,
 }
+MATH_RULES: dict[str, Rule] = {name: _by_need(rule) for name, rule in EXACT_RULES.items()}
 
 
 # -------------------------------------------------------------------------------------------------

@@ -1,0 +1,157 @@
+"""Needed precision: let functions be approximated whose last bits no result shows.
+
+Goals: a kernel that keeps floats of 16 bits computes them in f32, by functions that may be as fast
+as a GPU has them. This pass notes on each function how many bits of its result matter (`bits`), as
+`analysis.needed_precision` finds; each backend takes the fastest form that keeps so many.
+
+Non-goals: f64, f32 that is kept, `precise=True`; sums and products, which are exact to the last bit
+everywhere.
+
+Rules:
+
+1. 1 + tanh(u), of which few bits matter: it cancels where u is negative, its equal does not, and
+   needs no more than a power of two and a division, both of which may be approximated.
+       %t = tanh %u; addf %t, 1   ->  2 / (1 + exp(-2 %u))
+       %t = tanh %u; subf 1, %t   ->  2 / (1 + exp(2 %u))
+2. A function of which only so many bits matter: they are noted on it.
+       exp %x                     ->  exp %x {bits=17}
+3. A quotient or root of which only so many bits matter, by or of a sum of a normal constant and
+   what is not below zero: it need not care for subnormal numbers, nor a quotient for a divisor so
+   large that its reciprocal is subnormal. Such a reciprocal is 0.
+       %s = addf (exp %y), 1; divf %x, %s   ->  divf %x, %s {rounding=approx, bits=17}
+       %s = addf (mulf %y, %y), c; rsqrt %s ->  rsqrt %s {ftz=True, bits=17}
+4. A power of e of a number times a constant, of which only so many bits matter: the constant takes
+   the logarithm in, by which GPUs would multiply.
+       exp (mulf %x, c)           ->  exp2 (mulf %x, c log2(e)) {bits=17}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..analysis.constants import Constants, constants
+from ..analysis.needed_precision import NONE, NeededPrecision, is_approximable
+from ..analysis.signs import signs
+from ..analysis.structure import structure, use_counts
+from ..base.dtypes import f32, round_to
+from ..ir.attrs import Rounding
+from ..ir.core import Func, Op, Value
+from ..ir.opdef import OpDef, Trait
+from ..ir.ops.elementwise import ADDF, DIVF, EXP, MULF, RSQRT, SQRT, SUBF, TANH
+from ..ir.rewrite import Rewriter, rewrite
+
+LEAST_NORMAL = 2.0**-126
+"""The least normal f32."""
+ONLY_NORMAL: dict[OpDef, dict[str, Any]] = {
+    DIVF: {"rounding": Rounding.APPROX}, SQRT: {"ftz": True}, RSQRT: {"ftz": True},
+}  # fmt: skip
+"""The attributes of ops whose last operand is a normal number (Rule 3)."""
+
+
+def needed_precision(func: Func) -> Func:
+    """Note on each function how many bits of its result matter, if not all do."""
+    func = _without_cancellation(func)
+    bits = NeededPrecision(func).bits()
+    if not bits:
+        return func
+    operands = _Operands(func)
+
+    def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
+        if op not in bits:
+            return None
+        scaled = operands.scaled(op) if op.is_a(EXP) else None
+        if scaled is not None:
+            x, factor = scaled
+            number = r.constant(factor, f32, x.tile.shape)
+            return (r.emit("exp2", r.emit("mulf", r.get(x), number), bits=bits[op]),)
+        noted: dict[str, Any] = {**op.attrs, "bits": bits[op]}
+        if op.is_a(*ONLY_NORMAL) and operands.is_normal(op.operands[-1]):
+            noted |= ONLY_NORMAL[op.defn]
+        return r.op(op.name, *r.many(op.operands), **noted).results
+
+    return rewrite(func, visit)
+
+
+class _Operands:
+    """What is known of the operands of functions."""
+
+    def __init__(self, func: Func) -> None:
+        self.nesting = structure(func)
+        self.numbers = constants(func)
+        self.signs = signs(func)
+
+    def scaled(self, op: Op) -> tuple[Value, float] | None:
+        """Return x and c log2(e), rounded to f32, of an f32 exponential of x c (Rule 4)."""
+        made = self.nesting.definer(op.one("arg"))
+        if made is None or not made.is_a(MULF) or made.result.tile.dtype is not f32:
+            return None
+        for x, c in (made.operands, made.operands[::-1]):
+            number = self.numbers.get(c)
+            if number is not None and x not in self.numbers:
+                factor = round_to(f32, number * math.log2(math.e))
+                return (x, factor) if math.isfinite(factor) else None
+        return None
+
+    def is_normal(self, value: Value) -> bool:
+        """Return whether a value is always a normal f32, infinity or NaN (Rule 3)."""
+        made = self.nesting.definer(value)
+        while made is not None and made.has(Trait.REARRANGES):
+            made = self.nesting.definer(made.operands[0])
+        if made is None or not made.is_a(ADDF) or made.result.tile.dtype is not f32:
+            return False
+        return any(
+            self.numbers.get(a, 0.0) >= LEAST_NORMAL and self.signs.get(b) == 1
+            for a, b in (made.operands, made.operands[::-1])
+        )
+
+
+def _without_cancellation(func: Func) -> Func:
+    """Replace sums of 1 and a hyperbolic tangent by Rule 1."""
+    found = _sums(func)
+
+    def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
+        tangent = found.get(op)
+        return None if tangent is None else (_logistic(r, op, r.get(tangent.one("arg"))),)
+
+    return rewrite(func, visit) if found else func
+
+
+def _sums(func: Func) -> dict[Op, Op]:
+    """Return the sums that Rule 1 replaces, each with its hyperbolic tangent."""
+    if not any(op.is_a(TANH) for op in func.walk()):
+        return {}
+    nesting, uses = structure(func), use_counts(func)
+    numbers, needed = constants(func), NeededPrecision(func)
+    found: dict[Op, Op] = {}
+    for op in func.walk():
+        if not op.is_a(ADDF, SUBF) or needed.of(op.result) == NONE:
+            continue
+        tangent = nesting.definer(_term_beside_one(op, numbers) or op.result)
+        if tangent is None or not tangent.is_a(TANH) or not is_approximable(tangent):
+            continue
+        if op.result.tile.dtype is f32 and uses[tangent.result] == 1:
+            found[op] = tangent
+    return found
+
+
+def _term_beside_one(op: Op, numbers: Constants) -> Value | None:
+    """Return x of 1 + x, x + 1 and 1 - x, rounded to nearest."""
+    if op.attrs["rounding"] is not Rounding.NEAREST_EVEN:
+        return None
+    lhs, rhs = op.operands
+    if numbers.get(lhs) == 1.0:
+        return rhs
+    return lhs if op.is_a(ADDF) and numbers.get(rhs) == 1.0 else None
+
+
+def _logistic(r: Rewriter, op: Op, x: Value) -> Value:
+    """Emit 2 * (1 / (1 + exp(-2 x))), or with 2 x for a difference."""
+    kind = op.result.tile
+    one, two, scale = (
+        r.constant(n, kind.dtype, kind.shape) for n in (1.0, 2.0, -2.0 if op.is_a(ADDF) else 2.0)
+    )
+    power = r.emit("exp", r.emit("mulf", x, scale))
+    share = r.emit("divf", one, r.emit("addf", power, one), rounding=Rounding.FULL)
+    return r.emit("mulf", share, two)

@@ -1,0 +1,152 @@
+"""Bits of functions: noted where a rounding hides the rest, and formulas that keep them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from ir_text import expect, unchanged
+from tilewright import CompileOptions, bf16, f16, f32
+from tilewright.passes.needed_precision import needed_precision
+
+END = "\n%r = ftof %{} {{to=bf16}}\nprint %r\nreturn"
+
+
+def body(*lines, last="e"):
+    return "\n".join(lines) + END.format(last)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("exp %f", "exp %f {bits=10}"),
+        ("tanh %f {rounding=full}", "tanh %f {bits=10}"),
+        ("divf %f, %g {rounding=full}", "divf %f, %g {rounding=full, bits=10}"),
+        ("sqrt %f {rounding=approx}", "sqrt %f {rounding=approx, bits=10}"),
+    ],
+)
+def test_bits_are_noted(before, after):
+    expect(needed_precision, body(f"%e = {before}"), body(f"%e = {after}"))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "divf %f, %g",  # rounded to nearest: asked for with precise=True
+        "sqrt %f",
+        "exp %f {bits=64}",
+        "mulf %f, %g",
+        "floor %f",
+    ],
+)
+def test_what_is_exact_stays(made):
+    unchanged(needed_precision, body(f"%e = {made}"))
+
+
+def test_what_is_kept_in_full_stays():
+    unchanged(needed_precision, "%e = exp %f\nprint %e\nreturn")
+
+
+def test_divisors_that_are_normal():
+    """The reciprocal of 1 and more is not beyond the numbers; that of 0 and more may be."""
+    power, one = "%p = exp %f {}", "%one = constant {value=1.0, dtype=f32}"
+    sum_ = "%s = addf %p, %one"
+    quotient = "%e = divf %g, %s {{rounding={}{}}}"
+    expect(
+        needed_precision,
+        body(power.replace(" {}", ""), one, sum_, quotient.format("full", "")),
+        body(power.format("{bits=11}"), one, sum_, quotient.format("approx", ", bits=11")),
+    )
+    expect(
+        needed_precision,
+        body(power.replace(" {}", ""), quotient.format("full", "").replace("%s", "%p")),
+        body(power.format("{bits=11}"), quotient.format("full", ", bits=11").replace("%s", "%p")),
+    )
+
+
+@pytest.mark.parametrize("function", ["sqrt", "rsqrt"])
+def test_roots_of_what_is_normal(function):
+    mode = "rounding=approx, " if function == "sqrt" else ""
+    sum_ = ("%a = absf %f", "%c = constant {value=1e-05, dtype=f32}", "%s = addf %a, %c")
+    before = f"%e = {function} %s" + (" {rounding=approx}" if mode else "")
+    after = f"%e = {function} %s {{{mode}ftz=True, bits=10}}"
+    expect(needed_precision, body(*sum_, before), body(*sum_, after))
+    rest = ("%c = constant {value=1e-05, dtype=f32}", "%s = addf %f, %c")
+    kept = f"%e = {function} %s {{{mode}bits=10}}"
+    expect(needed_precision, body(*rest, before), body(*rest, kept))
+
+
+@pytest.mark.parametrize(("op", "scale"), [("addf %one, %t", -2.0), ("subf %one, %t", 2.0)])
+def test_a_tangent_beside_one(op, scale):
+    expect(
+        needed_precision,
+        body("%one = constant {value=1.0, dtype=f32}", "%t = tanh %f", f"%e = {op}"),
+        body(
+            "%one = constant {value=1.0, dtype=f32}",
+            "%t = tanh %f",
+            "%c1 = constant {value=1.0, dtype=f32}",
+            "%c2 = constant {value=2.0, dtype=f32}",
+            f"%c3 = constant {{value={scale}, dtype=f32}}",
+            "%u = mulf %f, %c3",
+            f"%k = constant {{value={scale * 1.4426950216293335}, dtype=f32}}",
+            "%v = mulf %f, %k",
+            "%p = exp2 %v {bits=11}",
+            "%s = addf %p, %c1",
+            "%q = divf %c1, %s {rounding=approx, bits=11}",
+            "%e = mulf %q, %c2",
+        ),
+    )
+
+
+def test_a_tangent_that_is_used_elsewhere_stays():
+    one, end = "%one = constant {value=1.0, dtype=f32}", ("%s = addf %one, %t", "%e = mulf %s, %t")
+    expect(
+        needed_precision,
+        body(one, "%t = tanh %f", *end),
+        body(one, "%t = tanh %f {bits=21}", *end),
+    )
+
+
+def test_a_scaled_argument():
+    expect(
+        needed_precision,
+        body("%c = constant {value=3.0, dtype=f32}", "%u = mulf %f, %c", "%e = exp %u"),
+        body(
+            "%c = constant {value=3.0, dtype=f32}",
+            "%u = mulf %f, %c",
+            "%k = constant {value=4.3280849456787109, dtype=f32}",
+            "%v = mulf %f, %k",
+            "%e = exp2 %v {bits=10}",
+        ),
+    )
+
+
+@tw.entry
+def logistic(out: tl.TensorMut, x: tl.Tensor, *, PRECISE: tl.Const[bool] = False) -> None:
+    tile = tl.load_tile_like(x, out).astype(f32)
+    out.store((1.0 / (1.0 + tl.exp(-tile, precise=PRECISE))).astype(out.dtype))
+
+
+@tw.entry
+def power(out: tl.TensorMut, x: tl.Tensor, *, PRECISE: tl.Const[bool] = False) -> None:
+    out.store(tl.exp(tl.load_tile_like(x, out), precise=PRECISE))
+
+
+def ir(kernel, dtype, options=None, **constants):
+    out, x = tw.meta((64,), dtype).partition_mut((16,)), tw.meta((64,), dtype)
+    return kernel.inspect(out, x, device="cpu", options=options, **constants)["passes"]
+
+
+@pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
+@pytest.mark.parametrize("kernel", [logistic, power], ids=lambda k: k.kernel.name)
+def test_options_and_precise(kernel, dtype):
+    def noted(*given, **constants):
+        return re.findall(r"exp .*bits=(\d+)", ir(kernel, *given, **constants))
+
+    assert noted(dtype) not in ([], ["64"])
+    assert noted(dtype, CompileOptions(needed_precision=False)) == []
+    assert noted(dtype, PRECISE=True) == (["64"] if kernel is power else [])
+    assert noted(f32) == []
