@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ...analysis.entry_bounds import EntryBounds
 from ...analysis.ranges import Ranges, ranges
@@ -210,7 +211,7 @@ class _Chooser:
                 view, latency=self.stages(op), masked=True, streamed=True, vector=vector
             )
         if self.masked(op, view):
-            return TileAccess(view, masked=True)
+            return TileAccess(view, latency=self.latency(op), masked=True, vector=self.vector(op))
         return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
@@ -300,16 +301,20 @@ class _Chooser:
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Return whether to read a tile that is multiplied by the addresses of its elements.
 
-        If bulk copies cannot read it, because its rows are unaligned: predicated loads have no
-        branch, so those of the next iteration overlap this iteration's product. Not if another
-        operand can be copied in bulk: see `loops_over_addresses`.
+        If bulk copies cannot read it, because its rows are unaligned, or because other tiles of the
+        loop are read by addresses: predicated loads have no branch, so those of the next iterations
+        overlap this iteration's product. Not if another operand can be copied in bulk.
         """
-        traits = self.traits
-        if not traits.products or traits.chain or self.codegen_hints.whole_first is not None:
-            return False
+        traits, hints = self.traits, self.codegen_hints
         is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
-        is_near = is_load and self.is_near(op)
-        return is_near and not any(traits.is_aligned(each) for each in traits.loads)
+        if not traits.products or not is_load or not self.is_near(op):
+            return False
+        if self.loops_over_addresses:
+            wanted = hints.async_loads
+            return traits.loops_around(op) > 0 and (wanted is None or wanted)
+        if traits.chain or hints.whole_first is not None:
+            return False
+        return not any(traits.is_aligned(each) for each in traits.loads)
 
     def is_near(self, op: Op) -> bool:
         """Return whether the offsets in a tensor are known to have 31 bits."""
@@ -348,8 +353,9 @@ class _Chooser:
         if self.codegen_hints.allow_tma is not None:
             return self.codegen_hints.allow_tma
         # Without products to overlap with, bulk copies only add their latency.
-        return None if self.traits.products and not self.loops_over_addresses() else False
+        return None if self.traits.products and not self.loops_over_addresses else False
 
+    @cached_property
     def loops_over_addresses(self) -> bool:
         """Return whether a loop loads by addresses. Bulk copies in such a loop are not safe.
 
