@@ -24,7 +24,10 @@ class CompileOptions(CodegenHints):
     `allow_tma` and `latency` apply to all tile accesses without an explicit value.
     `max_divisibility` limits the assumed divisibility of addresses and strides, in bytes;
     `block_group` is the number of blocks of a matrix product that run together for cache reuse, 1
-    for launch order. `whole_first` uses an unpadded fast path for tiles that are in bounds.
+    for launch order. `whole_first` uses an unpadded fast path for tiles that are in bounds;
+    `async_loads` loads the tiles of loops by the addresses of their elements, which the assembler
+    makes asynchronous copies, several iterations ahead. `register_operands` transposes products
+    whose second operand is computed, so that it stays in registers.
     `needed_precision=False` keeps functions as exact as those of f32 where only 16 bits of a result
     are used, on every device. `checks` is for tests and measurements: `pinned` keeps the remaining
     checks at their accesses, `forced` keeps all of them there.

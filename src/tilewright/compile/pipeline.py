@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..backend.tileir.target import is_architecture
@@ -9,6 +10,7 @@ from ..base.stage import Stage
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..frontend.interp.build import Built, build_captured
 from ..ir.artifact import Artifact
+from ..ir.core import Func
 from ..ir.signature import Signature
 from ..passes.bounds_checks import place_checks, prove_checks
 from ..passes.canonicalize import canonicalize
@@ -21,6 +23,7 @@ from ..passes.lower_control_flow import lower_control_flow
 from ..passes.needed_precision import needed_precision
 from ..passes.rematerialize import rematerialize
 from ..passes.split_loops import split_loops
+from ..passes.transpose_products import transpose_products
 from .checks import LEFT_OUT, accepted
 from .legality import accept, limit_depth
 from .options import PLAIN, CompileOptions
@@ -45,8 +48,28 @@ PASSES = (
     dce,
 )
 
-CUDA_PASSES = (lower_control_flow, canonicalize, cse, dce, rematerialize, dce, insert_tokens)
+CUDA_PASSES = (
+    lower_control_flow,
+    canonicalize,
+    cse,
+    dce,
+    transpose_products,
+    rematerialize,
+    dce,
+    insert_tokens,
+)
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
+
+WARP_GROUPS = ("sm_90",)
+"""Architectures whose products take one operand from registers, but not the other."""
+
+
+def cuda_passes(target: str, options: CompileOptions = PLAIN) -> Sequence[Callable[[Func], Func]]:
+    """Return what follows for one architecture."""
+    wanted = options.register_operands
+    if target in WARP_GROUPS if wanted is None else wanted:
+        return CUDA_PASSES
+    return tuple(pass_ for pass_ in CUDA_PASSES if pass_ is not transpose_products)
 
 
 @limit_depth
@@ -72,7 +95,7 @@ def compile_kernel(
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)
     tiles_on_cuda = is_architecture(target) and kernel.dialect == "tile"
-    for pass_ in CUDA_PASSES if tiles_on_cuda else ():
+    for pass_ in cuda_passes(target, options) if tiles_on_cuda else ():
         func = run.pass_(pass_, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)

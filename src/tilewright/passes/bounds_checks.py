@@ -15,6 +15,7 @@ from ..ir.builder import Builder
 from ..ir.core import Block, BoundsCheck, Func, Op, Value
 from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import FOR
+from ..ir.ops.layout import CONSTANT
 from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import I1
 
@@ -106,6 +107,7 @@ class _Placer:
         if not op.is_a(FOR) or self.may_end_early(op):
             return None
         region = r.region(op.regions[0])
+        r.block.ops += _take_constants(region)
         rounds = _Rounds.of(r, op, region.args[0], self.known)
         for check in self.take(region, rounds):
             self.place(r, check, rounds)
@@ -197,6 +199,14 @@ class _Rounds:
         highest = b.emit("maxi", self.lower, b.emit("mini", last, extent))
         below = b.emit("cmpi", self.lower, b.constant(0, dtype), predicate=Predicate.LT)
         return b.emit("select", below, self.lower, highest)
+
+
+def _take_constants(body: Block) -> list[Op]:
+    """Take the constants that checks compare out of a new loop body, so that these can follow."""
+    compared = {v for op in body.ops if op.is_a(*CHECKS) for v in op.operands}
+    found = [op for op in body.ops if op.is_a(CONSTANT) and op.result in compared]
+    body.ops[:] = [op for op in body.ops if op not in found]
+    return found
 
 
 def _used(op: Op) -> Iterator[Value]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from ...analysis.entry_bounds import EntryBounds
 from ...analysis.ranges import Ranges, ranges
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...base.dtypes import AnyDType, f8e8m0fnu
@@ -14,11 +16,12 @@ from ...base.source import where
 from ...ir.artifact import reporting_ops
 from ...ir.core import Op, Value
 from ...ir.opdef import Trait
+from ...ir.ops.control import FOR
 from ...ir.types import TensorType, ViewType
 from .bytecode.enums import V13_3, V13_4, Version
 from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
 from .features import Traits, plain
-from .policy import Policy
+from .policy import OccupancyConfig, Policy
 from .target import TileTarget
 
 # -------------------------------------------------------------------------------------------------
@@ -122,9 +125,16 @@ class TileAccess:
     allow_tma: bool | None = None
     latency: int | None = None
     whole_first: bool = False
-    """Whether full tiles have a separate path without masks."""
+    """Whether the access tests its tile, and has a separate path without masks for full ones."""
+    versioned: bool = False
+    """Whether the test at the kernel's entry, if there is one, covers this access."""
     masked: bool = False
     """Whether the elements are read by their addresses, under a mask."""
+    streamed: bool = False
+    """Whether the latency is our choice for a loop, which bounds on its code may lower."""
+    vector: int = 1
+    """How many elements that are read by their addresses are neighbours, at a multiple of their
+    size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +151,15 @@ class AccessPlan:
 
 
 def choose_accesses(
-    traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
+    traits: Traits, target: TileTarget, policy: Policy, config: OccupancyConfig
 ) -> AccessPlan:
-    """Decide every access; `ahead` is the prefetch distance of loads without a hint."""
-    chooser = _Chooser(traits, target, policy, ahead)
+    """Decide every access, of blocks that share a multiprocessor as `config` says."""
+    chooser = _Chooser(traits, target, policy, config)
     found = {op: chooser.access(op) for op in traits.accesses}
-    multiversioned = chooser.multiversioned(
-        [op for op, access in found.items() if access.whole_first]
-    )
+    versioned = chooser.versioned(found)
+    multiversioned = chooser.multiversioned(found, versioned)
     if multiversioned:
-        found |= chooser.whole_stores(found)
+        found |= {op: replace(found[op], versioned=True) for op in versioned}
     return AccessPlan(found, multiversioned)
 
 
@@ -162,9 +171,10 @@ def _line(op: Op, access: TileAccess) -> str:
     how = "element by element" if access.view is None else "as tiles"
     if access.masked:
         how = "by element address, predicated"
+        how += ", asynchronously" if access.streamed else ""
     if access.allow_tma is not None:
         how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
-    if access.whole_first:
+    if access.whole_first or access.versioned:
         how += WHOLE[verb]
     if access.latency is not None:
         how += f", latency {access.latency}"
@@ -173,15 +183,17 @@ def _line(op: Op, access: TileAccess) -> str:
 
 class _Chooser:
     def __init__(
-        self, traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
+        self, traits: Traits, target: TileTarget, policy: Policy, config: OccupancyConfig
     ) -> None:
         self.traits = traits
         self.func = traits.func
         self.target = target
         self.codegen_hints = target.codegen_hints
         self.policy = policy
-        self.ahead = ahead
+        # The occupancy comes first: it fixes the prefetch distance that the accesses use.
+        self.config = config
         self.ranges: Ranges = ranges(traits.func)
+        self.bounds = EntryBounds(traits.nesting, self.ranges)
 
     def access(self, op: Op) -> TileAccess:
         kind = plain(op)
@@ -193,16 +205,67 @@ class _Chooser:
         if kind == "load_view" and self.is_misread(op):
             is_near = isinstance(view, PartitionView) and self.is_near(op)
             return TileAccess(view, masked=True) if is_near else TileAccess(None)
+        if self.streamed(op, view):
+            vector = self.vector(op)
+            return TileAccess(
+                view, latency=self.stages(op), masked=True, streamed=True, vector=vector
+            )
         if self.masked(op, view):
-            return TileAccess(view, masked=True)
+            return TileAccess(view, latency=self.latency(op), masked=True, vector=self.vector(op))
         return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
         # A hint at the access overrides one of the launch, which overrides the table.
+        given = self.latency_asked(op)
+        if given is not None:
+            return given
+        return self.config.latency if plain(op) == "load_view" else None
+
+    def latency_asked(self, op: Op) -> int | None:
+        """Return the prefetch distance that the caller wants."""
         given: int | None = op.attrs.get("latency")
-        if given is not None or self.codegen_hints.latency is not None:
-            return self.codegen_hints.latency if given is None else given
-        return self.ahead if plain(op) == "load_view" else None
+        return self.codegen_hints.latency if given is None else given
+
+    # --- loads of loops ------------------------------------------------------------------------
+
+    def streamed(self, op: Op, view: PartitionView | StridedView) -> bool:
+        """Return whether a load of a loop is asynchronous: of elements by their addresses.
+
+        tileiras 13.4 begins loads through views one iteration ahead at most, unless they are bulk
+        copies; loads by addresses it makes asynchronous copies to shared memory (cp.async), as many
+        iterations ahead as their latency says.
+        """
+        traits, wanted = self.traits, self.codegen_hints.async_loads
+        if plain(op) != "load_view" or not isinstance(view, PartitionView) or not self.is_near(op):
+            return False
+        loop = traits.nesting.parent.get(op)
+        if loop is None or not loop.is_a(FOR) or traits.products:
+            return False
+        return self.policy.stages > 0 if wanted is None else wanted
+
+    def vector(self, op: Op) -> int:
+        """Return how many elements of a tile can be loaded at once: 16 bytes of a row, or one."""
+        view: ViewType = op.one("view").view
+        rows = [n for n, axis in zip(view.tile, view.dim_map, strict=True)
+                if view.tensor.strides[axis] == 1]  # fmt: skip
+        most = POINTER_ALIGNMENT // view.tensor.dtype.itemsize
+        return most if rows and rows[-1] >= most and self.traits.is_aligned(op) else 1
+
+    def stages(self, op: Op) -> int:
+        """Return how many iterations ahead the loads of a loop begin.
+
+        As many as keep enough bytes in flight (Little's law), shared among the resident blocks.
+        """
+        asked = self.latency_asked(op)
+        if asked is not None:
+            return asked
+        loop = self.traits.nesting.parent[op]
+        loads = [each for each in self.traits.loads if self.traits.nesting.parent.get(each) is loop]
+        kinds = [each.results[0].tile for each in loads]
+        each = sum(kind.size * kind.dtype.itemsize for kind in kinds)
+        blocks = self.config.blocks or 1
+        wanted = -(-self.policy.in_flight // max(blocks * each, 1))
+        return max(min(wanted, self.policy.stages), 2)
 
     # --- as tiles, or element by element -------------------------------------------------------
 
@@ -238,16 +301,20 @@ class _Chooser:
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Return whether to read a tile that is multiplied by the addresses of its elements.
 
-        If bulk copies cannot read it, because its rows are unaligned: predicated loads have no
-        branch, so those of the next iteration overlap this iteration's product. Not if another
-        operand can be copied in bulk: see `loops_over_addresses`.
+        If bulk copies cannot read it, because its rows are unaligned, or because other tiles of the
+        loop are read by addresses: predicated loads have no branch, so those of the next iterations
+        overlap this iteration's product. Not if another operand can be copied in bulk.
         """
-        traits = self.traits
-        if not traits.products or traits.chain or self.codegen_hints.whole_first is not None:
-            return False
+        traits, hints = self.traits, self.codegen_hints
         is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
-        is_near = is_load and self.is_near(op)
-        return is_near and not any(traits.is_aligned(each) for each in traits.loads)
+        if not traits.products or not is_load or not self.is_near(op):
+            return False
+        if self.loops_over_addresses:
+            wanted = hints.async_loads
+            return traits.loops_around(op) > 0 and (wanted is None or wanted)
+        if traits.chain or hints.whole_first is not None:
+            return False
+        return not any(traits.is_aligned(each) for each in traits.loads)
 
     def is_near(self, op: Op) -> bool:
         """Return whether the offsets in a tensor are known to have 31 bits."""
@@ -286,8 +353,9 @@ class _Chooser:
         if self.codegen_hints.allow_tma is not None:
             return self.codegen_hints.allow_tma
         # Without products to overlap with, bulk copies only add their latency.
-        return None if self.traits.products and not self.loops_over_addresses() else False
+        return None if self.traits.products and not self.loops_over_addresses else False
 
+    @cached_property
     def loops_over_addresses(self) -> bool:
         """Return whether a loop loads by addresses. Bulk copies in such a loop are not safe.
 
@@ -337,48 +405,40 @@ class _Chooser:
             and op in self.func.body.ops
         )
 
-    def multiversioned(self, loads: Sequence[Op]) -> bool:
-        """Return whether a kernel of rows is multi-versioned for full and boundary tiles.
-
-        The operands of the bounds test must be known at its beginning.
-        """
-        least, most = self.policy.twice if self.traits.reductions else self.policy.twice_copied
+    def multiversioned(self, found: Mapping[Op, TileAccess], versioned: Sequence[Op]) -> bool:
+        """Return whether a kernel has a version for full tiles, by one bounds test at its entry."""
+        if self.traits.products or self.codegen_hints.whole_first is False:
+            return False
+        loads = [op for op in versioned if found[op].whole_first or found[op].streamed]
+        if any(found[op].streamed for op in loads):
+            return True
+        others = [op for op, access in found.items() if access.whole_first]
+        if not loads or set(others) - set(loads) or reporting_ops(self.func):
+            return False
+        if any(op.has(Trait.LOOP) for op in self.func.walk()):
+            return False
         rows = [op.results[0].tile for op in loads]
-        longest = max((row.size for row in rows), default=0)
-        return (
-            # One row per tile, no loops, no reports, and every test available at entry: then the
-            # body can be duplicated behind a single test, at twice the code size.
-            longest >= least
-            and (longest <= most or self.traits.remakes)
-            and all(row.shape and row.size == row.shape[-1] for row in rows)
-            and not reporting_ops(self.func)
-            and not any(op.has(Trait.LOOP) for op in self.func.walk())
-            and all(op in self.func.body.ops and self.known_early(op) for op in loads)
-        )
+        longest = max(row.size for row in rows)
+        if not self.traits.reductions:
+            least, most = self.policy.twice_copied
+            return least <= longest <= most
+        least, most = self.policy.twice
+        is_long = longest >= least and (longest <= most or self.traits.remakes)
+        return is_long and all(row.shape and row.size == row.shape[-1] for row in rows)
 
-    def whole_stores(self, accesses: Mapping[Op, TileAccess]) -> dict[Op, TileAccess]:
-        """Return the stores that the bounds test of the loads covers as well.
+    def versioned(self, found: Mapping[Op, TileAccess]) -> list[Op]:
+        """Return the accesses that a bounds test at the kernel's entry can cover.
 
-        A store with a test per vector is a branch for each, and no later load begins before it is
+        An access with a test per vector is a branch for each, and no later load begins before it is
         decided.
         """
-        return {
-            op: replace(access, whole_first=True)
-            for op, access in accesses.items()
-            if plain(op) == "store_view"
-            and isinstance(access.view, PartitionView)
-            and op in self.func.body.ops
-            and op.maybe("guard") is None
-            and self.known_early(op)
-        }
-
-    def known_early(self, access: Op) -> bool:
-        """Return whether an access is of a parameter, at an index of pure scalar ops."""
-        pending = list(access.all("index"))
-        while pending:
-            maker = self.traits.nesting.definer(pending.pop())
-            if maker is not None:
-                if not maker.defn.pure or maker.regions:
-                    return False
-                pending += maker.operands
-        return access.one("view").view.tensor.param is not None
+        return [
+            op
+            for op, access in found.items()
+            if isinstance(access.view, PartitionView)
+            and (access.whole_first or access.streamed or plain(op) == "store_view")
+            and (plain(op) == "load_view" or op.maybe("guard") is None)
+            and self.target.version >= V13_4
+            and op.one("view").view.tensor.param is not None
+            and all(self.bounds.of(index) is not None for index in op.all("index"))
+        ]

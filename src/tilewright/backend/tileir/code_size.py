@@ -51,6 +51,8 @@ class CodeSize:
     """The instruction that each value is a result of."""
     loops: dict[InstructionRegion, int] = field(default_factory=dict[InstructionRegion, int])
     """The instructions of loops with all their copies, by their bodies, as far as that is known."""
+    vectors: Mapping[Instr, int] = field(default_factory=dict[Instr, int])
+    """The elements that loads by addresses take at once, where they are several."""
 
     def region(self, region: InstructionRegion) -> int:
         """Return the instructions of a region."""
@@ -69,6 +71,8 @@ class CodeSize:
             return 2 + sum(self._inner(r) for r in instr.regions if r is not None)
         if name == "load_view_tko":
             return -(-self._share(instr.results[0]) // self.vector(instr)) * PER_LOADED_VECTOR
+        if instr in self.vectors:
+            return -(-self._share(instr.results[0]) // self.vectors[instr]) * PER_ELEMENT[name]
         return self._share(*instr.operands[:1], *instr.results) * PER_ELEMENT.get(name, 1)
 
     def _inner(self, region: InstructionRegion) -> int:
@@ -145,7 +149,7 @@ class CodeSize:
             if maker.op.name == "load_view_tko":
                 found.append(self.vector(maker))
             elif maker.op.name == "load_ptr_tko":
-                found.append(1)
+                found.append(self.vectors.get(maker, 1))
             elif maker.op.name == "if":
                 arms = [r.code[-1].operands for r in maker.regions if r is not None]
                 pending += chain.from_iterable(arms)

@@ -102,7 +102,9 @@ class Traits:
     @cached_property
     def is_bulk(self) -> bool:
         """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
-        return all(self.is_aligned(op) for op in self.loads)
+        return all(
+            self.is_aligned(op) and op.one("view").view.sparse is None for op in self.loads
+        )
 
     def is_aligned(self, op: Op) -> bool:
         """Return whether every row of what is accessed begins at a multiple of 16 bytes."""

@@ -51,9 +51,8 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     """Decide everything about one kernel."""
     traits, policy = Traits(func), policy_for(target)
     heuristics = _Heuristics(traits, target, policy)
-    # The occupancy comes first: it fixes the prefetch distance that the accesses use.
     config, reason = heuristics.config()
-    accesses = choose_accesses(traits, target, policy, config.latency)
+    accesses = choose_accesses(traits, target, policy, config)
     hints = dict(heuristics.hints(config, reason))
     order, turned, reversed_axis = (
         heuristics.order(),
@@ -69,10 +68,6 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     if reversed_axis is not None:
         lines.append(
             f"the last blocks of grid axis {reversed_axis} run first: they have the longest loops"
-        )
-    if accesses.multiversioned:
-        lines.append(
-            "multi-versioned: one bounds test per block selects the version for full tiles"
         )
     numbers = {name: value for name, (value, _) in hints.items()}
     return Decisions(
@@ -121,6 +116,8 @@ class _Heuristics:
     def config_of_tiles(self) -> tuple[OccupancyConfig, str]:
         """Return how blocks without products share a multiprocessor, and why."""
         most, reduces = self.traits.largest_tile, self.traits.reductions
+        if any(map(self.traits.loops_around, self.traits.loads)):
+            return found(self.policy.streams, most), f"tiles of {most} elements, loaded by loops"
         remade = reduces > 0 and self.traits.remakes
         table = self.policy.remade if remade else self.policy.rows
         row = found(table if reduces else self.policy.copies, most)

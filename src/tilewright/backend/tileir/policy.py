@@ -37,6 +37,9 @@ class Policy:
     """Kernels with reductions."""
     remade: Sequence[OccupancyConfig]
     """Kernels that rematerialize tiles after a reduction."""
+    streams: Sequence[OccupancyConfig]
+    """Kernels whose loops load, by the elements of their largest tile: a pipeline takes registers
+    and shared memory, so that fewer blocks are resident."""
     products: Sequence[OccupancyConfig]
     """Kernels with matrix products, by the elements of one accumulator."""
     visits: Sequence[OccupancyConfig]
@@ -67,6 +70,10 @@ class Policy:
     """Rows of up to this many bytes are loaded vector by vector in kernels without reductions."""
     bulk_copies: bool
     """Whether there are bulk copies of tiles (TMA)."""
+    in_flight: int
+    """Bytes that the loops on a multiprocessor shall have asked for ahead of their use."""
+    stages: int
+    """The most iterations that loads of a loop begin ahead, if no bulk copies do it; 0 for none."""
 
 
 def found(table: Sequence[OccupancyConfig], elements: int) -> OccupancyConfig:
@@ -89,6 +96,11 @@ HOPPER = Policy(
         OccupancyConfig(1 << 24, warps=8, blocks=1),
     ),
     remade=(OccupancyConfig(16384, warps=8, blocks=3), OccupancyConfig(1 << 24, warps=8, blocks=2)),
+    streams=(
+        OccupancyConfig(2048, warps=4, blocks=6),
+        OccupancyConfig(4096, warps=4, blocks=4),
+        OccupancyConfig(1 << 24, warps=8, blocks=2),
+    ),
     products=(
         OccupancyConfig(2048, blocks=2),
         OccupancyConfig(4096),
@@ -128,6 +140,10 @@ HOPPER = Policy(
     # Sums of 2^20 to 2^28 elements were up to 2 % faster with such tiles, never slower.
     short=16 << 10,
     bulk_copies=True,
+    # 4.8 TB/s over 132 multiprocessors take 32 KiB in flight at 900 ns; loops also compute.
+    in_flight=96 << 10,
+    # The assembler takes registers for each stage; with four there are often too few.
+    stages=3,
 )
 """Measured on an H200; newer architectures use it unmeasured."""
 

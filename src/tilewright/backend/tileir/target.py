@@ -34,6 +34,8 @@ class CodegenHints:
     latency: int | None = None
     block_group: int | None = None
     whole_first: bool | None = None
+    async_loads: bool | None = None
+    register_operands: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def bounded(em: TileEmitter, loop: Op, bounds: Sequence[Val], body: InstructionR
     """Bound the code of a loop, whose body is lowered; return its upper bound."""
     code = list(instructions(body))
     names, loads = {i.op.name for i in code}, [i for i in code if i.op.name in LOADS]
-    once, count, upper = _code_size(em).region(body), _iterations(em, bounds), bounds[1]
+    once, count, upper = code_size(em).region(body), _iterations(em, bounds), bounds[1]
     if 1 < count <= (UNROLLED_LOADING if loads else UNROLLED):
         if once * count <= LARGEST_UNROLLED:
             em.loop_sizes[body] = once * count
@@ -47,7 +47,9 @@ def bounded(em: TileEmitter, loop: Op, bounds: Sequence[Val], body: InstructionR
         em.notes.append(f"loop not unrolled: {count} iterations of {_kib(once)}{where(loop.span)}")
         upper = _hidden(em, upper)
     copies = 1
-    if loads:
+    if any(load in em.streamed for load in loads):
+        copies = _streamed(em, loads, once) + 1
+    elif loads:
         copies = COPIES_BRANCHING if names & BRANCHING else COPIES
         if names & PRODUCTS:
             copies = COPIES_STAGED
@@ -61,10 +63,11 @@ def bounded(em: TileEmitter, loop: Op, bounds: Sequence[Val], body: InstructionR
     return upper
 
 
-def _code_size(em: TileEmitter) -> CodeSize:
+def code_size(em: TileEmitter) -> CodeSize:
+    """Return what measures the code of this kernel."""
     hints = em.decisions.hints.get(em.target.arch, {})
     warps = int(hints.get("num_worker_warps_per_cta", WARPS))
-    return CodeSize(warps * WARP, em.makers, em.loop_sizes)
+    return CodeSize(warps * WARP, em.makers, em.loop_sizes, em.vectors)
 
 
 def _iterations(em: TileEmitter, bounds: Sequence[Val]) -> int:
@@ -91,11 +94,24 @@ def _hidden(em: TileEmitter, upper: Val) -> Val:
     return em.one("select", kind, opaque_false(em, block), other, upper)
 
 
+def _streamed(em: TileEmitter, loads: Sequence[Instr], once: int) -> int:
+    """Let the loads of a loop begin no earlier than its size permits; return how early."""
+    most = max(LARGEST_PIPELINED // max(once, 1) - 2, 1)
+    for load in loads:
+        if load in em.streamed and _latency(em, load) > most:
+            _delay(em, load, most)
+    return max(_latency(em, load) for load in loads)
+
+
+def _delay(em: TileEmitter, load: Instr, latency: int) -> None:
+    hints: Hints = {em.target.arch: {**_hints(em, load), "latency": latency}}
+    load.attrs = {**load.attrs, "optimization_hints": hints}
+
+
 def _keep_in_order(em: TileEmitter, loads: Sequence[Instr]) -> None:
     """Let the loads of a loop begin in their own iteration."""
     for load in loads:
-        hints: Hints = {em.target.arch: {**_hints(em, load), "latency": NOT_PIPELINED}}
-        load.attrs = {**load.attrs, "optimization_hints": hints}
+        _delay(em, load, NOT_PIPELINED)
 
 
 def _latency(em: TileEmitter, load: Instr) -> int:

@@ -139,6 +139,10 @@ class TileEmitter:
         """What was converted in each region, and the last reduction before."""
         self.makers: dict[Val, Instr] = {}
         """The instruction that each value is a result of."""
+        self.streamed: set[Instr] = set()
+        """Loads of loops whose latency is our choice."""
+        self.vectors: dict[Instr, int] = {}
+        """The elements that loads by addresses take at once, where they are several."""
         self.loop_sizes: dict[InstructionRegion, int] = {}
         """The instructions of loops with all their copies, by their bodies."""
         self.notes: list[str] = []

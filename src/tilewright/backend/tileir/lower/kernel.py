@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ....base.cuda_abi import HARDWARE_RANK, POINTER_ALIGNMENT
 from ....base.shapes import Shape, tile_index
 from ....ir.artifact import reporting_ops
-from ....ir.core import Func, Op, Value
+from ....ir.core import Func, Value
 from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
 from ....ir.types import TensorType
 from .. import abi
@@ -19,82 +19,8 @@ from ..target import TileTarget
 from . import RULES
 from .control import numbers
 from .emitter import TensorMemory, TileEmitter, tile
-from .memory import is_whole, place_of, whole_view
-
-# -------------------------------------------------------------------------------------------------
-# Multi-versioning of the body: one version for blocks with full tiles only, one for others.
-#
-# If each load had its own bounds test, its result would have to be complete before the next load
-# begins. One test before all of them lets the assembler overlap loads, arithmetic and stores. Where
-# tiles are full, extents are at least their lengths, so masks computed from extents vanish.
-
-
-def multiversioned_body(em: TileEmitter) -> None:
-    """Emit the body in two versions behind one bounds test."""
-    em.either(
-        _all_whole(em),
-        (lambda: _version_body(em, whole=True), lambda: _version_body(em, whole=False)),
-    )
-
-
-def _version_body(em: TileEmitter, *, whole: bool) -> tuple[Val, ...]:
-    views = dict(em.views)
-    em.whole, em.least = whole, _least(em) if whole else {}
-    em.ops(em.func.body.ops)
-    em.whole, em.views, em.least = None, views, {}
-    return ()
-
-
-def _least(em: TileEmitter) -> dict[tuple[Value, int], int]:
-    """Return lower bounds of extents that follow if the tested tiles are in bounds."""
-    found: dict[tuple[Value, int], int] = {}
-    for op, access in em.decisions.accesses.items():
-        if not access.whole_first or access.view is None:
-            continue
-        for axis, length, index in zip(
-            access.view.dim_map, access.view.tile, op.all("index"), strict=True
-        ):
-            key = _tensor_of(em, op), axis
-            tiles = max(em.ranges.of(index).low, 0) + 1
-            found[key] = max(found.get(key, 0), tiles * length)
-    return found
-
-
-def _tensor_of(em: TileEmitter, load: Op) -> Value:
-    view = em.nesting.definer(load.one("view"))
-    assert view is not None, "views are made by make_view"
-    return view.one("tensor")
-
-
-def _all_whole(em: TileEmitter) -> Val:
-    """Return whether all tiles with a separate full path are in bounds."""
-    made: set[Value] = set()
-    asked: dict[tuple[object, ...], Val] = {}
-    for op, access in em.decisions.accesses.items():
-        index = op.all("index")
-        if not access.whole_first or access.view is None:
-            continue
-        key = (_tensor_of(em, op), access.view, index)
-        if key not in asked:
-            for value in index:
-                _make(em, value, made)
-            asked[key] = is_whole(em, em.memory[key[0]], access.view, place_of(em, op))
-    first, *others = asked.values()
-    for answer in others:
-        first = em.same("andi", first, answer)
-    return first
-
-
-def _make(em: TileEmitter, value: Value, made: set[Value]) -> None:
-    """Lower what an index is computed from, which is done again in the body."""
-    maker = em.nesting.definer(value)
-    if maker is None or value in made:
-        return
-    for operand in maker.operands:
-        _make(em, operand, made)
-    made.update(maker.results)
-    em.ops([maker])
-
+from .memory import whole_view
+from .versions import multiversioned_body
 
 # -------------------------------------------------------------------------------------------------
 # The kernel: parameters with the assumptions about them, the grid, then the body.

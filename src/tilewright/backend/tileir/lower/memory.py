@@ -291,15 +291,22 @@ def _load(em: TileEmitter, op: Op) -> Sequence[Val]:
         return _load_elements(em, op, elements(em, op), hints_of(em, access))
     index = place_of(em, op)
     if access.masked:
-        return _load_elements(em, op, near_elements(em, op, index), hints_of(em, access))
+        pointers, mask = near_elements(em, op, index)
+        where = pointers, None if em.whole and access.versioned else mask
+        loaded = _load_elements(em, op, where, hints_of(em, access))
+        load = em.makers[loaded[0]]
+        em.vectors[load] = access.vector
+        if access.streamed:
+            em.streamed.add(load)
+        return loaded
     # An assembler takes two loads of one tile for one load, unless the second waits for the first.
     tile_read = (op.one("view"), *op.all("index"))
     before = em.token_of(op) or em.last_read(tile_read)
-    whole = em.whole if access.whole_first else False
-    if whole is None:
+    whole = em.whole if access.versioned else None
+    if access.whole_first and whole is None:
         loaded = _load_either(em, op, access.view, index, before)
     else:
-        loaded = _load_tile(em, op, access.view, index, before, inside=whole)
+        loaded = _load_tile(em, op, access.view, index, before, inside=bool(whole))
     em.note_read(tile_read, loaded[1])
     return loaded
 
@@ -355,37 +362,33 @@ def _load_either(
         lambda: _load_tile(em, op, kind, index, token, inside=True),
         lambda: _load_tile(em, op, kind, index, token, inside=False),
     )
-    return em.either(is_whole(em, em.memory[op.one("view")], kind, index), ways)
+    return em.either(_is_whole(em, em.memory[op.one("view")], kind, index), ways)
 
 
-def is_whole(
-    em: TileEmitter, memory: TensorMemory, kind: PartitionView | StridedView, index: Sequence[Val]
-) -> Val:
-    """Return whether a tile is full: its index is below the number of full tiles on each axis.
+def is_below(em: TileEmitter, memory: TensorMemory, axis: int, length: int, index: Val) -> Val:
+    """Return whether a tile is full along an axis: its index is below the number of full tiles.
 
     Compared as unsigned, so that a negative index is not.
     """
-    extents = memory.extents
+    extent = memory.extents[axis]
+    if isinstance(extent, int):
+        whole = em.number(min(extent // length, MOST), tile(index))
+        return em.compare(ComparisonCode.LESS_THAN, index, whole, signed=False)
+    if tile(extent).elem == I64:
+        index = em.widened(index)
+    size = em.number(length, tile(extent))
+    whole = em.same("divi", extent, size, signedness=Signedness.SIGNED, rounding=RoundingCode.ZERO)
+    whole = em.widened(whole, tile(index).scalar)
+    return em.compare(ComparisonCode.LESS_THAN, index, whole, signed=False)
+
+
+def _is_whole(
+    em: TileEmitter, memory: TensorMemory, kind: PartitionView | StridedView, index: Sequence[Val]
+) -> Val:
+    """Return whether a tile is full along all axes."""
     answer: Val | None = None
-    for k, number in enumerate(index):
-        extent, step = extents[kind.dim_map[k]], kind.tile[k]
-        if isinstance(extent, int):
-            below = em.compare(
-                ComparisonCode.LESS_THAN, number, em.index(min(extent // step, MOST)), signed=False
-            )
-        else:
-            same = em.widened(number) if tile(extent).elem == I64 else number
-            size = em.number(step, tile(extent))
-            whole = em.one(
-                "divi",
-                extent.kind,
-                extent,
-                size,
-                signedness=Signedness.SIGNED,
-                rounding=RoundingCode.ZERO,
-            )
-            below = em.compare(ComparisonCode.LESS_THAN, same, whole, signed=False)
-        answer = below if answer is None else em.same("andi", answer, below)
+    for axis, length, at in zip(kind.dim_map, kind.tile, index, strict=True):
+        answer = _and(em, answer, is_below(em, memory, axis, length, at))
     assert answer is not None, "a view has an axis"
     return answer
 
@@ -402,7 +405,7 @@ def _store(em: TileEmitter, op: Op) -> Sequence[Val]:
     guard = op.maybe("guard")
     view = _view(em, op.one("view"), access.view)
     index = place_of(em, op)
-    inside = access.whole_first and em.whole is True
+    inside = access.versioned and em.whole is True
 
     def store() -> Sequence[Val]:
         return em.op(
