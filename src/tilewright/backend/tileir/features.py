@@ -100,6 +100,15 @@ class Traits:
     # --- memory --------------------------------------------------------------------------------
 
     @cached_property
+    def loaded_bytes(self) -> int | None:
+        """The bytes that a block loads in all; None if it loads in a loop."""
+        loads = [op for op in self.func.walk() if plain(op) in ("load_view", "load_ptr")]
+        if any(map(self.loops_around, loads)):
+            return None
+        tiles = [op.results[0].tile for op in loads]
+        return sum(tile.size * tile.dtype.itemsize for tile in tiles)
+
+    @cached_property
     def is_bulk(self) -> bool:
         """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
         return all(self.is_aligned(op) for op in self.loads)
