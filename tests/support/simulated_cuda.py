@@ -316,12 +316,13 @@ def note_what_is_made(patch: Patch = setattr) -> None:
     """Let cubins be known by what they were made of."""
     make = lowered.artifact
 
-    def artifact(
-        made: Lowered, cubin: bytes, *, careful: bool = False, seconds: float | None = None
-    ) -> Artifact:
-        assembled = tileir._with_care(made) if careful else made
+    def artifact(made: Lowered, cubin: bytes, **more: Any) -> Artifact:
+        found = make(made, cubin, **more)
+        # What was selected is lowered already.
+        careful = bool(more.get("careful"))
+        assembled = tileir._with_care(made, made.decisions.choices) if careful else made
         MADE[sha256(cubin).digest()] = Made(made.func, assembled.bytecode())
-        return make(made, cubin, careful=careful, seconds=seconds)
+        return found
 
     patch(lowered, "artifact", artifact)
     patch(tileir, "artifact", artifact)

@@ -17,6 +17,7 @@ from support.cuda import cuda_ir, lowered
 from support.fake_cuda import FakeCuda
 from support.store import swap_code
 from tilewright.backend.tileir import lowered as lowering
+from tilewright.backend.tileir import selection
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.toolchain import description
 from tilewright.base.config import override
@@ -59,7 +60,7 @@ def counts(store):
 
 def test_the_second_time_nothing_is_assembled(store, monkeypatch):
     first = made()
-    monkeypatch.setattr(tileir, "attempt", None)
+    monkeypatch.setattr(selection, "attempt", None)
     second = made()
     assert first.code == second.code and first.decisions == second.decisions
     assert counts(store) == (1, 1, 1)
@@ -82,7 +83,8 @@ def test_neither_python_nor_our_sources_are(store):
     made()
     facts = store.facts(store.entries()[0].name)
     assert set(facts) == {
-        "format", "made", "kernel", "arch", "version", "bytecode", "lines", "tileiras",
+        "format", "made", "kernel", "arch", "version", "bytecode", "lines", "selection",
+        "tileiras",
     }  # fmt: skip
 
 
@@ -162,7 +164,7 @@ def test_processes_that_start_together_assemble_once(tool, tmp_path):
 def test_metadata_is_looked_at(store, wrong):
     code = made().code
     with pytest.raises(ValueError, match=r"not the code|another architecture"):
-        lowering.restore(_lowered(), Saved(wrong, code))
+        lowering.restore(_lowered(), Saved(wrong, code), tileir.again)
 
 
 def _lowered():

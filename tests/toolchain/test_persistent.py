@@ -12,7 +12,7 @@ import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.program import program_text
-from tilewright.backend.tileir.lowered import resources
+from tilewright.backend.tileir.resources import resources
 
 
 @tw.entry

@@ -36,6 +36,7 @@ class Config:
     target: str = ""
     tileiras_path: str = ""
     tileiras_timeout: int = 300
+    selection_seconds: float = 1.0
     libdevice: str = ""
     line_info: bool = False
     checks: str = "placed"
@@ -64,6 +65,13 @@ def _text(text: str) -> str:
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
         raise ValueError(text)
     return value
 
@@ -126,6 +134,9 @@ SETTINGS: tuple[Setting, ...] = (
             " cache; else that of the installed wheel, of `CUDA_TOOLKIT_PATH`, or on `PATH`."),
     Setting("tileiras_timeout", "seconds", _count, "300",
             "Time limit of the assembler for one kernel; 0 means no limit."),
+    Setting("selection_seconds", "seconds", _seconds, "1",
+            "Time to compile other candidates of a CUDA kernel than its default, in parallel, where"
+            " that spills or has too few loads in flight; 0 ships the default."),
     Setting("libdevice", "file or `off`", _text, "found",
             "NVIDIA's math functions for SIMT kernels on GPUs, `libdevice.10.bc`; else that"
             " of the installed wheel, of `CUDA_TOOLKIT_PATH`, or of `/usr/local/cuda`. With `off`,"

@@ -70,8 +70,9 @@ class Artifact:
     `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
     better run. On a GPU `occupancy` blocks share a processor, or one takes a `cluster` of them, and
     the grid is `turned` if its last axis is launched as the first, along which blocks run first.
-    `decisions` are lines for `explain()`, `obligations` say where checks went, and `seconds` how
-    long an assembler took, in tenths.
+    `decisions` are lines for `explain()`, `candidates` those of them about other code that was
+    tried, `choices` what was chosen other than by default. `obligations` say where checks went, and
+    `seconds` how long an assembler took, in tenths.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Artifact:
     cluster: int = 1
     turned: bool = False
     decisions: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    choices: tuple[tuple[str, int | bool], ...] = ()
     obligations: tuple[BoundsCheck, ...] = ()
     seconds: float | None = None
 

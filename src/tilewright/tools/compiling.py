@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ..backend.tileir.export import header
-from ..backend.tileir.lowered import is_cubin, resources
+from ..backend.tileir.lowered import is_cubin
+from ..backend.tileir.resources import resources
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import Error
 from ..compile.inspect import Made

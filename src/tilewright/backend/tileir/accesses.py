@@ -20,8 +20,9 @@ from ...ir.ops.control import FOR
 from ...ir.types import TensorType, ViewType
 from .bytecode.enums import V13_3, V13_4, Version
 from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
+from .choices import Choices
 from .features import Traits, plain
-from .policy import OccupancyConfig, Policy
+from .policy import Policy
 from .target import TileTarget
 
 # -------------------------------------------------------------------------------------------------
@@ -151,10 +152,10 @@ class AccessPlan:
 
 
 def choose_accesses(
-    traits: Traits, target: TileTarget, policy: Policy, config: OccupancyConfig
+    traits: Traits, target: TileTarget, policy: Policy, choices: Choices
 ) -> AccessPlan:
-    """Decide every access, of blocks that share a multiprocessor as `config` says."""
-    chooser = _Chooser(traits, target, policy, config)
+    """Decide every access, of blocks that share a multiprocessor as `choices` say."""
+    chooser = _Chooser(traits, target, policy, choices)
     found = {op: chooser.access(op) for op in traits.accesses}
     versioned = chooser.versioned(found)
     multiversioned = chooser.multiversioned(found, versioned)
@@ -183,7 +184,7 @@ def _line(op: Op, access: TileAccess) -> str:
 
 class _Chooser:
     def __init__(
-        self, traits: Traits, target: TileTarget, policy: Policy, config: OccupancyConfig
+        self, traits: Traits, target: TileTarget, policy: Policy, choices: Choices
     ) -> None:
         self.traits = traits
         self.func = traits.func
@@ -191,7 +192,7 @@ class _Chooser:
         self.codegen_hints = target.codegen_hints
         self.policy = policy
         # The occupancy comes first: it fixes the prefetch distance that the accesses use.
-        self.config = config
+        self.choices = choices
         self.ranges: Ranges = ranges(traits.func)
         self.bounds = EntryBounds(traits.nesting, self.ranges)
 
@@ -219,7 +220,7 @@ class _Chooser:
         given = self.latency_asked(op)
         if given is not None:
             return given
-        return self.config.latency if plain(op) == "load_view" else None
+        return self.choices.latency if plain(op) == "load_view" else None
 
     def latency_asked(self, op: Op) -> int | None:
         """Return the prefetch distance that the caller wants."""
@@ -263,7 +264,7 @@ class _Chooser:
         loads = [each for each in self.traits.loads if self.traits.nesting.parent.get(each) is loop]
         kinds = [each.results[0].tile for each in loads]
         each = sum(kind.size * kind.dtype.itemsize for kind in kinds)
-        blocks = self.config.blocks or 1
+        blocks = self.choices.occupancy or 1
         wanted = -(-self.policy.in_flight // max(blocks * each, 1))
         return max(min(wanted, self.policy.stages), 2)
 

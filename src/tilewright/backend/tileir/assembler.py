@@ -21,7 +21,7 @@ from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
 from ...base.files import RefusedError, opened, remove, write
 from ...base.source import Span
-from .toolchain import INSTALL, Ended, Process, Toolchain, architectures, run
+from .toolchain import INSTALL, Ended, Process, Toolchain, Wait, architectures, run
 
 # -------------------------------------------------------------------------------------------------
 # Bytecode on which the assembler failed, kept for bug reports: one file each, the newest ones.
@@ -87,11 +87,21 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Defeat:
-    """The assembler could read a kernel, and crashed or gave up all the same."""
+    """A failure of the assembler on one kernel, which other code for this kernel may not have."""
 
     job: Job
     command: list[str]
     ended: Ended
+
+    @property
+    def manner(self) -> str:
+        """The text of how the assembler ended."""
+        return self.ended.manner
+
+    @property
+    def is_crash(self) -> bool:
+        """Whether it could read the kernel, and crashed or gave up all the same."""
+        return self.ended.status in DEFEATS
 
     def error(self) -> CompileError:
         """Return what to raise; keeps the bytecode."""
@@ -106,26 +116,28 @@ def assemble(job: Job, tool: Toolchain) -> bytes:
     return made
 
 
-def attempt(job: Job, tool: Toolchain) -> bytes | Defeat:
-    """Return the cubin of a kernel, unless it defeats the assembler."""
+def attempt(job: Job, tool: Toolchain, wait: Wait | None = None) -> bytes | Defeat:
+    """Return the cubin of a kernel, unless it defeats the assembler, or takes it too long.
+
+    `wait` waits for the process; by default it reports compilations that take long.
+    """
     if not tool.is_here:
         raise _elsewhere(job, tool)
     try:
         with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-            return _assembled(job, tool, folder)
+            return _assembled(job, tool, folder, wait or partial(_wait, job))
     except OSError as error:
         raise _no_room(job, error) from None
 
 
-def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes | Defeat:
+def _assembled(job: Job, tool: Toolchain, folder: str, wait: Wait) -> bytes | Defeat:
     """Return the cubin, made in a folder, which is the assembler's own for its files as well."""
     source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
     source.write_bytes(job.bytecode)
     options = ["--lineinfo"] if current().line_info else []
     command = [tool.path, "--gpu-name", job.arch, *options, str(source), "-o", str(target)]
     try:
-        ended = run(command, current().tileiras_timeout or None, partial(_wait, job),
-                    {"TMPDIR": folder})  # fmt: skip
+        ended = run(command, current().tileiras_timeout or None, wait, {"TMPDIR": folder})
     except OSError as error:
         raise _failure(job, command, Ended(None, f"it cannot be started: {error}")) from None
     if ended.status == 0 and target.is_file():
@@ -139,7 +151,7 @@ def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes | Defeat:
         known = architectures(tool.path)
         if known and job.arch not in known:
             raise _too_old(job, tool, known)
-    if ended.status in DEFEATS:
+    if ended.status is None or ended.status in (*DEFEATS, -signal.SIGKILL):
         return Defeat(job, command, ended)
     raise _failure(job, command, ended)
 

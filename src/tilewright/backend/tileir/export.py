@@ -17,7 +17,8 @@ from ...ir.artifact import Artifact
 from ...ir.launch_expr import Expr, leaves, parts, show
 from ...ir.signature import GlobalSpec, OutputSpec, ParamSpec, ScalarSpec, Signature, TensorSpec
 from .abi import ParameterSlot, slots, symbol
-from .lowered import is_cubin, resources
+from .lowered import is_cubin
+from .resources import resources
 
 # -------------------------------------------------------------------------------------------------
 # Parameter names that are valid identifiers in C.

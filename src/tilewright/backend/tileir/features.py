@@ -100,11 +100,18 @@ class Traits:
     # --- memory --------------------------------------------------------------------------------
 
     @cached_property
+    def loaded_bytes(self) -> int | None:
+        """The bytes that a block loads in all; None if it loads in a loop."""
+        loads = [op for op in self.func.walk() if plain(op) in ("load_view", "load_ptr")]
+        if any(map(self.loops_around, loads)):
+            return None
+        tiles = [op.results[0].tile for op in loads]
+        return sum(tile.size * tile.dtype.itemsize for tile in tiles)
+
+    @cached_property
     def is_bulk(self) -> bool:
         """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
-        return all(
-            self.is_aligned(op) and op.one("view").view.sparse is None for op in self.loads
-        )
+        return all(self.is_aligned(op) and op.one("view").view.sparse is None for op in self.loads)
 
     def is_aligned(self, op: Op) -> bool:
         """Return whether every row of what is accessed begins at a multiple of 16 bytes."""

@@ -3,6 +3,9 @@
 They cover the occupancy of a multiprocessor and the order of blocks;
 `accesses` decides the forms of memory accesses. Results stay within the error bounds of the
 language. Every decision is a line of `kernel.explain()`, and a hint of the caller overrides it.
+
+The tables give the default of `choices`; where the model of resources finds it poor, `selection`
+compiles others.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from ...ir.ops.layout import PERMUTE
 from .accesses import TileAccess, choose_accesses
 from .bytecode.program import Hints
 from .bytecode.types import PartitionView, StridedView
+from .choices import Choices, requested
 from .features import Traits
 from .policy import OccupancyConfig, Policy, found, policy_for
 from .target import TileTarget
@@ -29,6 +33,8 @@ class Decisions:
     """All decisions about one kernel."""
 
     accesses: Mapping[Op, TileAccess]
+    choices: Choices
+    """What the hints and the forms of accesses were made from."""
     hints: Hints
     order: Shape | None
     """The shape of the groups in which blocks run, in the order of `tile_index`; None is the order
@@ -47,13 +53,18 @@ class Decisions:
         return list(dict.fromkeys(v for v in found if v is not None))
 
 
-def decide(func: Func, target: TileTarget) -> Decisions:
-    """Decide everything about one kernel."""
+def decide(func: Func, target: TileTarget, choices: Choices | None = None) -> Decisions:
+    """Decide everything about one kernel; without choices by those of the tables."""
     traits, policy = Traits(func), policy_for(target)
     heuristics = _Heuristics(traits, target, policy)
-    config, reason = heuristics.config()
-    accesses = choose_accesses(traits, target, policy, config)
-    hints = dict(heuristics.hints(config, reason))
+    reason = "by the resources it needs"
+    if choices is None:
+        config, reason = heuristics.config()
+        choices = Choices.of_row(config)
+    choices = choices.under(target.codegen_hints)
+    chosen = replace(target, codegen_hints=choices.over(target.codegen_hints))
+    accesses = choose_accesses(traits, chosen, policy, choices)
+    hints = dict(heuristics.hints(choices, reason))
     order, turned, reversed_axis = (
         heuristics.order(),
         heuristics.turned(),
@@ -72,6 +83,7 @@ def decide(func: Func, target: TileTarget) -> Decisions:
     numbers = {name: value for name, (value, _) in hints.items()}
     return Decisions(
         accesses=accesses.by_op,
+        choices=choices,
         hints={target.arch: numbers} if numbers else {},
         order=order,
         turned=turned,
@@ -95,19 +107,13 @@ class _Heuristics:
 
     # --- how blocks share a multiprocessor -----------------------------------------------------
 
-    def hints(self, config: OccupancyConfig, why: str) -> Iterator[tuple[str, tuple[int, str]]]:
+    def hints(self, choices: Choices, why: str) -> Iterator[tuple[str, tuple[int, str]]]:
         """Yield the hints on the kernel: name, value, and why."""
-        chosen = {
-            "num_cta_in_cga": config.cluster,
-            "occupancy": config.blocks,
-            "num_worker_warps_per_cta": config.warps,
-        }
-        for name, number in chosen.items():
-            hinted: int | None = getattr(self.codegen_hints, name)
-            if hinted is not None:
-                yield name, (hinted, "requested")
-            elif number is not None:
-                yield name, (number, why)
+        asked = requested(self.codegen_hints)
+        for name in ("num_cta_in_cga", "occupancy", "num_worker_warps_per_cta"):
+            number: int | None = getattr(choices, name)
+            if number is not None:
+                yield name, (number, "requested" if name in asked else why)
 
     def config(self) -> tuple[OccupancyConfig, str]:
         """Return the row of the table for the kernel, and why."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeGuard
+from typing import TypeAlias, TypeGuard, cast
 
 from ...base.config import current
-from ...base.cubin import architecture, sections
+from ...base.cubin import architecture
 from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
 from ...base.stage import ArtifactCodec, Facts, Saved
@@ -19,7 +18,9 @@ from .abi import symbol
 from .bytecode.enums import version_text
 from .bytecode.program import Program
 from .bytecode.writer import TooOldError, write
+from .choices import Choices, requested
 from .heuristics import Decisions
+from .resources import resources
 from .target import TileTarget
 from .toolchain import Toolchain
 
@@ -51,59 +52,9 @@ class Lowered:
             ) from None
 
 
-# -------------------------------------------------------------------------------------------------
-# The resources that a cubin declares for its kernels.
-
-INFO, SHARED, CODE = ".nv.info", ".nv.shared.", ".text."
-SIZED = 4
-"""Attributes whose value has a length before it."""
-FRAME_SIZE, REGISTERS = 0x11, 0x2F
-"""Attributes of one kernel each, in bytes and registers per thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What a kernel needs: registers and stack per thread, shared memory per block, code.
-
-    Values that do not fit into registers spill to the stack.
-    """
-
-    registers: int
-    stack_bytes: int
-    shared_bytes: int
-    code_bytes: int
-
-
 def is_cubin(code: object) -> TypeGuard[bytes]:
     """Return whether code is a cubin; that of SIMT kernels is PTX."""
     return isinstance(code, bytes) and code.startswith(MAGIC)
-
-
-def resources(cubin: bytes) -> Resources:
-    """Return what the kernels of a cubin need at most."""
-    found: dict[int, int] = {}
-    shared = code = 0
-    for section in sections(cubin):
-        if section.name == INFO:
-            for attribute, value in _attributes(section.data):
-                found[attribute] = max(found.get(attribute, 0), value)
-        elif section.name.startswith(SHARED):
-            shared = max(shared, section.nbytes)
-        elif section.name.startswith(CODE):
-            code += section.nbytes
-    return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared, code)
-
-
-def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the attributes that have a kernel and a number."""
-    at = 0
-    while at + 4 <= len(data):
-        form, attribute, length = struct.unpack_from("<BBH", data, at)
-        at += 4
-        if form == SIZED:
-            if length == 8 and at + 8 <= len(data):
-                yield attribute, struct.unpack_from("<II", data, at)[1]
-            at += length
 
 
 # -------------------------------------------------------------------------------------------------
@@ -115,20 +66,37 @@ def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""
 
+MODEL = 1
+"""Counts up when the model or the generator of candidates may select another one."""
+
+Again: TypeAlias = Callable[["Lowered", Choices], "Lowered"]
+"""Lower a kernel once more, by other choices."""
+
 CAREFUL = "branches use the alternative lowering: the assembler failed on the default one"
 
 
-def codec_for(tool: Toolchain) -> ArtifactCodec:
-    """Return how cubins of one assembler are kept."""
-    return ArtifactCodec(facts=lambda made: facts(made, tool), save=save, restore=restore)
+def codec_for(tool: Toolchain, again: Again) -> ArtifactCodec:
+    """Return how cubins of one assembler are kept; `again` lowers a kernel by other choices."""
+    return ArtifactCodec(
+        facts=lambda made: facts(made, tool),
+        save=save,
+        restore=lambda made, saved: restore(made, saved, again),
+    )
 
 
 def artifact(
-    made: Lowered, cubin: bytes, *, careful: bool = False, seconds: float | None = None
+    made: Lowered,
+    cubin: bytes,
+    *,
+    careful: bool = False,
+    seconds: float | None = None,
+    selected: Choices | None = None,
+    candidates: Sequence[str] = (),
 ) -> Artifact:
     """Return the artifact of a kernel, from its cubin; `careful` if its assembler needed that.
 
-    `seconds` is how long the assembler took.
+    `seconds` is how long the assembler took, for all `candidates`, which are lines about them;
+    `selected` are choices other than the default ones.
     """
     func = made.func
     hints = made.decisions.hints.get(made.target.arch, {})
@@ -142,7 +110,14 @@ def artifact(
         occupancy=int(hints.get("occupancy", 1)),
         cluster=int(hints.get("num_cta_in_cga", 1)),
         turned=made.decisions.turned,
-        decisions=(*made.decisions.lines, *([CAREFUL] if careful else []), *_needs(cubin)),
+        decisions=(
+            *made.decisions.lines,
+            *([CAREFUL] if careful else []),
+            *candidates,
+            *_needs(cubin),
+        ),
+        choices=() if selected is None else tuple(selected.given.items()),
+        candidates=tuple(candidates),
         seconds=None if seconds is None else round(seconds, 1),
     )
 
@@ -162,6 +137,7 @@ def _needs(cubin: bytes) -> Iterator[str]:
 def facts(made: Lowered, tool: Toolchain) -> Facts:
     """Return everything that can change the cubin. Places in the source do where it names them."""
     with_lines = current().line_info
+    asked = requested(made.target.codegen_hints)
     return {
         "made": "cubin",
         "kernel": made.func.name,
@@ -169,6 +145,8 @@ def facts(made: Lowered, tool: Toolchain) -> Facts:
         "version": version_text(made.target.version),
         "bytecode": sha256(made.bytecode(places=with_lines)).hexdigest(),
         "lines": int(with_lines),
+        # What the search may vary: a hint that equals the default is in no other way seen.
+        "selection": f"model {MODEL}, fixed: {asked}" if current().selection_seconds else None,
         "tileiras": tool.fingerprint,
     }
 
@@ -176,13 +154,17 @@ def facts(made: Lowered, tool: Toolchain) -> Facts:
 def save(made: Lowered, kept: Artifact) -> Saved:
     """Return the cubin; all else follows from the kernel at hand."""
     assert isinstance(kept.code, bytes)
-    more = {"careful": 1} if CAREFUL in kept.decisions else {}
+    more: dict[str, object] = {"careful": 1} if CAREFUL in kept.decisions else {}
+    if kept.choices:
+        more["choices"] = dict(kept.choices)
+    if kept.candidates:
+        more["candidates"] = list(kept.candidates)
     if kept.seconds is not None:
         more["tenths"] = round(10 * kept.seconds)
     return Saved({"symbol": kept.name, "arch": kept.target, **more}, kept.code)
 
 
-def restore(made: Lowered, saved: Saved) -> Artifact:
+def restore(made: Lowered, saved: Saved, again: Again) -> Artifact:
     """Return the artifact of a kernel from the saved one of an equal kernel, or raise."""
     if saved.metadata.get("symbol") != symbol(made.func.name):
         raise ValueError("not the code of this kernel")
@@ -193,4 +175,24 @@ def restore(made: Lowered, saved: Saved) -> Artifact:
     tenths = saved.metadata.get("tenths")
     seconds = tenths / 10 if isinstance(tenths, int) else None
     careful = bool(saved.metadata.get("careful"))
-    return artifact(made, saved.code, careful=careful, seconds=seconds)
+    selected = _choices(saved.metadata.get("choices"))
+    winner = made if selected is None else again(made, selected)
+    lines = _lines(saved.metadata.get("candidates", []))
+    return artifact(
+        winner, saved.code, careful=careful, seconds=seconds, selected=selected, candidates=lines
+    )
+
+
+def _choices(found: object) -> Choices | None:
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise ValueError("not choices")
+    return Choices.of_mapping(cast("dict[str, object]", found))
+
+
+def _lines(found: object) -> list[str]:
+    lines = cast("list[object]", found) if isinstance(found, list) else [None]
+    if not all(isinstance(line, str) for line in lines):
+        raise ValueError("not lines")
+    return cast("list[str]", lines)

@@ -6,19 +6,20 @@ Kernels are called as `base.cuda_abi` defines.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from .assembler import Defeat, Job, attempt
 from .bytecode.program import Program, program_text
+from .choices import Choices
 from .heuristics import decide
 from .legality import refuse_unknown
 from .lower.kernel import lower
 from .lowered import CAREFUL, Lowered, artifact, codec_for
+from .selection import select
 from .target import CodegenHints, TileTarget
 from .toolchain import Toolchain, find_toolchain
 
@@ -35,14 +36,14 @@ def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
     """Return the steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
-        Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool)),
+        Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool, again)),
     )
 
 
-def lowered(func: Func, target: TileTarget) -> Lowered:
-    """Decide, and lower."""
+def lowered(func: Func, target: TileTarget, choices: Choices | None = None) -> Lowered:
+    """Decide, and lower; without choices by those of the tables."""
     refuse_unknown(func, target)
-    decisions = decide(func, target)
+    decisions = decide(func, target, choices)
     kernel = lower(func, target, decisions)
     decisions = replace(decisions, lines=(*decisions.lines, *kernel.notes))
     return Lowered(func, target, decisions, Program((kernel,), PRODUCER))
@@ -53,29 +54,34 @@ def _text(made: Lowered) -> str:
 
 
 def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
-    """Assemble; what defeats the assembler is lowered once more, with care."""
-    start = time.perf_counter()
-    found = attempt(_job(made), tool)
-    if not isinstance(found, Defeat):
-        return artifact(made, found, seconds=time.perf_counter() - start)
-    again = attempt(_job(_with_care(made)), tool)
-    if isinstance(again, Defeat):
-        raise found.error()
-    return artifact(made, again, careful=True, seconds=time.perf_counter() - start)
+    """Assemble the default, and others if it may not be the best."""
+    found = select(made, tool, partial(again, made), partial(_with_care, made))
+    winner = found.winner
+    assert winner.cubin is not None, "what is selected has code"
+    return artifact(
+        winner.made, winner.cubin, careful=winner.careful, seconds=found.seconds,
+        selected=None if found.is_default else winner.made.decisions.choices,
+        candidates=found.lines,
+    )  # fmt: skip
 
 
-def _with_care(made: Lowered) -> Lowered:
-    return lowered(made.func, replace(made.target, careful=True))
+def again(made: Lowered, choices: Choices) -> Lowered:
+    """Lower a kernel once more, by other choices."""
+    return lowered(made.func, made.target, choices)
+
+
+def _with_care(made: Lowered, choices: Choices) -> Lowered:
+    return lowered(made.func, replace(made.target, careful=True), choices)
 
 
 def assembled(made: Lowered, artifact: Artifact) -> Lowered:
     """Return the inputs of an artifact's cubin, from the first input of the assembler."""
-    return _with_care(made) if CAREFUL in artifact.decisions else made
-
-
-def _job(made: Lowered) -> Job:
-    kernel = made.program.kernels[0]
-    return Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
+    if CAREFUL in artifact.decisions:
+        made = replace(made, target=replace(made.target, careful=True))
+    elif not artifact.choices:
+        return made
+    choices = Choices.of_mapping(dict(artifact.choices)) if artifact.choices else None
+    return lowered(made.func, made.target, choices)
 
 
 def _summary(made: Artifact) -> str:

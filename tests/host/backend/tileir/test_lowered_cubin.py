@@ -9,7 +9,8 @@ import pytest
 from support.elf import cubin, cubin_parts, elf, record
 from support.mutants import mutants
 from support.numbers import fresh_random
-from tilewright.backend.tileir.lowered import Resources, is_cubin, resources
+from tilewright.backend.tileir.lowered import is_cubin
+from tilewright.backend.tileir.resources import Resources, resources
 from tilewright.base.elf import MAGIC, InvalidElfError
 
 

@@ -1,0 +1,174 @@
+"""A model of resources and memory-level parallelism: how fast a kernel can be, from its cubin.
+
+A multiprocessor runs as many blocks as its registers, shared memory and threads hold. Their loads
+in flight, over the latency of the memory, are the bandwidth they can use (Little's law). The code
+of a kernel says how many loads a thread starts before it waits (`resources.memory_code`).
+
+The model ranks candidates of one kernel; it does not predict times. A kernel that spills is worse
+than any that spills less, whatever else is true of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .choices import Choices
+from .processors import Processor
+from .resources import MemoryCode, Resources
+
+WARP = 32
+WARPS = (4, 8)
+"""Warps of a block for which the assembler makes good code."""
+REGISTER_UNIT = 8
+"""Registers of a thread are allocated in units of this many."""
+RESERVED_BYTES = 1 << 10
+"""Shared memory of each block that the system takes."""
+PHASES = 2.0
+"""Blocks load, then compute and store: about half of the time nothing of a block is in flight."""
+TOLERANCE = 0.05
+"""Candidates whose use of the bandwidth differs less than this are equal in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is known of a candidate once it is compiled."""
+
+    resources: Resources
+    code: MemoryCode
+    has_products: bool = False
+    """Whether it waits for products rather than for memory."""
+    blocks_of_launch: int | None = None
+    """The blocks that a launch puts on a multiprocessor, if no more than that."""
+    loaded_bytes: int | None = None
+    """What a block loads in all; None if it loads in a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The terms of the model for one candidate."""
+
+    blocks: int
+    """Blocks that are resident on a multiprocessor."""
+    warps: int
+    """Their warps."""
+    spilled_bytes: int
+    """Bytes of stack per thread."""
+    bytes_in_flight: int
+    """Bytes that these blocks have asked for at most."""
+    bandwidth: float
+    """The part of the bandwidth that these can use; 1 is all of it."""
+    fetched: float
+    """The part of the machine code that the instruction cache holds."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether no other candidate can be much better."""
+        return not self.spilled_bytes and self.speed > 1 - TOLERANCE
+
+    @property
+    def speed(self) -> float:
+        """The part of the speed of the memory that is possible."""
+        return self.bandwidth * self.fetched
+
+    def text(self, report: Report) -> str:
+        """Return the terms in a line."""
+        found, kib = report.resources, self.bytes_in_flight / 1024
+        return (
+            f"{found.registers} registers, {self.blocks} blocks of {found.threads} threads,"
+            f" {self.spilled_bytes} bytes spilled, {kib:.0f} KiB in flight,"
+            f" {found.code_bytes / 1024:.0f} KiB of code: {self.speed:.2f}"
+        )
+
+
+def estimate(report: Report, processor: Processor) -> Estimate:
+    """Return the terms of the model."""
+    found, code = report.resources, report.code
+    blocks = _resident(found, processor)
+    if report.blocks_of_launch is not None:
+        blocks = min(blocks, report.blocks_of_launch)
+    of_block = code.loaded_ahead * found.threads + _copied(report)
+    needed = PHASES * processor.needed_bytes
+    if report.loaded_bytes is not None:
+        # The code has versions, of which each block runs one.
+        of_block = min(of_block, report.loaded_bytes)
+        # Blocks of little work cannot ask for more.
+        most = processor.threads // (WARPS[0] * WARP)
+        needed = min(needed, most * report.loaded_bytes)
+    in_flight = blocks * of_block
+    allowed = min(1.0, in_flight / needed) if needed else 1.0
+    return Estimate(
+        blocks=blocks,
+        warps=blocks * found.threads // WARP,
+        spilled_bytes=found.stack_bytes,
+        bytes_in_flight=in_flight,
+        bandwidth=1.0 if report.has_products else allowed,
+        fetched=min(1.0, processor.code_bytes / max(found.code_bytes, 1)),
+    )
+
+
+def _copied(report: Report) -> int:
+    """Return the bytes of a block that asynchronous copies have in flight; they have room there."""
+    found, code = report.resources, report.code
+    if code.bulk_copies:
+        return found.shared_bytes
+    return min(code.copied * found.threads, found.shared_bytes)
+
+
+def _resident(found: Resources, processor: Processor) -> int:
+    """Return how many blocks fit on a multiprocessor."""
+    threads = max(found.threads, WARP)
+    registers = -(-max(found.registers, 1) // REGISTER_UNIT) * REGISTER_UNIT
+    return min(
+        processor.registers // (registers * threads),
+        processor.threads // threads,
+        processor.shared_bytes // (found.shared_bytes + RESERVED_BYTES),
+        processor.blocks,
+    )
+
+
+def rank(estimate: Estimate) -> tuple[float, ...]:
+    """Return what orders candidates, the best first: by spills, by memory, by what hides latency.
+
+    Equal candidates keep their order, in which the default is the first.
+    """
+    steps = round(estimate.speed / TOLERANCE)
+    return (estimate.spilled_bytes, -steps, -estimate.warps)
+
+
+# -------------------------------------------------------------------------------------------------
+# Candidates around a default, from what its compilation reports.
+
+MOST = 6
+MOST_REGISTERS = 255
+ADDRESSES = 24
+"""Registers of a thread that do not hold elements of tiles, about."""
+
+
+def candidates(
+    default: Choices, report: Report | None, processor: Processor, fixed: frozenset[str]
+) -> list[Choices]:
+    """Return choices that may be better than the default, the most promising first.
+
+    Twice the warps hold a tile in half the registers of each; fewer blocks leave more registers to
+    each. The registers that a kernel would have used are those it has, and what it has spilled.
+    Without a report, of a default that could not be compiled, they are all there are.
+    """
+    spills = report.resources.stack_bytes if report is not None else 1
+    warps = default.num_worker_warps_per_cta or WARPS[0]
+    registers = report.resources.registers if report is not None else MOST_REGISTERS
+    needed = registers + spills // 4
+    found: list[Choices] = []
+    numbers = (warps,) if "num_worker_warps_per_cta" in fixed else WARPS
+    # More warps first where registers are short, fewer where loads are.
+    for number in sorted(numbers, reverse=spills > 0):
+        held = (needed - ADDRESSES) * warps / number + ADDRESSES
+        fit = processor.registers / (number * WARP * min(max(held, 32), MOST_REGISTERS))
+        for blocks in (int(fit), int(fit) - 1, int(fit) + 1):
+            varied = {"num_worker_warps_per_cta": number, "occupancy": max(blocks, 1)}
+            found.append(_varied(default, varied, fixed))
+    return [c for c in dict.fromkeys(found) if c != default][:MOST]
+
+
+def _varied(default: Choices, given: dict[str, int], fixed: frozenset[str]) -> Choices:
+    free = {name: value for name, value in given.items() if name not in fixed}
+    return Choices.of_mapping({**default.given, **free})
