@@ -10,7 +10,6 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, simt
-from tilewright.compile.options import CompileOptions
 from tilewright.launch.simt import SimtEntry
 
 COUNT = 1 << 22
@@ -155,11 +154,3 @@ def test_what_lies_beyond_the_numbers(made):
         special = ~np.isfinite(expected) | (expected == 0)
         np.testing.assert_array_equal(found[special], expected[special], err_msg=name)
 
-
-def test_one_instruction_is_nearly_as_good(rng):
-    """`scaled_exp=True` asks for it; by default it makes floats of 16 bits alone."""
-    x = spread(rng, -126, 128)
-    with np.errstate(all="ignore"):
-        expected = np.exp2(x.astype(np.float64))
-    options = CompileOptions(scaled_exp=True)
-    assert report("exp2", run(of_one("exp2"), x, options=options), expected, x) <= 3.0

@@ -95,8 +95,8 @@ def compile_kernel(
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)
     tiles_on_cuda = is_architecture(target) and kernel.dialect == "tile"
-    for pass_ in cuda_passes(target, options) if tiles_on_cuda else ():
-        func = run.pass_(pass_, func)
+    for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
+        func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)
     return replace(result, obligations=obligations), built
