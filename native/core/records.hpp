@@ -114,13 +114,15 @@ struct BindPlan {
   Object known;           // what is known of launches of these kinds; null: nothing
   Object tensor_class;
   Object shared_class;     // of tensors with several owners
-  Object partition_class;  // of what is written,
-  Object mapped_class;     // and another one
+  Object partition_class;  // of what is written tile by tile,
+  Object mapped_class;     // by whole rows of them,
+  Object access_class;     // and as a whole
   int64_t arity;           // how many arguments there are
   Object what;             // what is done to memory that is written, in words
   Object what_is_read;     // and to memory that is read
   int64_t core_offset;     // of slots: where a shared tensor has what its owners share,
   int64_t inner_offset;    // and where that has the tensor
+  const int64_t* whole;    // for each tensor that is written, whether it is so as a whole
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
@@ -146,6 +148,7 @@ struct LaunchPlan {
   int64_t watched;      // how many values the code was made for that may have changed
   const Watch* watches;
   const void* driver;   // a table of functions of the device's driver; null: Python submits
+  int64_t checks_numbers;  // not 0: the code may refuse numbers that it was not launched with yet
 };
 
 static_assert(sizeof(void*) == 8, "records are made of 64-bit words");
@@ -169,12 +172,13 @@ static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
 static_assert(sizeof(TensorRecord) == 6 * 8);
 static_assert(sizeof(ReplayMemory) == 4 * 8);
 static_assert(layout::is_word(offsetof(ReplayMemory, what), 3));
-static_assert(sizeof(BindPlan) == 15 * 8);
+static_assert(sizeof(BindPlan) == 17 * 8);
 static_assert(layout::is_word(offsetof(BindPlan, known), 5));
-static_assert(layout::is_word(offsetof(BindPlan, inner_offset), 14));
+static_assert(layout::is_word(offsetof(BindPlan, whole), 16));
 static_assert(sizeof(Watch) == 3 * 8);
-static_assert(sizeof(LaunchPlan) == 10 * 8);
+static_assert(sizeof(LaunchPlan) == 11 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, watched), 7));
 static_assert(layout::is_word(offsetof(LaunchPlan, driver), 9));
+static_assert(layout::is_word(offsetof(LaunchPlan, checks_numbers), 10));
 
 }  // namespace tw

@@ -38,8 +38,13 @@ Argument argument_read(const BindPlan& plan, PyObject* given) {
   return if_a(handle_type, tensor) == nullptr ? Argument{} : read_from(tensor);
 }
 
-Argument argument_written(const BindPlan& plan, PyObject* given) {
-  const bool fits = is_exactly(given, plan.partition_class) || is_exactly(given, plan.mapped_class);
+bool may_be_written(const BindPlan& plan, int64_t i, PyObject* given) {
+  if (plan.whole[i] != 0) return is_exactly(given, plan.access_class);
+  return is_exactly(given, plan.partition_class) || is_exactly(given, plan.mapped_class);
+}
+
+Argument argument_written(const BindPlan& plan, int64_t i, PyObject* given) {
+  const bool fits = may_be_written(plan, i, given);
   if (!fits || !AccessFields::are_set(given)) return {};
   const AccessObject& access = as<AccessObject>(given);
   if (access.gone != Py_None || !HandleFields::are_set(access.tensor)) return {};
@@ -157,7 +162,7 @@ class BoundTensors {
       PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
       if (region != nullptr) return {.region = region};
     }
-    return writes(i) ? argument_written(plan_, given) : argument_read(plan_, given);
+    return writes(i) ? argument_written(plan_, i, given) : argument_read(plan_, given);
   }
 
   TensorUses uses() const {

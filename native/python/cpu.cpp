@@ -359,21 +359,23 @@ class Replaced {
   const std::int64_t before_;
 };
 
-// See `cpu::SignalCheck`. The thread does not hold the interpreter's lock.
+// See `cpu::SignalCheck`. The thread holds the interpreter's lock only where it runs a job that was
+// brief before.
 bool has_raised() {
   Listener* known = listener.load(std::memory_order_acquire);
   if (known == nullptr ||
       known->thread != static_cast<std::int64_t>(PyThread_get_thread_ident())) {
     return false;
   }
-  PyEval_RestoreThread(PyGILState_GetThisThreadState());
+  const bool is_locked = PyGILState_Check() != 0;
+  if (!is_locked) PyEval_RestoreThread(PyGILState_GetThisThreadState());
   int status;
   {
     const Replaced unshielded(*known->main_thread, known->thread);
     const Replaced inside(known->inside, 1);
     status = PyErr_CheckSignals();
   }
-  PyEval_SaveThread();
+  if (!is_locked) PyEval_SaveThread();
   return status < 0;
 }
 

@@ -3,6 +3,7 @@
 #include "python/borrowing.hpp"
 #include "python/deferred.hpp"
 #include "python/host_arrays.hpp"
+#include "python/kernel.hpp"
 #include "python/launch.hpp"
 #include "python/module.hpp"
 #include "python/scalars.hpp"
@@ -20,16 +21,6 @@ struct BinderObject {
 
 using BinderFields = Fields<BinderObject, NoFields, offsetof(BinderObject, number_places)>;
 
-// A captured kernel: the base of `launch.kernel.Kernel`.
-struct KernelObject {
-  PyObject_HEAD
-  PyObject* plain;  // what binds most calls; None: all need a closer look
-  PyObject* bare;   // what calls without keywords ask for; None: that is not known
-  PyObject* latest;  // the keywords of the last call, then what it asked for, as a tuple; or None
-};
-
-using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, plain)>;
-
 // What users call: the base of `launch.definition.Entry`.
 struct EntryObject {
   PyObject_HEAD
@@ -40,17 +31,14 @@ struct EntryObject {
 using EntryFields = Fields<EntryObject, NoFields, offsetof(EntryObject, kernel)>;
 
 PyTypeObject* binder_type = nullptr;
-PyTypeObject* kernel_type = nullptr;
 
 PyObject* zero = nullptr;
-PyObject* names_asked = nullptr;
 PyObject* names_call = nullptr;
 PyObject* names_call_at = nullptr;
 PyObject* names_numbers = nullptr;
 PyObject* names_refuse = nullptr;
 
 BinderObject& as_binder(PyObject* self) { return *reinterpret_cast<BinderObject*>(self); }
-KernelObject& as_kernel(PyObject* self) { return *reinterpret_cast<KernelObject*>(self); }
 EntryObject& as_entry(PyObject* self) { return *reinterpret_cast<EntryObject*>(self); }
 
 int64_t number_count(const BinderObject& binder) {
@@ -63,10 +51,7 @@ PyObject* number_at(const BinderObject& binder, PyObject* arguments, int64_t i) 
 }
 
 // The binder of a kernel whose calls may need no closer look, if it takes so many arguments.
-BinderObject* binder_of(PyObject* entry, Py_ssize_t given) {
-  if (!EntryFields::are_set(entry)) return nullptr;
-  PyObject* kernel = as_entry(entry).kernel;
-  if (!PyObject_TypeCheck(kernel, kernel_type) || !KernelFields::are_set(kernel)) return nullptr;
+BinderObject* binder_of(PyObject* kernel, Py_ssize_t given) {
   PyObject* plain = as_kernel(kernel).plain;
   if (!PyObject_TypeCheck(plain, binder_type)) return nullptr;
   BinderObject& binder = as_binder(plain);
@@ -75,57 +60,6 @@ BinderObject* binder_of(PyObject* entry, Py_ssize_t given) {
     return nullptr;
   }
   return reinterpret_cast<const BindPlan*>(binder.call)->arity == given ? &binder : nullptr;
-}
-
-// Whether equal values of its class mean the same for as long as they live.
-bool is_plain_constant(PyObject* value) {
-  return value == Py_None || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
-         PyBool_Check(value) || PyUnicode_CheckExact(value);
-}
-
-// Whether keywords are the very objects that the last call was given.
-bool are_latest(PyObject* latest, PyObject* keywords) {
-  if (latest == nullptr || !PyTuple_CheckExact(latest) ||
-      PyTuple_GET_SIZE(latest) != 2 * PyDict_GET_SIZE(keywords) + 1) {
-    return false;
-  }
-  PyObject *name, *value;
-  Py_ssize_t at = 0, i = 0;
-  while (PyDict_Next(keywords, &at, &name, &value)) {
-    if (PyTuple_GET_ITEM(latest, i++) != name) return false;
-    if (PyTuple_GET_ITEM(latest, i++) != value) return false;
-  }
-  return true;
-}
-
-// Remembers what keywords ask for, if they are plain constants. False: an error is set.
-bool remember(KernelObject& kernel, PyObject* keywords, PyObject* request) {
-  Owned made(PyTuple_New(2 * PyDict_GET_SIZE(keywords) + 1));
-  if (!made) return false;
-  PyObject *name, *value;
-  Py_ssize_t at = 0, i = 0;
-  while (PyDict_Next(keywords, &at, &name, &value)) {
-    if (!is_plain_constant(value)) return true;
-    PyTuple_SET_ITEM(made.get(), i++, Py_NewRef(name));
-    PyTuple_SET_ITEM(made.get(), i++, Py_NewRef(value));
-  }
-  PyTuple_SET_ITEM(made.get(), i, Py_NewRef(request));
-  set_field(kernel.latest, made.get());
-  return true;
-}
-
-// What a call asks for besides its arguments. None: that is not known. Null: an error is set.
-Owned request_of(PyObject* self, PyObject* keywords) {
-  KernelObject& kernel = as_kernel(self);
-  if (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0) return Owned::borrowed(kernel.bare);
-  if (are_latest(kernel.latest, keywords)) {
-    return Owned::borrowed(PyTuple_GET_ITEM(kernel.latest, PyTuple_GET_SIZE(kernel.latest) - 1));
-  }
-  Owned request(PyObject_CallMethodOneArg(self, names_asked, keywords));
-  if (request && request.get() != Py_None && !remember(kernel, keywords, request.get())) {
-    return Owned();
-  }
-  return request;
 }
 
 // As `bind`, of a call that may be given arrays of other libraries.
@@ -176,10 +110,10 @@ Owned numbers_of(BinderObject& binder, PyObject* arguments, PyObject* held) {
 }
 
 // The op of a launch that was bound. Null: an error is set.
-Owned new_bound(const EntryObject& entry, PyObject* arguments, PyObject* request, PyObject* held,
+Owned new_bound(const EntryObject& entry, const KernelCall& call, PyObject* request, PyObject* held,
                 PyObject* numbers) {
-  Owned op = new_launch(reinterpret_cast<PyTypeObject*>(entry.launch_class), entry.kernel,
-                        arguments, request, PyTuple_GET_ITEM(use_in(held), 1));
+  Owned op = new_launch(reinterpret_cast<PyTypeObject*>(entry.launch_class), call.kernel.get(),
+                        call.arguments.get(), request, PyTuple_GET_ITEM(use_in(held), 1));
   if (!op) return op;
   set_field(as_launch(op.get()).held, held);
   set_field(as_launch(op.get()).numbers, numbers);
@@ -187,14 +121,14 @@ Owned new_bound(const EntryObject& entry, PyObject* arguments, PyObject* request
 }
 
 // The op of a launch that waits for ops among its arguments. Null: an error is set.
-Owned new_deferred(const EntryObject& entry, PyObject* arguments, PyObject* keywords,
-                   PyObject* request, PyObject* known) {
+Owned new_deferred(const EntryObject& entry, const KernelCall& call, PyObject* request,
+                   PyObject* known) {
   const Caller stands = caller(known);
   if (!stands) return Owned();
-  Owned op = new_launch(reinterpret_cast<PyTypeObject*>(entry.launch_class), entry.kernel,
-                        arguments, request, stands.location.get());
+  Owned op = new_launch(reinterpret_cast<PyTypeObject*>(entry.launch_class), call.kernel.get(),
+                        call.arguments.get(), request, stands.location.get());
   if (!op) return op;
-  if (keywords != nullptr) set_field(as_launch(op.get()).keywords, keywords);
+  if (call.keywords) set_field(as_launch(op.get()).keywords, call.keywords.get());
   if (defer(op.get())) return op;
   const SavedError saved;
   const Owned refused(PyObject_CallMethodNoArgs(op.get(), names_refuse));
@@ -205,28 +139,32 @@ Owned new_deferred(const EntryObject& entry, PyObject* arguments, PyObject* keyw
 // needs a closer look, and nothing was done that this would not do again.
 Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* known) {
   const auto slow_path = [] { return Owned::borrowed(Py_None); };
-  BinderObject* binder = binder_of(entry, PyTuple_GET_SIZE(arguments));
+  if (!EntryFields::are_set(entry)) return slow_path();
+  KernelCall call;
+  if (!arrange(as_entry(entry).kernel, arguments, keywords, call)) {
+    return PyErr_Occurred() ? Owned() : slow_path();
+  }
+  PyObject* values = call.values.get();
+  BinderObject* binder = binder_of(call.kernel.get(), PyTuple_GET_SIZE(values));
   if (binder == nullptr) return slow_path();
   const Owned kept_alive = Owned::borrowed(reinterpret_cast<PyObject*>(binder));
-  const Owned request = request_of(as_entry(entry).kernel, keywords);
+  const Owned request = request_of(call.kernel.get(), call.constants.get());
   if (!request) return Owned();
   if (request.get() == Py_None) return slow_path();
   Owned held = Owned::borrowed(Py_None);
-  if (!has_op_for_number(*binder, arguments)) {
-    held = Owned(bind(*reinterpret_cast<const BindPlan*>(binder->call), arguments, known));
+  if (!has_op_for_number(*binder, values)) {
+    held = Owned(bind(*reinterpret_cast<const BindPlan*>(binder->call), values, known));
     if (!held) return Owned();
   }
   if (held.get() == Py_None) {
-    if (has_op(arguments)) {
-      return new_deferred(as_entry(entry), arguments, keywords, request.get(), known);
-    }
-    held = bind_arrays(*binder, arguments, known);
+    if (has_op(values)) return new_deferred(as_entry(entry), call, request.get(), known);
+    held = bind_arrays(*binder, values, known);
     if (!held) return Owned();
   }
   if (held.get() == Py_None || !is_known(known_in(held.get()))) return slow_path();
-  const Owned numbers = numbers_of(*binder, arguments, held.get());
+  const Owned numbers = numbers_of(*binder, values, held.get());
   if (!numbers) return PyErr_Occurred() ? Owned() : slow_path();
-  return new_bound(as_entry(entry), arguments, request.get(), held.get(), numbers.get());
+  return new_bound(as_entry(entry), call, request.get(), held.get(), numbers.get());
 }
 
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
@@ -284,28 +222,6 @@ PyType_Slot kEntrySlots[] = {
 PyType_Spec kEntrySpec = {"tilewright._core.Entry", sizeof(EntryObject), 0, kBaseTypeFlags,
                           kEntrySlots};
 
-PyMemberDef kKernelMembers[] = {
-    {"plain", T_OBJECT_EX, offsetof(KernelObject, plain), 0,
-     "What binds most calls, and borrows too; None: all need a closer look."},
-    {"bare", T_OBJECT_EX, offsetof(KernelObject, bare), 0,
-     "What calls without keywords ask, if that is known."},
-    {"_latest", T_OBJECT_EX, offsetof(KernelObject, latest), 0,
-     "The keywords of the last call, and what it asked for."},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot kKernelSlots[] = {
-    {Py_tp_doc, const_cast<char*>("A kernel, as its launches need it.")},
-    {Py_tp_members, kKernelMembers},
-    {Py_tp_traverse, as_slot(KernelFields::visit)},
-    {Py_tp_clear, as_slot(KernelFields::clear)},
-    {Py_tp_dealloc, as_slot(KernelFields::free)},
-    {0, nullptr},
-};
-
-PyType_Spec kKernelSpec = {"tilewright._core.Kernel", sizeof(KernelObject), 0, kBaseTypeFlags,
-                           kKernelSlots};
-
 PyMemberDef kBinderMembers[] = {
     {"call", T_LONGLONG, offsetof(BinderObject, call), 0,
      "The address of what binding takes, as `BindWord` says."},
@@ -331,15 +247,13 @@ PyType_Spec kBinderSpec = {"tilewright._core.Binder", sizeof(BinderObject), 0, k
 int add_entry(PyObject* module) {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   zero = PyLong_FromLong(0);
-  names_asked = name("asked");
   names_call = name("_call_slowly");
   names_call_at = name("_call_at_slowly");
   names_numbers = name("numbers");
   names_refuse = name("_refuse");
   if (PyErr_Occurred()) return -1;
   binder_type = add_type(module, kBinderSpec);
-  kernel_type = add_type(module, kKernelSpec);
-  if (binder_type == nullptr || kernel_type == nullptr) return -1;
+  if (binder_type == nullptr) return -1;
   return add_type(module, kEntrySpec) == nullptr ? -1 : 0;
 }
 

@@ -118,9 +118,11 @@ bool has_no_numbers(const LaunchPlan& plan, PyObject* numbers) {
 Ending pack_passed(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
   PyObject* numbers = prepared.numbers.get();
   if (has_no_numbers(plan, numbers)) return Ending::kDone;
-  const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed, numbers));
-  if (!passed) return Ending::kError;
-  if (passed.get() != Py_True) return Ending::kSlowPath;
+  if (plan.checks_numbers != 0) {
+    const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed, numbers));
+    if (!passed) return Ending::kError;
+    if (passed.get() != Py_True) return Ending::kSlowPath;
+  }
   return prepared.packed.pack(plan, prepared.plan.get(), packing_offset, numbers);
 }
 

@@ -27,6 +27,7 @@ int execute(PyObject* module) {
       add_dlpack,       //
       add_endings,      //
       add_entry,        //
+      add_kernel,       //
       add_external,     //
       add_graph,        //
       add_launching,    //

@@ -16,6 +16,7 @@ int add_deferred(PyObject* module);
 int add_dlpack(PyObject* module);
 int add_endings(PyObject* module);
 int add_entry(PyObject* module);
+int add_kernel(PyObject* module);
 int add_external(PyObject* module);
 int add_graph(PyObject* module);
 int add_handle(PyObject* module);

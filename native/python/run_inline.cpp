@@ -5,6 +5,7 @@
 
 #include "core/timeline.hpp"
 #include "cpu/pool.hpp"
+#include "python/borrowing.hpp"
 #include "python/module.hpp"
 #include "python/setup.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr int64_t kAlone = 15'000;
 // Nanoseconds of work after which the interpreter may look for signals.
 constexpr int64_t kSlice = 50'000'000;
+// Nanoseconds of work below which a job is brief, as in devices/cpu/run.py.
+constexpr int64_t kBrief = 50'000;
 
 struct CpuClasses {
   PyTypeObject* stream = nullptr;  // devices.cpu.stream.CpuStream
@@ -59,6 +62,13 @@ cpu::RunStatus resume(const CpuQueue& queue, const RunMemory& memory, int64_t bu
   return queue.stream->resume(memory.job(), memory.scratch(), budget);
 }
 
+// The same for the beginning of a job. To give up the interpreter's lock takes longer than a brief
+// job, which had better keep it where no other thread can be waiting.
+cpu::RunStatus begin_to_run(const CpuQueue& queue, const RunMemory& memory, int64_t budget) {
+  if (!memory.was_brief() || !is_alone()) return resume(queue, memory, budget);
+  return queue.stream->resume(memory.job(), memory.scratch(), std::min(budget, kBrief));
+}
+
 // Runs what is left of work that nobody wants any more: its memory must not go before helpers have
 // left. The error that is set waits.
 void give_up(const CpuQueue& queue, const RunMemory& memory) {
@@ -72,7 +82,7 @@ void give_up(const CpuQueue& queue, const RunMemory& memory) {
 
 // Goes on until it is over. False: an error is set, and it may not be over.
 bool see_through(const CpuQueue& queue, const RunMemory& memory, int64_t budget) {
-  cpu::RunStatus status = resume(queue, memory, budget);
+  cpu::RunStatus status = begin_to_run(queue, memory, budget);
   // Of the handler of a signal, which a block that lasts has run.
   if (PyErr_Occurred()) return false;
   if (status == cpu::RunStatus::kUnfinished) {
@@ -161,6 +171,8 @@ bool RunMemory::prepare(const CpuQueue& queue) {
   PyObject* record = record_.get();
   if (!PyObject_TypeCheck(record, classes.record)) return false;
   job_ = address_in<cpu::Job>(record, classes.record_address);
+  const int64_t lasted = job_ == nullptr ? 0 : job_->lasted.load(std::memory_order_relaxed);
+  was_brief_ = 0 < lasted && lasted < kBrief;
   PyObject* scratch = slot(record, classes.scratch);
   if (scratch == Py_None) {
     kept_ = Owned(PyObject_CallMethodOneArg(queue.object, names_reserve, record));

@@ -47,6 +47,8 @@ class RunMemory {
   PyObject* record() const { return record_.get(); }
   cpu::Job& job() const { return *job_; }
   void* scratch() const { return scratch_; }
+  // Whether its last run was over at once.
+  bool was_brief() const { return was_brief_; }
 
   // The run is over: gives back scratch of the thread's. False: an error is set.
   bool release(const CpuQueue& queue) const;
@@ -56,6 +58,7 @@ class RunMemory {
   Owned kept_;  // scratch of the thread's; none: the record has its own
   cpu::Job* job_ = nullptr;
   void* scratch_ = nullptr;
+  bool was_brief_ = false;
 };
 
 // How many threads a run may use on a stream now; below 0: an error is set.

@@ -859,6 +859,19 @@ class Kernel:
     _latest: tuple[Any, ...] | None
     """The keywords of the last call, and what it asked for."""
 
+    def _set_calls(
+        self,
+        places: tuple[tuple[str, bool, bool], ...],
+        numbers: tuple[tuple[Any, ...], ...],
+        optional: tuple[int, ...] | None,
+        /,
+    ) -> None:
+        """Say how calls give its arguments: by position, numbers by keyword, and which may be None.
+
+        `places` are names, whether each may be given by that, and left out; `numbers` are names,
+        and defaults if there are any.
+        """
+
 class Binder:
     """Binds plain calls of one kernel."""
 

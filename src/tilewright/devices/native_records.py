@@ -101,17 +101,21 @@ class BindWord(IntEnum):
     PARTITION = 8
     """of partitions;"""
     MAPPED = 9
-    """and of partitions whose tiles a row of blocks visits."""
-    ARITY = 10
+    """of partitions whose tiles a row of blocks visits;"""
+    ACCESS = 10
+    """and of exclusive borrows of whole tensors."""
+    ARITY = 11
     """How many arguments there are."""
-    WHAT = 11
+    WHAT = 12
     """What is done to memory that is written, in words, as an object;"""
-    READING = 12
+    READING = 13
     """and to memory that is read."""
-    CORE_AT = 13
+    CORE_AT = 14
     """Offsets of slots: where a shared tensor has what its owners share;"""
-    INNER_AT = 14
+    INNER_AT = 15
     """where that has the tensor."""
+    WHOLE = 16
+    """The address of words: for each tensor that is written, whether it is borrowed as a whole."""
 
 
 BIND_WORDS = len(BindWord)
@@ -142,6 +146,8 @@ class PlanWord(IntEnum):
     DRIVER = 9
     """Where native code finds the functions of the device's driver; 0: it has none, or needs none.
     """
+    CHECKS_NUMBERS = 10
+    """Not 0: the code may refuse numbers that it was not launched with yet."""
 
 
 PLAN_WORDS = len(PlanWord)

@@ -62,11 +62,10 @@ class Binder:
         self.outputs, self.inputs = self._at("output"), self._at("tensor")
         """Where they stand among the arguments."""
         self.scalars, self.pointers = self._at("scalar"), self._at("pointer")
-        self._keywords = [p for p in kernel.constants if p.kind == "scalar"]
+        self.keyword_numbers = [p for p in kernel.constants if p.kind == "scalar"]
+        """The numbers that are given by keyword."""
         self._constants = [p for p in kernel.constants if p.kind == "const"]
-        self.has_number_keywords = bool(self._keywords)
-        """Whether numbers are given by keyword too."""
-        self._has_numbers = bool(self.scalars or self._keywords)
+        self._has_numbers = bool(self.scalars or self.keyword_numbers)
         self._named = {p.name: not p.nameless for p in self._parameters if not p.variadic}
         """Whether what is given by position may be given by its name instead, by name."""
         self._absent = {p.name for p in self._parameters if p.default is None}
@@ -77,6 +76,36 @@ class Binder:
 
     def _at(self, kind: Kind) -> list[int]:
         return [i for i, p in enumerate(self._parameters) if p.kind == kind]
+
+    @property
+    def whole(self) -> list[bool]:
+        """Of each output, whether it is borrowed as a whole, not cut into tiles."""
+        return [self._parameters[i].shared for i in self.outputs]
+
+    def as_output(self, borrow: BorrowMut[Any]) -> Partition[Any]:
+        """What is borrowed as a whole as launches know outputs: all blocks add to it."""
+        layout = borrow.tensor.region.layout
+        return Partition(borrow.tensor, tiling_of(layout, (1,) * len(layout.shape)), borrow.ticket)
+
+    def calls(self) -> tuple[tuple[tuple[str, bool, bool], ...], tuple[tuple[Any, ...], ...]]:
+        """How calls give the arguments, as the core sorts them.
+
+        By position: the name, whether it may be given by that, and whether it may be left out. By
+        keyword: the name and the default of each number, if it has one.
+        """
+        empty = inspect.Parameter.empty
+        places = [(name, named, name in self._absent) for name, named in self._named.items()]
+        numbers = [
+            (p.name,) if p.default is empty else (p.name, p.default) for p in self.keyword_numbers
+        ]
+        return tuple(places), tuple(numbers)
+
+    def without_numbers(self, keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The keywords of a call that are no numbers."""
+        if not self.keyword_numbers:
+            return keywords
+        numbers = {p.name for p in self.keyword_numbers}
+        return {name: value for name, value in keywords.items() if name not in numbers}
 
     def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
         """The arguments by position, though some were given by name, and the other keywords.
@@ -159,7 +188,7 @@ class Binder:
         for i in self.outputs:
             partition: Partition[Any] = values[i]
             if self._parameters[i].shared:
-                partition = _accumulator(self._kernel.name, self._parameters[i], values[i])
+                partition = self._accumulator(self._parameters[i], values[i])
             if not is_partition(partition):
                 _refuse_unpartitioned(self._kernel.name, self._parameters[i], partition)
             outputs.append(partition)
@@ -174,6 +203,20 @@ class Binder:
         numbers = self._bind_numbers(values, keywords) if self._has_numbers else []
         return Bound(outputs, inputs, memory, len(outputs), pointers, numbers)
 
+    def _accumulator(self, p: Parameter, value: Any) -> Partition[Any]:
+        """An exclusive borrow of what all blocks add to, as launches know outputs."""
+        if is_borrow(value):
+            value.check_usable()
+            return self.as_output(value)
+        expected = f"an exclusive borrow: {p.name}.borrow_mut()"
+        if not isinstance(value, Ours) and not is_array(value):
+            _refuse_object(self._kernel.name, p, value, expected)
+        raise BorrowError(
+            f"`{p.name}` of `{self._kernel.name}` is an accumulator, but got {_said(value)}",
+            places=(("here", place_of(here())),),
+            hint=f"pass {p.name}.borrow_mut(), of an array tw.asarray({p.name}).borrow_mut()",
+        )
+
     def _bind_pointers(self, values: Sequence[Any]) -> list[DevicePointer[Any]]:
         for i in self.pointers:
             if not isinstance(values[i], DevicePointer):
@@ -183,7 +226,7 @@ class Binder:
 
     def _bind_numbers(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
         given = [values[i] for i in self.scalars]
-        for p in self._keywords:
+        for p in self.keyword_numbers:
             given.append(keywords.get(p.name, p.default))
         return given
 
@@ -203,7 +246,7 @@ class Binder:
             "scalar": iter(bound.numbers),
             "pointer": iter(bound.pointers),
         }
-        parameters = (*self._parameters, *self._keywords)
+        parameters = (*self._parameters, *self.keyword_numbers)
         return tuple(_DESCRIBE[p.kind](self._kernel.name, p, next(kinds[p.kind]))
                      for p in parameters if p.kind != "absent")  # fmt: skip
 
@@ -240,23 +283,6 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
         return _looked_at(kernel, p, _region_on_cpu, array)
     except TypeError:
         _wrong_dtype(kernel, p, "an element type that kernels have", str(array.dtype), value)
-
-
-def _accumulator(kernel: str, p: Parameter, value: Any) -> Partition[Any]:
-    """An exclusive borrow of what all blocks add to, as launches know outputs."""
-    if is_borrow(value):
-        value.check_usable()
-        layout = value.tensor.region.layout
-        tiling = tiling_of(layout, (1,) * len(layout.shape))
-        return Partition(value.tensor, tiling, value.ticket)
-    expected = f"an exclusive borrow: {p.name}.borrow_mut()"
-    if not isinstance(value, Ours) and not is_array(value):
-        _refuse_object(kernel, p, value, expected)
-    raise BorrowError(
-        f"`{p.name}` of `{kernel}` is an accumulator, but got {_said(value)}",
-        places=(("here", place_of(here())),),
-        hint=f"pass {p.name}.borrow_mut(), of an array tw.asarray({p.name}).borrow_mut()",
-    )
 
 
 def _said(value: object) -> str:

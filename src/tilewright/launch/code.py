@@ -79,6 +79,10 @@ class AnyPlan(Protocol):
         """Submit only while names that the kernel captured are what they were."""
         ...
 
+    def check_numbers(self) -> None:
+        """Submit only numbers that the code is known to accept."""
+        ...
+
     def submit(
         self, held: Held, numbers: Sequence[Any], stream: Any, use: AnyUse, waits: bool
     ) -> bool:
@@ -129,6 +133,8 @@ class Code:
         """How launches get on their way."""
         if (plan := self.run.plan) is not None:
             plan.watch(program.compiled.captured)
+            if self.asks_numbers:
+                plan.check_numbers()
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
         """Whether it is known already that the kernel can be launched with these numbers."""

@@ -161,7 +161,7 @@ class ForeignKernel:
         missing = any(value is Declared.empty for value in self._constants.values())
         if missing or not (self._binder.outputs or self._binder.inputs):
             return None
-        return PlainBinder(self.source, self._binder, self._form, whole=True)
+        return PlainBinder(self.source, self._binder, self._form)
 
     def with_constants(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> ForeignKernel:
         """The same kernel for the constants of a call."""
@@ -182,6 +182,8 @@ class ForeignKernel:
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
         """Check the number of arguments and the keywords of a call; give what it asks for."""
+        if self.plain is not None and not keywords and len(args) == self.plain.arity:
+            return PLAIN
         given = {**self._given, **keywords}
         self._binder.check_call(args, given)
         if given != self._given:

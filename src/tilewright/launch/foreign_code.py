@@ -185,6 +185,9 @@ class PlansByNumbers:
     def watch(self, captured: Sequence[Captured]) -> None:
         """There are none."""
 
+    def check_numbers(self) -> None:
+        """None are refused."""
+
     def submit(
         self, held: Held, numbers: Sequence[Typed], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:

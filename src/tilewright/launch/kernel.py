@@ -83,13 +83,8 @@ class Kernel(NativeKernel):
         """What calls without keywords ask, if that is known."""
         self._latest = None
         self._asked: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
-        plain = not (
-            source.unsafe
-            or self._structure.varies
-            or any(p.shared for p in source.parameters)
-            or self._binder.pointers
-            or self._binder.has_number_keywords
-        )
+        plain = not (source.unsafe or self._structure.varies or self._binder.pointers)
+        self._set_calls(*self._binder.calls(), self._structure.optional)
         self.plain: PlainBinder | None = None
         """What binds most calls, and borrows too; None: all need a closer look."""
         if plain and _has_memory(self._binder):
@@ -126,21 +121,22 @@ class Kernel(NativeKernel):
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
         """Check the number of arguments and the keywords of a call; give what it asks for."""
-        known = self.asked(keywords) if keywords else self.bare
-        if known is not None and len(args) == self._arity:
+        constants_given = self._binder.without_numbers(keywords)
+        known = self.asked(constants_given) if constants_given else self.bare
+        if known is not None and len(args) == self._arity and keywords is constants_given:
             return known
         self._binder.check_call(args, keywords)
         constants = self._binder.constants(keywords)
         refuse_unhashable(self.name, constants)
         request = Request(constants, tuple([constant_kind(value) for _, value in constants]))
-        if keywords:
-            self._asked.keep(_as_key(keywords), request)
+        if constants_given:
+            self._asked.keep(_as_key(constants_given), request)
         else:
             self.bare = request
         return request
 
     def asked(self, keywords: Mapping[str, Any]) -> Request | None:
-        """What a call with these keywords asks, if there was one before."""
+        """What a call with these keywords, but for numbers, asks, if there was one before."""
         try:
             return self._asked.get(_as_key(keywords))
         except TypeError:  # a constant that may change, which `request` refuses

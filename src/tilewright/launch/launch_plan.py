@@ -52,6 +52,10 @@ class LaunchPlan:
         self._kept = (places, given, keep)
         self._watches: tuple[object, Words] = (), new_words(0)
 
+    def check_numbers(self) -> None:
+        """Submit only numbers that the code is known to accept."""
+        self._words[PlanWord.CHECKS_NUMBERS] = 1
+
     def watch(self, captured: Sequence[Captured]) -> None:
         """Submit only while names that the kernel captured are what they were."""
         watches = new_words(3 * len(captured))

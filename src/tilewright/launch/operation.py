@@ -47,6 +47,7 @@ from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
 from .kinds import is_borrow
 from .links import by_hand
+from .plain import Where, above
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
 from .starting import give_back, may_run_here, record, start
@@ -130,18 +131,32 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._keywords, self._pledges, self.made_of, self.effect = keywords, (), (), True
         try:
             plain = kernel.plain
-            request = kernel.asked(keywords) if keywords else kernel.bare
-            if plain is not None and request is not None and len(args) == plain.arity:
-                self._request = request
-                held = self._held = plain.bind(args, 2 if location is None else location)
-                if held is not None and plain.has_numbers:
-                    self._numbers = tuple(plain.numbers(args, held))
+            if (
+                plain is not None
+                and len(args) == plain.arity
+                and not (kernel.unsafe or has_op(args))
+            ):
+                self._request = kernel.request(args, keywords)
+                self._bind_with_numbers(args, keywords, 2 if location is None else location)
             if self._held is None:
                 self._bind_closely(kernel, args, keywords)
         except Exception:
             self._refuse()
             raise
         return self
+
+    def _bind_with_numbers(
+        self, args: tuple[Any, ...], keywords: Mapping[str, Any], where: Where
+    ) -> bool:
+        """Bind arguments as those of any launch, if none needs a closer look."""
+        plain = self._kernel.plain
+        values = None if plain is None else plain.with_numbers(args, keywords)
+        if plain is None or values is None:
+            return False
+        held = self._held = plain.bind(values, above(where))
+        if held is not None and plain.has_numbers:
+            self._numbers = tuple(plain.numbers(values, held))
+        return held is not None
 
     def _refuse(self) -> None:
         """What was given to a launch that will not be can be used again, ops included."""
@@ -413,12 +428,9 @@ class Launch(NativeLaunch, Composite[R_co]):
             return False
         with LOCK:
             check_all(self._pledges)
-            held = plain.bind(values, self._built or 0)
-        if held is None:
-            return False
-        if plain.has_numbers:
-            self._numbers = tuple(plain.numbers(values, held))
-        self._args, self._held, self._pledges, self.staged = values, held, (), False
+            if not self._bind_with_numbers(values, self._keywords, self._built or 0):
+                return False
+        self._args, self._pledges, self.staged = values, (), False
         return True
 
     def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
@@ -460,7 +472,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
             raise LaunchError(f"a node of `{self.name}` keeps its constants")
         if bound.held is not None and kernel.plain is not None:
-            args = kernel.plain.adapted(args)
+            args = kernel.plain.adapted(args, keywords)
         other = kernel.bind(args, keywords, self._request.generics)
         if other.form is not bound.form:
             raise LaunchError(

@@ -8,7 +8,8 @@ their kinds; so a further tensor costs little. Whatever is not plain is left to 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from struct import pack, unpack_from
 from types import CodeType
@@ -38,7 +39,6 @@ from .binding import Binder
 from .form import Form, Known
 from .protocol import Declared
 from .recent import Recent
-from .slices import uncut
 
 FORMS = 256
 """Forms a kernel remembers by the kinds of plain arguments."""
@@ -58,19 +58,15 @@ KINDS, KNOWN = int(BindWord.KINDS), int(BindWord.KNOWN)
 class PlainBinder(NativeBinder):
     """Binds plain calls of one kernel."""
 
-    def __init__(
-        self, kernel: Declared, binder: Binder, form_of: FormOf, *, whole: bool = False
-    ) -> None:
-        """`whole`: what it writes is borrowed as it is, not cut into tiles."""
-        self._form_of = form_of
-        self._whole = whole
-        self._given_as: type = BorrowMut if whole else Partition
-        mapped: type = BorrowMut if whole else MappedPartition
-        given = self.arity = len(kernel.parameters)
-        """How many arguments a call has."""
+    def __init__(self, kernel: Declared, binder: Binder, form_of: FormOf) -> None:
+        self._form_of, self._binder = form_of, binder
+        self.arity = len(kernel.parameters)
+        """How many arguments a call has by position."""
+        scalars = (*binder.scalars, *range(self.arity, self.arity + len(binder.keyword_numbers)))
+        given = self.arity + len(binder.keyword_numbers)
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
-        self._numbers = picking(binder.scalars, given)
-        self.has_numbers = bool(binder.scalars)
+        self._numbers = picking(scalars, given)
+        self.has_numbers = bool(scalars)
         """Whether there are numbers among the arguments."""
         self._writing = f"borrowed for writing by `{kernel.name}`"
         self._reading = f"read by `{kernel.name}`"
@@ -78,17 +74,18 @@ class PlainBinder(NativeBinder):
         places = (*binder.outputs, *binder.inputs)
         self._count = len(places)
         self._places = (ctypes.c_int64 * self._count)(*places)
+        self._whole = (ctypes.c_int64 * self._written)(*binder.whole)
         self._found = ctypes.create_string_buffer(8 * (self._count + self._written))
         """Kinds: written and read under the lock."""
         self._words = new_words(BIND_WORDS)
         self._words[:] = [
             self._count, self._written, ctypes.addressof(self._places),
-            ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
-            id(mapped), given, id(self._writing), id(self._reading), slot_offset(Arc, "_core"),
-            slot_offset(Core, "tensor"),
+            ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(Partition),
+            id(MappedPartition), id(BorrowMut), given, id(self._writing), id(self._reading),
+            slot_offset(Arc, "_core"), slot_offset(Core, "tensor"), ctypes.addressof(self._whole),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
-        self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)
+        self.number_places = pack(f"{len(scalars)}q", *scalars)
         self._last: Known | None = None
         """What native code refers to."""
         self._forms: Recent[bytes, Known] = Recent(FORMS)
@@ -96,11 +93,13 @@ class PlainBinder(NativeBinder):
     def bind(self, values: tuple[Any, ...], where: Where) -> Held | None:
         """Bind and borrow the tensors of a call; None: some arguments need a closer look.
 
+        `values` are what is given by position, and then what `with_numbers` adds.
+
         The program stands so many calls up the stack, or further; or there.
         """
         if has_op(values):
             return None
-        where = _above(where)
+        where = above(where)
         held = bind_tensors(self.call, values, where, None)
         if held is None:
             return self._bind_arrays(values, where)
@@ -109,7 +108,7 @@ class PlainBinder(NativeBinder):
     def _bind_arrays(self, values: tuple[Any, ...], where: Where) -> Held | None:
         """As `bind`, of a call with arrays of other libraries; None: one does not fit, or none is
         there."""
-        where = _above(where)
+        where = above(where)
         regions = regions_of_arrays(self.call, values)
         if regions is None:
             return None
@@ -120,11 +119,22 @@ class PlainBinder(NativeBinder):
         except Error:  # who looks closer says what array it is
             return None
 
-    def adapted(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def with_numbers(
+        self, args: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> tuple[Any, ...] | None:
+        """The arguments of a call, and behind them the numbers that are given by keyword.
+
+        None: one is missing.
+        """
+        given = [keywords.get(p.name, p.default) for p in self._binder.keyword_numbers]
+        return None if inspect.Parameter.empty in given else (*args, *given)
+
+    def adapted(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call with tensors for its arrays of other libraries, if none of these
         must be looked at closer."""
-        regions = regions_of_arrays(self.call, values)
-        return values if regions is None else _with_tensors(values, regions)
+        values = self.with_numbers(args, keywords)
+        regions = None if values is None else regions_of_arrays(self.call, values)
+        return args if regions is None else _with_tensors(args, regions[: len(args)])
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
@@ -135,7 +145,7 @@ class PlainBinder(NativeBinder):
         self, values: tuple[Any, ...], where: Where, regions: Regions | None
     ) -> Held | None:
         """As `bind`, for tensors that are not of the kinds of the last call."""
-        where = _above(where)
+        where = above(where)
         with LOCK:
             held = bind_tensors(self.call, values, where, regions)
             kinds = self._found.raw
@@ -151,8 +161,8 @@ class PlainBinder(NativeBinder):
             return bind_tensors(self.call, values, where, regions)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
-        """The arguments of a call as those who look closer take them."""
-        bound = self._described(values, held)
+        """The arguments of a call as those who look closer take them, but for its numbers."""
+        bound = self._described(values, held, ())
         has_former, tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.reads_own = not has_former
         bound.held, bound.form, bound.device = held, known.form, known.home
@@ -166,7 +176,7 @@ class PlainBinder(NativeBinder):
             bound.tickets.append(part or ticket_of_epoch(parent.state, use, parent, epoch))
         return bound
 
-    def _described(self, values: tuple[Any, ...], held: Held) -> Bound:
+    def _described(self, values: tuple[Any, ...], held: Held, numbers: Sequence[Any]) -> Bound:
         memory = list(regions_of(held))
         outputs, inputs = self._outputs(values), self._inputs(values)
         if not all(isinstance(value, Ours) for value in inputs):
@@ -174,13 +184,15 @@ class PlainBinder(NativeBinder):
                 value if isinstance(value, Ours) else Foreign(region, value)
                 for region, value in zip(memory[self._written :], inputs, strict=True)
             ]
-        if self._whole:
-            outputs = [uncut(borrow) for borrow in outputs]
-        numbers = self._numbers(values) if self.has_numbers else ()
+        outputs = [
+            self._binder.as_output(value) if whole else value
+            for value, whole in zip(outputs, self._whole, strict=True)
+        ]
         return Bound(outputs, inputs, memory, self._written, (), numbers)
 
     def _new_form(self, kinds: bytes, values: tuple[Any, ...], held: Held) -> Known:
-        known = Known(kinds, self._form_of(self._described(values, held)))
+        numbers = self._numbers(values) if self.has_numbers else ()
+        known = Known(kinds, self._form_of(self._described(values, held, numbers)))
         self._forms.keep(kinds, known)
         return known
 
@@ -195,7 +207,7 @@ def _with_tensors(values: tuple[Any, ...], regions: Regions) -> tuple[Any, ...]:
     )
 
 
-def _above(where: Where) -> Where:
+def above(where: Where) -> Where:
     """The same for who is called once more."""
     return where + 1 if isinstance(where, int) else where
 

@@ -48,6 +48,15 @@ def flat(layout: Layout) -> Flat:
 class SliceBinder(Binder):
     """Binds calls of one SIMT kernel."""
 
+    @property
+    def whole(self) -> list[bool]:
+        """All outputs are."""
+        return [True] * len(self.outputs)
+
+    def as_output(self, borrow: BorrowMut[Any]) -> Partition[Any]:
+        """What is borrowed as launches know outputs: its elements in a row."""
+        return uncut(borrow)
+
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
         """The arguments by kind; what is written is taken as the elements in a row."""
         pairs = zip(self._parameters, values, strict=True)

@@ -24,6 +24,8 @@ class Structure:
         """How many arguments each call has; with a variadic parameter, at least."""
         self.varies = bool(self._optional) or self.fixed < len(parameters)
         """Whether there is anything: most kernels have one variant, themselves."""
+        self.optional = tuple(self._optional) if self.varies else None
+        """The arguments that may be None; None: calls do not differ."""
 
     def of(self, args: Sequence[Any]) -> tuple[object, ...]:
         """Return what tells calls apart: the number of arguments, and which of them are None."""
