@@ -12,6 +12,7 @@ from ..base.config import current
 from ..base.errors import SchedulingError
 from ..devices.protocol import Device
 from ..launch import Entry, Launch
+from ..launch.definition import Declared
 from ..launch.operation import Outputs
 from ..launch.recent import Recent
 from ..launch.simt import SimtEntry
@@ -26,8 +27,8 @@ from .choice import Choice, refuse_unfit
 from .facts import facts_of
 from .key import KeyRule, Read, follows_from_layouts, home_of, layouts_of, reader
 from .records import Record, alone, find, put
-from .report import Report
-from .sandbox import Sandbox
+from .report import Report, note
+from .sandbox import Sandbox, stand_in
 from .space import Space, as_space
 from .tuner import Options, tune
 
@@ -64,6 +65,8 @@ class TunedKernel:
         self._choices: dict[Any, Choice] = {}
         self._reports: dict[Any, Report] = {}
         self._locks: dict[Any, threading.Lock] = {}
+        self.declared: list[Declared] = []
+        """What `declare` was told."""
         functools.update_wrapper(cast("Any", self), cast("Any", entry))
 
     def __call__(self, *args: Any, **constants: Any) -> AnyLaunch:
@@ -90,6 +93,22 @@ class TunedKernel:
             raise TypeError(f"to tune `{self.__name__}`, pass tensors, not ops")
         self.choose(args, constants)
         return self.report(*args, **constants)
+
+    def declare(self, *args: Any, **constants: Any) -> Declared:
+        """Note that calls with such arguments will come, so that `tilewright tune` knows.
+
+        Nothing is measured yet; `tw.meta(...)` stands for tensors.
+        """
+        declared = Declared(args, constants)
+        self.declared.append(declared)
+        return declared
+
+    def tune_declared(self) -> list[Report]:
+        """Choose for what was declared, with random numbers in the place of `tw.meta(...)`."""
+        return [
+            self.tune(*map(stand_in, declared.args), **declared.constants)
+            for declared in self.declared
+        ]
 
     def launch(self, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the launch of the best configuration; tunes at once if it is not known."""
@@ -170,7 +189,7 @@ class TunedKernel:
         choice, tried, seconds = tune(self.__name__, choices, sandbox, self._options)
         record = Record(facts, choice.config.text, tried)
         put(record)
-        self._reports[key] = Report.of(record, seconds)
+        self._reports[key] = note(Report.of(record, seconds))
         self._choices[key] = choice
         return choice
 
@@ -182,7 +201,7 @@ class TunedKernel:
         config = next((c for c in self.space if c.text == record.config), None)
         if config is None:
             return None
-        self._reports[key] = Report.of(record)
+        self._reports[key] = note(Report.of(record))
         choice = self._choices[key] = Choice(self.entry, config)
         return choice
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -179,6 +180,19 @@ _IMPORTED: dict[str, Record] = {}
 """Records of `import_`, by identity."""
 
 
+_AFRESH: ContextVar[bool] = ContextVar("tilewright_tune_afresh", default=False)
+
+
+@contextmanager
+def afresh() -> Generator[None, None, None]:
+    """Find no record in a `with` block, so that everything is measured again."""
+    token = _AFRESH.set(True)
+    try:
+        yield
+    finally:
+        _AFRESH.reset(token)
+
+
 def directory() -> Path | None:
     """Return where records are kept; None where the settings turn that off."""
     root = cache_directory(current())
@@ -187,10 +201,10 @@ def directory() -> Path | None:
 
 def find(facts: Facts) -> Record | None:
     """Return the record of a choice, if there is one: of this machine, else an imported one."""
+    if _AFRESH.get():
+        return None
     found = _read_own(name_of(facts))
-    if found is not None and json.dumps(found.facts, sort_keys=True) == json.dumps(
-        dict(facts), sort_keys=True
-    ):
+    if found is not None and found.name == name_of(facts):
         return found
     return _IMPORTED.get(identity_of(facts))
 

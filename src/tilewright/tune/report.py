@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .records import Record, Tried
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 SHOWN = 60
 """Characters of a reason in a table."""
+
+
+Watcher: TypeAlias = "Callable[[Report], object]"
+
+_WATCHERS: list[Watcher] = []
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Generator[None, None, None]:
+    """Have somebody told of each choice that is made in a `with` block."""
+    _WATCHERS.append(watcher)
+    try:
+        yield
+    finally:
+        _WATCHERS.remove(watcher)
+
+
+def note(report: Report) -> Report:
+    """Tell who watches of a choice; gives it."""
+    for watcher in tuple(_WATCHERS):
+        watcher(report)
+    return report
 
 
 @dataclass(frozen=True)

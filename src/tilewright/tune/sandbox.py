@@ -7,11 +7,13 @@ Each run that is compared begins with the outputs as the call found them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from ..devices.protocol import Device, Stream
+from ..kernels import convert, rand
 from ..launch import Entry, Launch
 from ..tensors.arc import Arc
+from ..tensors.create import zeros
 from ..tensors.layout import row_major
 from ..tensors.partition import MappedPartition, Partition
 from ..tensors.putting import copy_now, like_now, overwrite_now
@@ -91,6 +93,22 @@ def region_behind(output: Any) -> Region:
         found = found.content
     region: Region = (found.tensor if is_lent(found) else found).region
     return region
+
+
+def stand_in(declared: Any) -> Any:
+    """Return a tensor with memory for one without: random numbers, or zeros if it has integers."""
+    described: object = declared.tensor if is_lent(declared) else declared
+    if not (_is_tensor(described) and described.region.storage.is_meta):
+        return declared
+    shape, dtype = described.region.shape, described.region.dtype
+    made: Tensor[Any] = zeros(shape, dtype).sync()
+    if dtype.is_float:
+        made = cast("Tensor[Any]", convert(rand(shape).sync(), dtype).sync())
+    return _as_given(made, declared) if is_lent(declared) else made
+
+
+def _is_tensor(given: object) -> TypeGuard[Tensor[Any]]:
+    return isinstance(given, Tensor)
 
 
 def is_shared(output: object) -> TypeGuard[Arc[Any]]:
