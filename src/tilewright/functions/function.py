@@ -46,6 +46,8 @@ class Function:
     ) -> None:
         self.wrapped = KernelFunction(kernel, tiles, constants or {}, tune)
         """The kernel, and how its outputs are cut."""
+        self.tuned = self.wrapped.tuned
+        """The kernel if it is tuned: its reports say what was tried."""
         self.looks = describers(self.wrapped, outputs)
         """What each output looks like."""
         self.gradient = None if backward is None else Gradient(self.wrapped, backward)

@@ -58,6 +58,10 @@ class Tuned(Protocol):
         """Build the launch; what is not chosen yet is chosen now."""
         ...
 
+    def report(self, *args: Any, **constants: Any) -> Any:
+        """Return what was tried for such arguments; without arguments, by the latest tuning."""
+        ...
+
 
 class Tune(Protocol):
     """What `tw.autotune` gives: how kernels are tuned."""
@@ -100,7 +104,7 @@ class KernelFunction:
         """Where each argument is among the outputs and the inputs behind them."""
         self._is_ordered = self._order == sorted(self._order)
         self._cuts = [self._tiles.get(name) for name in self.outputs]
-        self._tuned = None if tune is None else tune(_of_our_own(kernel))
+        self.tuned = None if tune is None else tune(_of_our_own(kernel))
         """The kernel if it is tuned."""
 
     @property
@@ -133,9 +137,9 @@ class KernelFunction:
 
     def _launched(self, given: Sequence[Any]) -> Launch[Any]:
         kernel: Any = self.kernel  # type checkers see the call by arity
-        if self._tuned is not None:
+        if self.tuned is not None:
             # Where outputs are ops the call is one, too: it tunes when it runs.
-            kernel = self._tuned if has_op(tuple(given)) else self._tuned.launch
+            kernel = self.tuned if has_op(tuple(given)) else self.tuned.launch
         launch: Launch[Any] = kernel(*given, **self._constants)
         return launch
 

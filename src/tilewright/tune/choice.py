@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..base.errors import LaunchError
 from ..compile.options import PLAIN
 from ..launch import Entry, Launch
 from ..launch.simt import SimtEntry
 from ..op.core import is_op
+from ..tensors.arc import Arc
 from ..tensors.partition import Partition
 from ..tensors.tensor import BorrowMut, Tensor
 from .space import LAUNCH, Config, Space, is_mapping
@@ -64,27 +65,31 @@ class Choice:
         self._requests = before, launch.request
 
     def _divided(self, target: Any, cut: Cut) -> Any:
-        _, name, tile = cut
-        if not (isinstance(target, Tensor | BorrowMut) or is_op(target)):
-            self._refuse(target, name)
-        divided = cast("Any", target).partition(tile)
+        divided = target.partition(cut[2])
         if self.config.map is None:
             return divided
         return divided.map(self.config.map, self.config.blocks)
 
-    def _refuse(self, target: object, name: str) -> NoReturn:
-        kernel = self._entry.__name__
-        if isinstance(target, Partition):
+
+def refuse_outputs(entry: Entry, space: Space, args: Sequence[Any]) -> None:
+    """Raise for outputs of a call that no configuration can be launched with."""
+    cut = {cut[0] for config in space for cut in cuts_of(entry, config)}
+    for place, (parameter, target) in enumerate(zip(entry.source.parameters, args, strict=False)):
+        if parameter.kind != "output":
+            continue
+        name, kernel = parameter.name, entry.__name__
+        if not (isinstance(target, Tensor | BorrowMut | Partition | Arc) or is_op(target)):
+            raise TypeError(
+                f"`{name}` of `{kernel}` is written: pass a tensor, or `.borrow_mut()` of one, got"
+                f" {type(target).__name__}"
+            )
+        if isinstance(target, Partition) and place in cut:
             raise LaunchError(
                 f"`{name}` of `{kernel}` is divided already, and its tiles are chosen by tuning",
                 expected="a tensor, `.borrow_mut()` of one, or an op that gives one",
                 got=repr(cast("object", target)),
                 hint=f"pass {name}.borrow_mut()",
             )
-        raise TypeError(
-            f"`{name}` of `{kernel}` is written: pass a tensor, or `.borrow_mut()` of one, got"
-            f" {type(target).__name__}"
-        )
 
 
 def cuts_of(entry: Entry, config: Config) -> list[Cut]:

@@ -23,7 +23,8 @@ from ..op.core import Composite, DeviceOp, as_op, has_op, is_op
 from ..op.nesting import RECORDERS, unlocked
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
-from .choice import Choice, refuse_unfit
+from ..tensors.tensor import Tensor
+from .choice import Choice, refuse_outputs, refuse_unfit
 from .facts import facts_of
 from .key import KeyRule, Read, follows_from_layouts, home_of, layouts_of, reader
 from .records import Record, alone, find, put
@@ -91,6 +92,7 @@ class TunedKernel:
         args, constants = self._placed(args, constants)
         if any(is_op(arg) for arg in args):
             raise TypeError(f"to tune `{self.__name__}`, pass tensors, not ops")
+        refuse_outputs(self.entry, self.space, args)
         self.choose(args, constants)
         return self.report(*args, **constants)
 
@@ -236,7 +238,13 @@ class TuningLaunch(Composite[Any]):
     def __init__(
         self, kernel: TunedKernel, args: Sequence[Any], constants: Mapping[str, Any]
     ) -> None:
+        refuse_outputs(kernel.entry, kernel.space, args)
         self._kernel, self._constants = kernel, constants
+        parameters = kernel.entry.source.parameters
+        self._fresh = [
+            i for i, arg in enumerate(args) if is_op(arg) and parameters[i].kind == "output"
+        ]
+        """Which written arguments come from ops."""
         self.effect = True
         self.made_of = tuple([as_op(arg) for arg in args])
         for part in self.made_of:
@@ -270,8 +278,10 @@ class TuningLaunch(Composite[Any]):
         constants = self._constants
         if ctx.on_loop and not self._kernel.is_known(values, constants):
             yield ELSEWHERE
-        choice = self._kernel.choose(values, constants)
-        launch = choice.launch(values, constants)
+        for place in self._fresh:
+            if isinstance(values[place], Tensor) and isinstance(self._kernel.entry, SimtEntry):
+                values[place] = values[place].borrow_mut()  # what an op gave belongs to nobody else
+        launch = self._kernel.choose(values, constants).launch(values, constants)
         return (yield admit(launch, self.name, ctx, values))
 
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 
 ROUNDS = 16
 """Rounds after which those that are left are too close to tell apart."""
-WIDTH = 0.25
+WIDTH = 0.5
 """The relative half-width of the bounds after one sample, of which nothing is known yet."""
 SIGMA = 1.4826
 """Standard deviations in a median absolute deviation of a normal distribution."""
 FAR = 4.0
 """Standard deviations from the median beyond which a sample is an outlier."""
+SLOW = 0.05
+"""Seconds of a sample after which one alone may end a candidate; else an outlier might."""
 CLOSE = 0.01
 """Relative difference within which the earlier of two candidates wins: order is the user's."""
 
@@ -35,21 +37,25 @@ class Runner:
 
     @property
     def seconds(self) -> float:
-        """Its time: the median without outliers."""
+        """Its time: the median without outliers; of two samples the less disturbed one."""
+        if len(self.samples) < 3:
+            return min(self.samples)
         return median(without_outliers(self.samples))
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether enough is known of it."""
+        return len(self.samples) > 1 or self.samples[0] > SLOW
 
     @property
     def half_width(self) -> float:
         """How far from its median its time may be, in seconds."""
         kept = without_outliers(self.samples)
-        center = median(kept)
-        prior = WIDTH * center
+        prior, root = WIDTH * self.seconds, math.sqrt(len(kept))
         if len(kept) < 3:
-            return prior / math.sqrt(len(kept))
-        spread = 2 * SIGMA * deviation(kept)
+            return prior / root
         # The prior fades as samples say more themselves.
-        root = math.sqrt(len(kept))
-        return max(spread, prior / root) / root
+        return max(2 * SIGMA * deviation(kept), prior / root) / root
 
 
 def race(
@@ -71,7 +77,7 @@ def race(
         best = min(left, key=lambda runner: runner.seconds)
         bound = best.seconds + best.half_width
         for runner in left:
-            if runner is not best and runner.seconds - runner.half_width > bound:
+            if runner.may_leave and runner.seconds - runner.half_width > bound:
                 runner.left = f"slower by {runner.seconds / best.seconds:.2f} x"
         still = sum(not runner.left for runner in field_)
         told(done, still)
