@@ -48,8 +48,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "functions": ("base", "frontend", "devices", "op", "tensors", "launch"),
     "ops": ("base", "lang", "op", "tensors", "launch", "kernels", "functions"),
     "interop": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
-    "tools": ("base", "ir", "frontend", "backend", "compile", "devices", "op", "tensors", "launch"),
-}
+    "tune": (
+        "base", "lang", "frontend", "backend", "compile", "devices", "op", "tensors", "graph",
+        "launch", "kernels",
+    ),
+    "tools": (
+        "base", "ir", "frontend", "backend", "compile", "devices", "op", "tensors", "launch",
+        "tune",
+    ),
+}  # fmt: skip
 """Which folders each folder may import, besides itself. In reading order; the folders above
 `kernels` come with the features they hold. The package's own modules may import everything."""
 

@@ -114,7 +114,7 @@ from .tensors.sharing import another_owner as _another_owner
 from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
-    from . import jit_cache, ops, simt
+    from . import jit_cache, ops, simt, tune
     from .compile.options import CompileOptions
     from .frontend.capture.parameters import dim
     from .frontend.capture.sources import execute as _execute
@@ -145,6 +145,7 @@ if _typing.TYPE_CHECKING:
         load_module_from_ptx,
     )
     from .testing import bench
+    from .tune import Config, autotune, search
 
     kernel = entry
     exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
@@ -157,6 +158,7 @@ _LATER = {
     "ops": ".ops",
     "simt": ".simt",
     "testing": ".testing",
+    "tune": ".tune",
 } | {
     name: f"{module}:{name}"
     for module, names in {
@@ -189,6 +191,7 @@ _LATER = {
             "load_module_from_ptx",
         ),
         ".testing": ("bench",),
+        ".tune": ("Config", "autotune", "search"),
     }.items()
     for name in names
 }
@@ -212,6 +215,7 @@ __all__ = [
     "BorrowMut",
     "CompileError",
     "CompileOptions",
+    "Config",
     "ContextError",
     "CudaGraph",
     "DType",
@@ -249,6 +253,7 @@ __all__ = [
     "arange",
     "as_op",
     "asarray",
+    "autotune",
     "bench",
     "bf16",
     "cdiv",
@@ -299,6 +304,7 @@ __all__ = [
     "randn",
     "randn_f16",
     "random_bits",
+    "search",
     "set_default_device",
     "set_default_policy",
     "shared",
@@ -307,6 +313,7 @@ __all__ = [
     "synchronize",
     "tf32",
     "trace",
+    "tune",
     "u8",
     "u16",
     "u32",

@@ -40,6 +40,7 @@ class Config:
     libdevice: str = ""
     line_info: bool = False
     checks: str = "placed"
+    autotune: str = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,17 @@ def _checks(text: str) -> str:
     return key
 
 
+AUTOTUNE = ("off", "cached", "full")
+"""What tuned kernels do: use their first configuration, look for a record as well, or measure."""
+
+
+def _autotune(text: str) -> str:
+    key = text.strip().lower()
+    if key not in AUTOTUNE:
+        raise ValueError(text)
+    return key
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("device", "name", _text, "the first GPU, else the CPU",
             "The default device: `cuda`, `cuda:1`, `cpu` or `reference`."),
@@ -146,6 +158,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("checks", "`placed`, `pinned` or `forced`", _checks, "`placed`",
             "Placement of bounds checks: `pinned` keeps the remaining checks at their accesses,"
             " `forced` makes the kernel evaluate all of them. Read when a kernel is compiled."),
+    Setting("autotune", "`off`, `cached` or `full`", _autotune, "`full`",
+            "What kernels under `tw.autotune` do: `full` measures where there is no record,"
+            " `cached` uses records alone, `off` always uses the first configuration."),
 )  # fmt: skip
 
 

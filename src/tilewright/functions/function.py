@@ -18,7 +18,7 @@ from ..tensors.tensor import Tensor
 from .arrays import call_by_dlpack, call_on_host, call_on_tensors
 from .describing import Outputs, describers
 from .gradient import Gradient
-from .wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, listed
+from .wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, Tune, listed
 
 Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
 
@@ -41,10 +41,13 @@ class Function:
         outputs: Outputs,
         tiles: Tiles | None = None,
         constants: Mapping[str, Any] | None = None,
+        tune: Tune | None = None,
         backward: OfArrays | None = None,
     ) -> None:
-        self.wrapped = KernelFunction(kernel, tiles, constants or {})
+        self.wrapped = KernelFunction(kernel, tiles, constants or {}, tune)
         """The kernel, and how its outputs are cut."""
+        self.tuned = self.wrapped.tuned
+        """The kernel if it is tuned: its reports say what was tried."""
         self.looks = describers(self.wrapped, outputs)
         """What each output looks like."""
         self.gradient = None if backward is None else Gradient(self.wrapped, backward)
@@ -123,6 +126,7 @@ def function(
     outputs: Outputs,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
+    tune: Tune | None = None,
     backward: OfArrays | None = None,
 ) -> Function: ...
 @overload
@@ -131,6 +135,7 @@ def function(
     outputs: Outputs,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
+    tune: Tune | None = None,
     backward: OfArrays | None = None,
 ) -> Callable[[AnyKernel], Function]: ...
 def function(
@@ -140,6 +145,7 @@ def function(
     outputs: Outputs,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
+    tune: Tune | None = None,
     backward: OfArrays | None = None,
 ) -> Any:
     """Turn a kernel into a function of arrays; also as a decorator above `@tw.entry`.
@@ -151,7 +157,8 @@ def function(
     `outputs` says what results look like: an input (`outputs="x"`), or a function of the inputs
     that returns a shape, or a shape and a dtype; for all, or by name. `tiles` cuts the outputs of a
     tile kernel: a shape, in which `tw.FULL` is a whole axis, or a function of the output's shape;
-    for all, or by name. `constants` are those of the kernel.
+    for all, or by name. `constants` are those of the kernel. With `tune`, a `tw.autotune(...)`,
+    tiles and constants of its search space are chosen at the first call with arguments of a kind.
 
     With `backward` it has gradients in PyTorch and JAX. Its first parameters are the gradients of
     the outputs; the others are named like parameters of the kernel, whose arrays it is given. It
@@ -160,7 +167,12 @@ def function(
 
     def wrap(kernel: AnyKernel) -> Function:
         return Function(
-            kernel, outputs=outputs, tiles=tiles, constants=constants, backward=backward
+            kernel,
+            outputs=outputs,
+            tiles=tiles,
+            constants=constants,
+            tune=tune,
+            backward=backward,
         )
 
     return wrap if kernel is None else wrap(kernel)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from ..base.shapes import Shape
 from ..launch import Entry, Launch
 from ..launch.foreign import ForeignEntry
 from ..launch.simt import SimtEntry
+from ..op.core import has_op
 from ..tensors.create import asarray
 from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor
@@ -46,14 +47,49 @@ AnyKernel: TypeAlias = Entry | ForeignEntry
 """Of tiles, of single threads, or of another compiler."""
 
 
+class Tuned(Protocol):
+    """A kernel that chooses its tiles and constants by itself."""
+
+    def __call__(self, *args: Any, **constants: Any) -> Any:
+        """Build the launch; what is not chosen yet is chosen when it runs."""
+        ...
+
+    def launch(self, *args: Any, **constants: Any) -> Launch[Any]:
+        """Build the launch; what is not chosen yet is chosen now."""
+        ...
+
+    def report(self, *args: Any, **constants: Any) -> Any:
+        """Return what was tried for such arguments; without arguments, by the latest tuning."""
+        ...
+
+
+class Tune(Protocol):
+    """What `tw.autotune` gives: how kernels are tuned."""
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The constants that are chosen, and `tile` if tiles are."""
+        ...
+
+    def __call__(self, kernel: Entry, /) -> Tuned:
+        """Let a kernel be tuned."""
+        ...
+
+
 class KernelFunction:
     """What is known of a kernel before it is called, and how to launch it on arrays."""
 
     def __init__(
-        self, kernel: AnyKernel, tiles: Tiles | None, constants: Mapping[str, Any]
+        self,
+        kernel: AnyKernel,
+        tiles: Tiles | None,
+        constants: Mapping[str, Any],
+        tune: Tune | None = None,
     ) -> None:
         _refuse_no_kernel(kernel)
         self.kernel = kernel
+        self._chosen = frozenset[str]() if tune is None else tune.chosen
+        """What tuning chooses."""
         self.name = kernel.__name__
         self.parameters: Sequence[Parameter] = kernel.source.parameters
         self._constants = dict(constants)
@@ -68,6 +104,8 @@ class KernelFunction:
         """Where each argument is among the outputs and the inputs behind them."""
         self._is_ordered = self._order == sorted(self._order)
         self._cuts = [self._tiles.get(name) for name in self.outputs]
+        self.tuned = None if tune is None else tune(_of_our_own(kernel))
+        """The kernel if it is tuned."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -82,9 +120,7 @@ class KernelFunction:
     def launch(self, values: Mapping[str, Any]) -> Launch[Any]:
         """The launch on these arrays and numbers, by name; outputs are written in place."""
         given = [self._argument(p, values[p.name]) for p in self.parameters]
-        kernel: Any = self.kernel  # type checkers see the call by arity
-        launch: Launch[Any] = kernel(*given, **self._constants)
-        return launch
+        return self._launched(given)
 
     def launch_in_order(
         self, outputs: Sequence[Any], inputs: Sequence[Any], shapes: Sequence[Shape] | None = None
@@ -97,7 +133,13 @@ class KernelFunction:
         given = [*map(_divided, outputs, known, self._cuts), *inputs]
         if not self._is_ordered:
             given = [given[i] for i in self._order]
+        return self._launched(given)
+
+    def _launched(self, given: Sequence[Any]) -> Launch[Any]:
         kernel: Any = self.kernel  # type checkers see the call by arity
+        if self.tuned is not None:
+            # Where outputs are ops the call is one, too: it tunes when it runs.
+            kernel = self.tuned if has_op(tuple(given)) else self.tuned.launch
         launch: Launch[Any] = kernel(*given, **self._constants)
         return launch
 
@@ -111,6 +153,10 @@ class KernelFunction:
         if not _is_of_tiles(self.kernel):
             if tiles is not None:
                 raise TypeError(f"`{self.name}` takes its outputs undivided, and has no `tiles`")
+            return {}
+        if "tile" in self._chosen:
+            if tiles is not None:
+                raise TypeError(f"`tiles` of `{self.name}` are chosen by `tune`: leave them out")
             return {}
         if tiles is None:
             raise TypeError(
@@ -143,8 +189,8 @@ class KernelFunction:
     def _refuse_constants(self) -> None:
         """Constants are of the compilation, not of the call: all are given beforehand."""
         constants = self.kernel.source.constants
-        known = [p.name for p in constants]
-        needed = {p.name for p in constants if p.default is inspect.Parameter.empty}
+        known = [p.name for p in constants if p.name not in self._chosen]
+        needed = {p.name for p in constants if p.default is inspect.Parameter.empty} & {*known}
         if not needed <= set(self._constants) <= set(known):
             raise TypeError(
                 f"`constants` of `{self.name}` gives its constants {listed(known)},"
@@ -163,6 +209,12 @@ def _divided(target: Any, shape: Shape, tile: Tile | None) -> Any:
 
 def _is_of_tiles(kernel: object) -> bool:
     return isinstance(kernel, Entry) and not isinstance(kernel, SimtEntry)
+
+
+def _of_our_own(kernel: AnyKernel) -> Entry:
+    if isinstance(kernel, Entry):
+        return kernel
+    raise TypeError(f"`{kernel.__name__}` cannot be tuned: it is a kernel of another compiler")
 
 
 def _refuse_no_kernel(kernel: object) -> None:

@@ -239,6 +239,18 @@ class Launch(NativeLaunch, Composite[R_co]):
         base = options or self._request.options or DEFAULT_OPTIONS
         return self._asking(lambda: self._request._replace(options=replace(base, **changes)))
 
+    @property
+    def request(self) -> Request:
+        """What it asks for besides its arguments."""
+        return self._request
+
+    def ask_again(self, before: Request, after: Request) -> bool:
+        """Ask for `after` if it asks for the very `before`; whether it does."""
+        if self._request is not before:
+            return False
+        self._request = after
+        return True
+
     def compile(self) -> Self:
         """Compile and load the kernel for these arguments now; the op is not run by that."""
         self.made_ready()

@@ -19,6 +19,9 @@ from .submission import release_kept, submit_work
 if TYPE_CHECKING:
     from ..op.core import DeviceOp
 
+LINE = 256
+"""Bytes to which memory that stands for other memory is aligned in the same way."""
+
 
 def put_copy(ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: Region) -> None:
     """Copy from one region to another of the same shape and element size."""
@@ -111,3 +114,20 @@ def _block(region: Region, device: Device) -> Block:
 def _block_of_array(array: np.ndarray[Any, Any]) -> Block:
     address = int(array.__array_interface__["data"][0])
     return Block(address, array.itemsize, array.shape, array.strides, host=True)
+
+
+def like_now(source: Region) -> Region:
+    """New memory of the same device, laid out and aligned like a region; not written yet."""
+    device, layout = source.storage.device, source.layout
+    offset = (source.address + layout.low) % LINE
+    memory = storage.allocate(device, offset + layout.high - layout.low, zeroed=False)
+    return Region(memory, layout, memory.address + offset - layout.low)
+
+
+def overwrite_now(target: Region, source: Region) -> None:
+    """Copy a region into another one that nobody else uses, when all that writes it is done."""
+    device = source.storage.device
+    with hosts_turn([source]):
+        blocks = _block(target, device), _block(source, device)
+        _copy_now(device.streams()[0], *blocks, (target, source))
+    target.storage.initialized = True
