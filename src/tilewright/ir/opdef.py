@@ -118,7 +118,7 @@ class OpDef:
 
     def has(self, traits: Trait) -> bool:
         """Return whether the op has one of these traits."""
-        return bool(self.traits & traits)
+        return self.traits._value_ & traits._value_ != 0  # `&` of flags makes an object
 
     @property
     def terminator(self) -> bool:

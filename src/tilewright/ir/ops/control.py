@@ -15,13 +15,13 @@ from .rules import Attrs, need, none, number, scalar
 
 def _carried(types: Sequence[Type]) -> tuple[Type, ...]:
     for t in types:
-        need(not isinstance(t, TensorType | ViewType), f"{t} cannot be carried")
+        need(not isinstance(t, TensorType | ViewType), "{} cannot be carried", t)
     return tuple(types)
 
 
 def _for(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     low = number(types[0])
-    need(low.rank == 0 and low.dtype.is_int, f"bounds must be scalar integers, got {low}")
+    need(low.rank == 0 and low.dtype.is_int, "bounds must be scalar integers, got {}", low)
     need(types[1] == low and types[2] == low, "bounds and step must have one type")
     return _carried(types[3:])
 
@@ -142,7 +142,7 @@ def _tile_index(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         scalar(t, i32)
     groups = attrs["groups"]
     rank = len(groups)
-    need(rank > 0 and min(groups) >= 1, f"groups {groups} have no tiles")
+    need(rank > 0 and min(groups) >= 1, "groups {} have no tiles", groups)
     need(len(types) - 1 in (rank, 2 * rank), f"groups {groups} for {len(types) - 1} numbers")
     return (I32,) * rank
 

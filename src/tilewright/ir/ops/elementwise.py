@@ -250,8 +250,8 @@ MATH_OPS = (
 
 def _select(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     cond, a, b = tile(types[0]), tile(types[1]), tile(types[2])
-    need(cond == a.with_elem(bool_), f"condition {cond} does not fit {a}")
-    need(a == b, f"choices differ: {a}, {b}")
+    need(cond == a.with_elem(bool_), "condition {} does not fit {}", cond, a)
+    need(a == b, "choices differ: {}, {}", a, b)
     return (a,)
 
 
@@ -339,31 +339,31 @@ def _any_float(d: AnyDType) -> bool:
 
 def _bitcast(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg, to = number(types[0]), attrs["to"]
-    need(arg.dtype.bits == to.bits, f"bit widths differ: {arg}, {to}")
+    need(arg.dtype.bits == to.bits, "bit widths differ: {}, {}", arg, to)
     return (arg.with_elem(to),)
 
 
 def _exti(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg, to = number(types[0]), attrs["to"]
-    need(is_bits(arg.dtype) and to.is_int and to.bits > arg.dtype.bits, f"{arg} is not narrower")
+    need(is_bits(arg.dtype) and to.is_int and to.bits > arg.dtype.bits, "{} is not narrower", arg)
     return (arg.with_elem(to),)
 
 
 def _trunci(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg, to = number(types[0]), attrs["to"]
-    need(arg.dtype.is_int and to.is_int and to.bits < arg.dtype.bits, f"{arg} is not wider")
+    need(arg.dtype.is_int and to.is_int and to.bits < arg.dtype.bits, "{} is not wider", arg)
     return (arg.with_elem(to),)
 
 
 def _unpack(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg = number(types[0])
-    need(arg.dtype is f4e2m1fnx2 and arg.rank >= 1, f"cannot unpack {arg}")
+    need(arg.dtype is f4e2m1fnx2 and arg.rank >= 1, "cannot unpack {}", arg)
     return (arg.with_elem(f4e2m1fn).with_shape((*arg.shape[:-1], arg.shape[-1] * 2)),)
 
 
 def _pack(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg = number(types[0])
-    need(arg.dtype is f4e2m1fn and arg.rank >= 1 and arg.shape[-1] % 2 == 0, f"cannot pack {arg}")
+    need(arg.dtype is f4e2m1fn and arg.rank >= 1 and arg.shape[-1] % 2 == 0, "cannot pack {}", arg)
     return (arg.with_elem(f4e2m1fnx2).with_shape((*arg.shape[:-1], arg.shape[-1] // 2)),)
 
 

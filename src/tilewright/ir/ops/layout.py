@@ -52,39 +52,39 @@ CREATION_OPS = (CONSTANT, IOTA)
 def _reshape(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg = tile(types[0])
     result = arg.with_shape(attrs["shape"])
-    need(result.size == arg.size, f"{arg} has not as many elements as {result}")
+    need(result.size == arg.size, "{} has not as many elements as {}", arg, result)
     return (result,)
 
 
 def _broadcast(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg, shape = tile(types[0]), attrs["shape"]
-    need(arg.rank == len(shape), f"rank of {arg} is not {len(shape)}")
-    need(all(a in (1, n) for a, n in zip(arg.shape, shape, strict=True)), f"{arg} to {shape}")
+    need(arg.rank == len(shape), "rank of {} is not {}", arg, len(shape))
+    need(all(a in (1, n) for a, n in zip(arg.shape, shape, strict=True)), "{} to {}", arg, shape)
     return (arg.with_shape(shape),)
 
 
 def _permute(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg = tile(types[0])
     order: Shape = attrs["order"]
-    need(sorted(order) == list(range(arg.rank)), f"{order} is no permutation of {arg}'s axes")
+    need(sorted(order) == list(range(arg.rank)), "{} is no permutation of {}'s axes", order, arg)
     return (arg.with_shape(tuple(arg.shape[k] for k in order)),)
 
 
 def _cat(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     a, b = tile(types[0]), tile(types[1])
     axis: int = attrs["axis"]
-    need(a.elem == b.elem and a.rank == b.rank and 0 <= axis < a.rank, f"{a} and {b}")
+    need(a.elem == b.elem and a.rank == b.rank and 0 <= axis < a.rank, "{} and {}", a, b)
     for k in range(a.rank):
-        need(k == axis or a.shape[k] == b.shape[k], f"{a} and {b} differ on axis {k}")
+        need(k == axis or a.shape[k] == b.shape[k], "{} and {} differ on axis {}", a, b, k)
     shape = (*a.shape[:axis], a.shape[axis] + b.shape[axis], *a.shape[axis + 1 :])
     return (TileType(a.elem, shape),)
 
 
 def _extract(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     arg, shape = tile(types[0]), attrs["shape"]
-    need(len(shape) == arg.rank == len(types) - 1, f"{arg} needs {arg.rank} indices")
+    need(len(shape) == arg.rank == len(types) - 1, "{} needs {} indices", arg, arg.rank)
     need(all(t == I32 for t in types[1:]), "indices are scalar i32")
-    need(all(n % m == 0 for n, m in zip(arg.shape, shape, strict=True)), f"{shape} in {arg}")
+    need(all(n % m == 0 for n, m in zip(arg.shape, shape, strict=True)), "{} in {}", shape, arg)
     return (arg.with_shape(shape),)
 
 

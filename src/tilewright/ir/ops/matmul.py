@@ -37,24 +37,24 @@ SCALE_BLOCKS: dict[tuple[AnyDType, AnyDType], tuple[int, ...]] = {
 
 
 def _shapes(a: TileType, b: TileType, acc: TileType) -> None:
-    need(a.rank == b.rank == acc.rank and a.rank in (2, 3), f"{a}, {b}, {acc}: rank 2 or 3")
-    need(a.shape[:-2] == b.shape[:-2] == acc.shape[:-2], f"{a}, {b}, {acc}: batches differ")
-    need(a.shape[-1] == b.shape[-2], f"{a} and {b}: inner extents differ")
-    need(acc.shape[-2:] == (a.shape[-2], b.shape[-1]), f"{acc} does not fit {a} @ {b}")
+    need(a.rank == b.rank == acc.rank and a.rank in (2, 3), "{}, {}, {}: rank 2 or 3", a, b, acc)
+    need(a.shape[:-2] == b.shape[:-2] == acc.shape[:-2], "{}, {}, {}: batches differ", a, b, acc)
+    need(a.shape[-1] == b.shape[-2], "{} and {}: inner extents differ", a, b)
+    need(acc.shape[-2:] == (a.shape[-2], b.shape[-1]), "{} does not fit {} @ {}", acc, a, b)
 
 
 def _mmaf(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     a, b, acc = (number(t) for t in types)
     _shapes(a, b, acc)
-    need(a.dtype is b.dtype, f"{a} and {b}: elements differ")
-    need(acc.dtype in FLOAT_ACCUMULATORS.get(a.dtype, ()), f"{a} does not accumulate in {acc}")
+    need(a.dtype is b.dtype, "{} and {}: elements differ", a, b)
+    need(acc.dtype in FLOAT_ACCUMULATORS.get(a.dtype, ()), "{} does not accumulate in {}", a, acc)
     return (acc,)
 
 
 def _mmai(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     a, b, acc = (number(t) for t in types)
     _shapes(a, b, acc)
-    need(a.dtype in (i8, u8) and b.dtype in (i8, u8) and acc.dtype is i32, f"{a}, {b}, {acc}")
+    need(a.dtype in (i8, u8) and b.dtype in (i8, u8) and acc.dtype is i32, "{}, {}, {}", a, b, acc)
     return (acc,)
 
 
@@ -64,8 +64,8 @@ def _scaled(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     need(a.dtype is b.dtype and sa.dtype is sb.dtype and acc.dtype is f32, "element types")
     fits = SCALE_BLOCKS.get((a.dtype, sa.dtype), ())
     k = a.shape[-1]
-    need(any(sa.shape == (*a.shape[:-1], k // v) for v in fits), f"scale {sa} of {a}")
-    need(sb.shape == (*b.shape[:-2], sa.shape[-1], b.shape[-1]), f"scale {sb} of {b}")
+    need(any(sa.shape == (*a.shape[:-1], k // v) for v in fits), "scale {} of {}", sa, a)
+    need(sb.shape == (*b.shape[:-2], sa.shape[-1], b.shape[-1]), "scale {} of {}", sb, b)
     return (acc,)
 
 

@@ -15,7 +15,7 @@ from .rules import Attrs, combines, need, number, pointer, scalar, tensor, tile,
 
 
 def _extent(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    need(0 <= attrs["axis"] < tensor(types[0]).rank, f"{types[0]} has no axis {attrs['axis']}")
+    need(0 <= attrs["axis"] < tensor(types[0]).rank, "{} has no axis {}", types[0], attrs["axis"])
     return (I32,)
 
 
@@ -24,27 +24,27 @@ def _make_tensor(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     shape, strides = attrs["shape"], attrs["strides"]
     need(len(shape) == len(strides), "one stride per extent")
     dynamic = sum(n is None for n in (*shape, *strides))
-    need(len(types) - 1 == dynamic, f"{dynamic} dynamic extents and strides needed")
+    need(len(types) - 1 == dynamic, "{} dynamic extents and strides needed", dynamic)
     for t in types:
-        need(tile(t).rank == 0, f"expected a scalar, got {t}")
+        need(tile(t).rank == 0, "expected a scalar, got {}", t)
     for t in types[1:]:
-        need(number(t).dtype.is_int, f"expected an integer, got {t}")
+        need(number(t).dtype.is_int, "expected an integer, got {}", t)
     return (TensorType(base.to, shape, strides, attrs["mutable"]),)
 
 
 def _make_view(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     source, names = tensor(types[0]), ("tile", "dim_map", "padding", "step", "frame", "sparse")
     result = ViewType(source, **{name: attrs[name] for name in names})
-    need(result.rank == source.rank, f"{result} has not the rank of {source}")
-    need(sorted(result.dim_map) == list(range(result.rank)), f"{result.dim_map}: no permutation")
+    need(result.rank == source.rank, "{} has not the rank of {}", result, source)
+    need(sorted(result.dim_map) == list(range(result.rank)), "{}: no permutation", result.dim_map)
     for part in (result.step, result.frame):
-        need(part is None or len(part) == result.rank, f"{part} is not of rank {result.rank}")
-    need(result.sparse in (None, *range(result.rank)), f"{result} has no axis {result.sparse}")
+        need(part is None or len(part) == result.rank, "{} is not of rank {}", part, result.rank)
+    need(result.sparse in (None, *range(result.rank)), "{} has no axis {}", result, result.sparse)
     return (result,)
 
 
 def _num_tiles(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    need(0 <= attrs["axis"] < view(types[0]).rank, f"{types[0]} has no axis {attrs['axis']}")
+    need(0 <= attrs["axis"] < view(types[0]).rank, "{} has no axis {}", types[0], attrs["axis"])
     return (I32,)
 
 
@@ -56,10 +56,10 @@ def _check(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _indices(v: ViewType, types: Sequence[Type]) -> None:
     """Check that the operands are indices and at most one guard."""
-    need(len(types) in (v.rank, v.rank + 1), f"{v} takes {v.rank} indices")
+    need(len(types) in (v.rank, v.rank + 1), "{} takes {} indices", v, v.rank)
     for k, t in enumerate(types[: v.rank]):
         rows = TileType(i32, (v.tile[k],)) if k == v.sparse else I32
-        need(t == rows, f"index {k} of {v}: expected {rows}, got {t}")
+        need(t == rows, "index {} of {}: expected {}, got {}", k, v, rows, t)
     for t in types[v.rank :]:
         scalar(t, bool_)
 
@@ -72,8 +72,8 @@ def _load(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _store(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     value, v = tile(types[0]), view(types[1])
-    need(v.tensor.mutable, f"{v} is read only")
-    need(value == v.loaded, f"expected {v.loaded}, got {value}")
+    need(v.tensor.mutable, "{} is read only", v)
+    need(value == v.loaded, "expected {}, got {}", v.loaded, value)
     _indices(v, types[2:])
     return ()
 
@@ -174,26 +174,26 @@ MEMORY = {"ordering": Ordering.WEAK, "scope": Scope.DEVICE, "latency": None}
 def fits(pointers: Type, value: Type) -> TileType:
     """Reject a value that is not what the pointers point to; return its type."""
     expected = tile(pointers).with_elem(pointer(pointers).to)
-    need(value == expected, f"expected {expected}, got {value}")
+    need(value == expected, "expected {}, got {}", expected, value)
     return expected
 
 
 def mask(pointers: Type, t: Type) -> None:
     """Reject a mask that does not fit."""
-    need(t == tile(pointers).with_elem(bool_), f"mask {t} does not fit {pointers}")
+    need(t == tile(pointers).with_elem(bool_), "mask {} does not fit {}", t, pointers)
 
 
 def _offset(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     pointer(types[0])
     by = number(types[1])
-    need(by.dtype.is_int and by.shape == tile(types[0]).shape, f"offset {by} of {types[0]}")
+    need(by.dtype.is_int and by.shape == tile(types[0]).shape, "offset {} of {}", by, types[0])
     return (types[0],)
 
 
 def _load_pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     result = tile(types[0]).with_elem(pointer(types[0]).to)
     for t in types[1:]:
-        need(t in (result, result.with_elem(bool_)), f"{t} does not fit {types[0]}")
+        need(t in (result, result.with_elem(bool_)), "{} does not fit {}", t, types[0])
     return (result,)
 
 
@@ -210,7 +210,7 @@ def _to_int(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _to_ptr(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    need(number(types[0]).dtype is i64, f"expected i64, got {types[0]}")
+    need(number(types[0]).dtype is i64, "expected i64, got {}", types[0])
     return (tile(types[0]).with_elem(PtrType(attrs["to"])),)
 
 

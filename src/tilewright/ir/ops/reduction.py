@@ -11,7 +11,7 @@ from .rules import Attrs, need, number
 
 def _check(types: Sequence[Type], attrs: Attrs) -> None:
     first = number(types[0])
-    need(0 <= attrs["axis"] < first.rank, f"{first} has no axis {attrs['axis']}")
+    need(0 <= attrs["axis"] < first.rank, "{} has no axis {}", first, attrs["axis"])
     need(all(number(t).shape == first.shape for t in types), "inputs differ in shape")
     need(len(attrs["identities"]) == len(types), "one identity per input")
 

@@ -13,37 +13,38 @@ from ..types import PtrType, TensorType, TileType, Type, ViewType
 Attrs = Mapping[str, Any]
 
 
-def need(ok: bool, message: str) -> None:
-    """Reject with a message unless ok."""
+def need(ok: bool, message: str, *about: object) -> None:
+    """Reject with a message unless ok. What it is about takes the places of its `{}` only then:
+    rules run for each op that is made, and types take longer to print than to compare."""
     if not ok:
-        raise TypeRuleError(message)
+        raise TypeRuleError(message.format(*about) if about else message)
 
 
 def tile(t: Type) -> TileType:
     """Reject anything that is not a tile."""
-    need(isinstance(t, TileType), f"expected a tile, got {t}")
-    assert isinstance(t, TileType)
+    if not isinstance(t, TileType):
+        raise TypeRuleError(f"expected a tile, got {t}")
     return t
 
 
 def view(t: Type) -> ViewType:
     """Reject anything that is not a view."""
-    need(isinstance(t, ViewType), f"expected a view, got {t}")
-    assert isinstance(t, ViewType)
+    if not isinstance(t, ViewType):
+        raise TypeRuleError(f"expected a view, got {t}")
     return t
 
 
 def tensor(t: Type) -> TensorType:
     """Reject anything that is not a tensor."""
-    need(isinstance(t, TensorType), f"expected a tensor, got {t}")
-    assert isinstance(t, TensorType)
+    if not isinstance(t, TensorType):
+        raise TypeRuleError(f"expected a tensor, got {t}")
     return t
 
 
 def number(t: Type) -> TileType:
     """Reject anything that is not a tile of numbers."""
     result = tile(t)
-    need(not result.is_pointer, f"expected numbers, got {t}")
+    need(not result.is_pointer, "expected numbers, got {}", t)
     return result
 
 
@@ -67,8 +68,9 @@ def same(accepts: Callable[[AnyDType], bool]) -> Rule:
 
     def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         first = number(types[0])
-        need(accepts(first.dtype), f"elements of {first} are not accepted")
-        need(all(t == first for t in types), f"operands differ: {', '.join(map(str, types))}")
+        need(accepts(first.dtype), "elements of {} are not accepted", first)
+        if any(t != first for t in types):
+            raise TypeRuleError(f"operands differ: {', '.join(map(str, types))}")
         return (first,)
 
     return rule
@@ -89,8 +91,8 @@ def convert(source: Callable[[AnyDType], bool], target: Callable[[AnyDType], boo
 
     def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
         arg, to = number(types[0]), attrs["to"]
-        need(source(arg.dtype), f"cannot convert from {arg}")
-        need(target(to), f"cannot convert to {to}")
+        need(source(arg.dtype), "cannot convert from {}", arg)
+        need(target(to), "cannot convert to {}", to)
         return (arg.with_elem(to),)
 
     return rule
@@ -99,9 +101,9 @@ def convert(source: Callable[[AnyDType], bool], target: Callable[[AnyDType], boo
 def combines(mode: AtomicMode, d: AnyDType) -> None:
     """Reject elements that an atomic of this mode has no meaning for."""
     if mode in (AtomicMode.AND, AtomicMode.OR, AtomicMode.XOR):
-        need(is_bits(d), f"atomic {mode} takes integers and booleans, got {d.name}")
+        need(is_bits(d), "atomic {} takes integers and booleans, got {}", mode, d.name)
     elif mode != AtomicMode.XCHG:
-        need(d.has_arithmetic, f"atomic {mode} takes numbers with arithmetic, got {d.name}")
+        need(d.has_arithmetic, "atomic {} takes numbers with arithmetic, got {}", mode, d.name)
 
 
 def none(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -111,12 +113,12 @@ def none(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def scalar(t: Type, dtype: AnyDType) -> None:
     """Reject anything that is not a scalar of this dtype."""
-    need(t == TileType(dtype), f"expected a scalar {dtype.name}, got {t}")
+    need(t == TileType(dtype), "expected a scalar {}, got {}", dtype.name, t)
 
 
 def pointer(t: Type) -> PtrType:
     """Return the pointer type of a tile of pointers."""
     elem = tile(t).elem
-    need(isinstance(elem, PtrType), f"expected pointers, got {t}")
-    assert isinstance(elem, PtrType)
+    if not isinstance(elem, PtrType):
+        raise TypeRuleError(f"expected pointers, got {t}")
     return elem

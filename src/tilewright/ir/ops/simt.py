@@ -28,7 +28,7 @@ def _index_2d(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _thread_place(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     axes = 1 if attrs["what"] in (ThreadCoordinate.LANE, ThreadCoordinate.WARP) else 3
-    need(attrs["axis"] in range(axes), f"no axis {attrs['axis']}")
+    need(attrs["axis"] in range(axes), "no axis {}", attrs["axis"])
     return (I32,)
 
 
@@ -70,7 +70,7 @@ THREADS_OPS = (INDEX_1D, INDEX_2D, PLACE)
 
 def _slice(t: Type) -> TensorType:
     result = tensor(t)
-    need(result.rank == 1 and result.strides == (1,), f"{t} is not a slice")
+    need(result.rank == 1 and result.strides == (1,), "{} is not a slice", t)
     return result
 
 
@@ -99,15 +99,15 @@ def _load_element(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _store_element(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     target = _slice(types[1])
-    need(target.mutable, f"{target} is read only")
-    need(types[0] == TileType(target.dtype), f"{types[0]} does not fit {target}")
+    need(target.mutable, "{} is read only", target)
+    need(types[0] == TileType(target.dtype), "{} does not fit {}", types[0], target)
     _element_place(types[2:])
     return ()
 
 
 def _pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     target = _slice(types[0])
-    need(target.mutable, f"{target} is read only")
+    need(target.mutable, "{} is read only", target)
     scalar(types[1], i32)
     return (TileType(PtrType(target.dtype)),)
 
@@ -175,8 +175,8 @@ def _memory(t: Type) -> SharedType:
 
 def _shared(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     shape = attrs["shape"]
-    need(bool(shape) and all(n > 0 for n in shape), f"no shared memory of shape {shape}")
-    need(attrs["number"] >= 0, f"no array has the number {attrs['number']}")
+    need(bool(shape) and all(n > 0 for n in shape), "no shared memory of shape {}", shape)
+    need(attrs["number"] >= 0, "no array has the number {}", attrs["number"])
     return (SharedType(attrs["dtype"], shape, attrs["number"]),)
 
 
@@ -186,7 +186,7 @@ def _dynamic(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _shared_length(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    need(_memory(types[0]).number == DYNAMIC, f"the length of {types[0]} is known")
+    need(_memory(types[0]).number == DYNAMIC, "the length of {} is known", types[0])
     return (I32,)
 
 
@@ -194,11 +194,11 @@ def _element(memory: Type, values: Sequence[Type], indices: Sequence[Type]) -> T
     """Return the type of an element; rejects values of another, and indices that do not fit."""
     kind = _memory(memory)
     element = TileType(kind.dtype)
-    need(len(indices) == kind.rank, f"{len(indices)} indices of {kind}")
+    need(len(indices) == kind.rank, "{} indices of {}", len(indices), kind)
     for t in indices:
         scalar(t, i32)
     for t in values:
-        need(t == element, f"{t} does not fit {kind}")
+        need(t == element, "{} does not fit {}", t, kind)
     return element
 
 
@@ -323,7 +323,7 @@ def _mask(types: Sequence[Type]) -> None:
 
 def _value(t: Type) -> TileType:
     kind = number(t)
-    need(kind.rank == 0, f"expected a scalar, got {t}")
+    need(kind.rank == 0, "expected a scalar, got {}", t)
     return kind
 
 
@@ -336,7 +336,7 @@ def _shuffle(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     scalar(types[1], i32)
     _mask(types[2:])
     width = attrs["width"]
-    need(width in (1, 2, 4, 8, 16, WARP_SIZE), f"no segments of {width} lanes")
+    need(width in (1, 2, 4, 8, 16, WARP_SIZE), "no segments of {} lanes", width)
     return (_value(types[0]),)
 
 
@@ -415,7 +415,7 @@ WARPS_OPS = (SYNC_WARP, SHUFFLE, VOTE, BALLOT, MATCH)
 
 def _inline(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     for t in types:
-        need(number(t).rank == 0, f"expected a scalar, got {t}")
+        need(number(t).rank == 0, "expected a scalar, got {}", t)
     return tuple(TileType(dtype) for dtype in attrs["dtypes"])
 
 
