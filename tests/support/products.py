@@ -164,7 +164,8 @@ class Products:
             for acc in accs:
                 self.statements(self.rng.randint(0, 3), at)
                 new.append(self.product(acc))
-                self.known.append(self.reduced(self.rng.choice([acc, new[-1]])))
+                if self.rng.random() < 0.6:
+                    self.known.append(self.reduced(self.rng.choice([acc, new[-1]])))
             self.k.op("continue", new)
         self.known, self.totals = known, totals
         count = self.k.i32(self.rng.choice(ROUNDS))

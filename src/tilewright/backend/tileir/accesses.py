@@ -21,9 +21,10 @@ from ...ir.types import TensorType, ViewType
 from .bytecode.enums import V13_3, V13_4, Version
 from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
 from .choices import Choices
+from .code_size import BRANCHING
 from .features import Traits, plain
 from .policy import Policy
-from .target import TileTarget
+from .target import CodegenHints, TileTarget
 
 # -------------------------------------------------------------------------------------------------
 # The views that Tile IR can express: from a ViewType to a type of Tile IR, or None.
@@ -182,6 +183,12 @@ def _line(op: Op, access: TileAccess) -> str:
     return f"{verb} {name} {shape} {how}{where(op.span)}"
 
 
+def latency_asked(codegen_hints: CodegenHints, op: Op) -> int | None:
+    """Return the prefetch distance that the caller wants: that of the access before the launch's."""
+    given: int | None = op.attrs.get("latency")
+    return codegen_hints.latency if given is None else given
+
+
 class _Chooser:
     def __init__(
         self, traits: Traits, target: TileTarget, policy: Policy, choices: Choices
@@ -216,16 +223,10 @@ class _Chooser:
         return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
-        # A hint at the access overrides one of the launch, which overrides the table.
-        given = self.latency_asked(op)
+        given = latency_asked(self.codegen_hints, op)
         if given is not None:
             return given
         return self.choices.latency if plain(op) == "load_view" else None
-
-    def latency_asked(self, op: Op) -> int | None:
-        """Return the prefetch distance that the caller wants."""
-        given: int | None = op.attrs.get("latency")
-        return self.codegen_hints.latency if given is None else given
 
     # --- loads of loops ------------------------------------------------------------------------
 
@@ -242,6 +243,9 @@ class _Chooser:
         loop = traits.nesting.parent.get(op)
         if loop is None or not loop.is_a(FOR) or traits.products:
             return False
+        # Such functions are so much code, and take so long, that nothing waits for a load.
+        if any(inner.name in BRANCHING for inner in loop.regions[0].walk()):
+            return False
         return self.policy.stages > 0 if wanted is None else wanted
 
     def vector(self, op: Op) -> int:
@@ -257,7 +261,7 @@ class _Chooser:
 
         As many as keep enough bytes in flight (Little's law), shared among the resident blocks.
         """
-        asked = self.latency_asked(op)
+        asked = latency_asked(self.codegen_hints, op)
         if asked is not None:
             return asked
         loop = self.traits.nesting.parent[op]

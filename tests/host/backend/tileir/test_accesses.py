@@ -61,8 +61,12 @@ def test_loops_that_load_by_addresses_have_no_bulk_copies():
     with tw.unsafe():
         func = cuda_ir(by_pointers, z.partition_mut((32, 32)), x, z.device_pointer())
     found = lowered(func).decisions.accesses
-    loads = [a for op, a in found.items() if op.name.startswith("load_view")]
-    assert [a.allow_tma for a in loads] == [False]
+    (load,) = [a for op, a in found.items() if op.name.startswith("load_view")]
+    assert load.masked and load.allow_tma is None
+    with tw.unsafe():
+        made = lowered(func, async_loads=False).decisions.accesses
+    (load,) = [a for op, a in made.items() if op.name.startswith("load_view")]
+    assert not load.masked and load.allow_tma is False
 
 
 @tw.entry
@@ -119,10 +123,73 @@ def test_whole_tiles_as_asked_for():
 
 
 def test_stores_are_whole_where_one_question_is_asked_for_all():
-    for length, expected in ((8192, [True, True]), (4096, [True, False])):
+    for length, expected in ((8192, [True, True]), (4096, [False, False])):
         x = tw.meta((64, length), tw.bf16)
         found = lowered(cuda_ir(kernels.softmax, x.partition_mut((1, length)), x)).decisions
-        assert [a.whole_first for a in found.accesses.values()] == expected
+        assert [a.whole_first for a in found.accesses.values()] == [True, False]
+        assert [a.versioned for a in found.accesses.values()] == expected
+
+
+@tw.entry
+def row_sums(z: tl.TensorMut[f32], x: tl.Tensor, *, BN: tl.Const[int] = 512) -> None:
+    xs = x.partition((z.shape[0], BN))
+    total = tl.zeros(z.shape, f32)
+    for k in range(xs.num_tiles(1)):
+        total = total + tl.reduce_sum(xs.load([tl.block_id(0), k]).astype(f32), 1)
+    z.store(total)
+
+
+def streams(columns=4096, arch="sm_90", *, kernel=row_sums, **codegen_hints):
+    z, x = tw.meta((64,)), tw.meta((64, columns), tw.bf16)
+    made = lowered(cuda_ir(kernel, z.partition_mut((8,)), x), arch=arch, **codegen_hints)
+    return next(a for op, a in made.decisions.accesses.items() if op.name == "load_view")
+
+
+def test_loads_of_loops_are_asynchronous():
+    load = streams()
+    assert load.masked and load.streamed and load.versioned
+    assert (load.vector, load.latency) == (8, 3)
+    assert streams(4095).vector == 1, "rows begin anywhere"
+    assert streams(latency=5).latency == 5
+    assert streams(arch="sm_80").streamed
+    assert not streams(async_loads=False).streamed
+    assert not streams(whole_first=False).versioned
+
+
+@tw.entry
+def row_sines(z: tl.TensorMut[f32], x: tl.Tensor) -> None:
+    xs = x.partition((z.shape[0], 512))
+    total = tl.zeros(z.shape, f32)
+    for k in range(xs.num_tiles(1)):
+        total = total + tl.reduce_sum(tl.sin(xs.load([tl.block_id(0), k]).astype(f32)), 1)
+    z.store(total)
+
+
+def test_loops_of_long_functions_do_not_wait_for_loads():
+    assert not streams(kernel=row_sines).streamed
+
+
+@tw.entry
+def gathered(
+    z: tl.TensorMut, x: tl.Tensor, rows: tl.Tensor, w: tl.Tensor, *, BK: tl.Const[int] = 64
+) -> None:
+    view = tl.make_gather_scatter_view(x, (z.shape[0], BK), 0, padding=0)
+    index, ws = rows.load_tile((z.shape[0],), [tl.block_id(0)]), w.partition((BK, z.shape[1]))
+    acc = tl.zeros(z.shape, f32)
+    for k in range(ws.num_tiles(0)):
+        acc = tl.mma(view.load([index, k * BK]), ws.load([k, tl.block_id(1)]), acc)
+    z.store(acc.astype(z.dtype))
+
+
+def test_beside_gathered_rows_tiles_are_read_by_addresses():
+    """Bulk copies are not safe there, and others wait for each load."""
+    x, rows = tw.meta((4096, 4096), tw.bf16), tw.meta((4096,), tw.i32)
+    func = cuda_ir(gathered, x.partition_mut((128, 128)), x, rows, x)
+    made = lowered(func).decisions
+    _, view, tile, _ = made.accesses.values()
+    assert view.view is None
+    assert tile.masked and tile.vector == 8
+    assert any("loaded by its warps" in line for line in made.lines)
 
 
 def test_older_assemblers_cannot_promise_whole_tiles():

@@ -23,6 +23,8 @@ LARGEST_UNROLLED = 2048
 """Instructions of an unrolled loop: beyond, the end of an iteration takes no time to speak of."""
 LARGEST_PIPELINED = 8192
 """Instructions of a pipelined loop with all its copies: the 128 KiB of the instruction cache."""
+LARGEST_STREAMED = 4096
+"""Instructions of a loop whose loads are asynchronous, with as many copies as these begin early."""
 UNROLLED_LOADING, UNROLLED = 15, 4
 """The most iterations that are unrolled: of loops with loads, and of loops without."""
 COPIES, COPIES_BRANCHING, COPIES_STAGED = 10, 45, 2
@@ -96,7 +98,7 @@ def _hidden(em: TileEmitter, upper: Val) -> Val:
 
 def _streamed(em: TileEmitter, loads: Sequence[Instr], once: int) -> int:
     """Let the loads of a loop begin no earlier than its size permits; return how early."""
-    most = max(LARGEST_PIPELINED // max(once, 1) - 2, 1)
+    most = max(LARGEST_STREAMED // max(once, 1) - 1, 1)
     for load in loads:
         if load in em.streamed and _latency(em, load) > most:
             _delay(em, load, most)

@@ -9,7 +9,7 @@ from ....base.dtypes import i32, int_range
 from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ....ir.types import ViewType
-from ..accesses import TileAccess, tensor_view, tiles_per_frame
+from ..accesses import TileAccess, latency_asked, tensor_view, tiles_per_frame
 from ..bytecode.enums import V13_3, ComparisonCode, MemoryOrdering, RoundingCode, Signedness
 from ..bytecode.program import Hints, Val
 from ..bytecode.types import (
@@ -112,11 +112,14 @@ def _and(em: TileEmitter, a: Val | None, b: Val) -> Val:
 # --- a tile of a tensor whose offsets have 31 bits -----------------------------------------------
 
 
-def near_elements(em: TileEmitter, op: Op, place: Sequence[Val]) -> tuple[Val, Val]:
+def near_elements(
+    em: TileEmitter, op: Op, place: Sequence[Val], *, inside: bool
+) -> tuple[Val, Val | None]:
     """Return the same for a tile at a non-negative offset in a tensor that is not too large.
 
     How many elements along an axis are inside is found by 64-bit numbers, once for all of them.
-    Those that are have 31-bit offsets; the others may have any, for they are masked off.
+    Those that are have 31-bit offsets; the others may have any, for they are masked off. `inside`
+    promises that all of them are.
     """
     value = op.one("view")
     view, memory = value.view, em.memory[value]
@@ -127,11 +130,11 @@ def near_elements(em: TileEmitter, op: Op, place: Sequence[Val]) -> tuple[Val, V
         start = _scaled(em, index, view.tile[k])
         coords = em.same("addi", em.spread(start, row.shape), em.one("iota", row))
         steps = _scaled(em, coords, memory.strides[axis], I32)
-        inside = _before_end(em, memory, axis, index, view.tile[k])
         offsets = _plus(em, offsets, _laid_out(em, steps, view, k))
-        mask = _and(em, mask, _laid_out(em, inside, view, k))
+        if not inside:
+            below = _before_end(em, memory, axis, index, view.tile[k])
+            mask = _and(em, mask, _laid_out(em, below, view, k))
     assert offsets is not None, "a view has an axis"
-    assert mask is not None, "and so it has a mask"
     base = em.spread(memory.base, view.tile)
     return em.one("offset", base.kind, base, offsets), mask
 
@@ -291,12 +294,11 @@ def _load(em: TileEmitter, op: Op) -> Sequence[Val]:
         return _load_elements(em, op, elements(em, op), hints_of(em, access))
     index = place_of(em, op)
     if access.masked:
-        pointers, mask = near_elements(em, op, index)
-        where = pointers, None if em.whole and access.versioned else mask
+        where = near_elements(em, op, index, inside=em.whole is True and access.versioned)
         loaded = _load_elements(em, op, where, hints_of(em, access))
         load = em.makers[loaded[0]]
         em.vectors[load] = access.vector
-        if access.streamed:
+        if access.streamed and latency_asked(em.target.codegen_hints, op) is None:
             em.streamed.add(load)
         return loaded
     # An assembler takes two loads of one tile for one load, unless the second waits for the first.

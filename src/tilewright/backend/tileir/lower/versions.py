@@ -23,7 +23,7 @@ from .code_growth import code_size
 from .emitter import TileEmitter, tile
 from .memory import is_below
 
-LARGEST_VERSION = 6144
+LARGEST_VERSION = 8192
 """Instructions of the version for full tiles: a larger one is left out, for each access to test."""
 
 CHOSEN = "multi-versioned: one bounds test per block selects the version for full tiles"

@@ -40,6 +40,7 @@ def test_one_question_for_all_tiles(length):
 def test_other_rows_ask_for_each_tile(tile, length):
     made = rows(tile, length)
     assert not made.decisions.multiversioned
+    assert not any(a.versioned for a in made.decisions.accesses.values())
     assert all(a.whole_first for op, a in made.decisions.accesses.items() if op.name == "load_view")
 
 
@@ -68,10 +69,51 @@ def test_short_rows_of_whole_vectors_ask_for_each_vector(size):
     assert program_text(made.program).count("load_view_tko") == 2
 
 
-def test_what_has_several_rows_asks_for_each_tile():
+def test_what_has_several_rows_asks_once_as_well():
     x = tw.meta((1000, 64), tw.f32)
     made = lowered(cuda_ir(kernels.add, x.partition_mut((16, 64)), x, x))
-    assert not made.decisions.multiversioned
+    whole, other, asked = ways(made)
+    assert whole.count("inbounds") == 3
+    assert "inbounds" not in other + asked
+
+
+@tw.entry
+def row_sums(z: tl.TensorMut[tw.f32], x: tl.Tensor, *, BN: tl.Const[int] = 512) -> None:
+    xs = x.partition((z.shape[0], BN))
+    total = tl.zeros(z.shape, tw.f32)
+    for k in range(xs.num_tiles(1)):
+        total = total + tl.reduce_sum(xs.load([tl.block_id(0), k]).astype(tw.f32), 1)
+    z.store(total)
+
+
+def test_loops_ask_before_their_first_iteration():
+    x = tw.meta((64, 4096), tw.bf16)
+    func = cuda_ir(row_sums, tw.meta((64,)).partition_mut((8,)), x)
+    whole, other, asked = ways(lowered(func))
+    for text in (whole, other):
+        assert text.count("load_ptr_tko") == 1 and text.count(" = for ") == 1
+    body = {name: text.split(" = for ")[1] for name, text in {"w": whole, "o": other}.items()}
+    assert "cmpi" not in body["w"] and "cmpi" in body["o"]
+    assert "cmpi" in asked
+
+
+@tw.entry
+def polynomials(z: tl.TensorMut[tw.f32], x: tl.Tensor, *, N: tl.Const[int]) -> None:
+    tile = tl.load_tile_like(x, z)
+    result = tile
+    for _ in tl.static_range(N):
+        result = result * tile + 1.0
+    z.store(result)
+
+
+def test_large_bodies_are_not_there_twice():
+    z = tw.meta((1000, 1024))
+    for count, said in ((4, ""), (600, "not ")):
+        func = cuda_ir(polynomials, z.partition_mut((8, 1024)), z, N=count)
+        made = lowered(func)
+        (line,) = [line for line in made.decisions.lines if "multi-versioned" in line]
+        assert line.startswith(f"{said}multi-versioned")
+        assert program_text(made.program).count("store_view_tko") == (1 if said else 2)
 
 
 def test_a_wish_goes_first():
