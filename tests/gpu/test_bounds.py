@@ -153,4 +153,3 @@ def test_what_lies_beyond_the_numbers(made):
         np.testing.assert_allclose(found[ordinary], expected[ordinary], rtol=1e-6, err_msg=name)
         special = ~np.isfinite(expected) | (expected == 0)
         np.testing.assert_array_equal(found[special], expected[special], err_msg=name)
-
