@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.backend.tileir import selection
+from tilewright.backend.tileir import heuristics, selection
 from tilewright.backend.tileir.assembler import Defeat, Job, assemble
+from tilewright.backend.tileir.policy import OccupancyConfig, policy_for
 from tilewright.backend.tileir.resources import memory_code, resources
+from tilewright.backend.tileir.target import TileTarget
 from tilewright.backend.tileir.toolchain import Ended, listings
 from tilewright.base.config import override
 from tilewright.base.dtypes import bf16, f32
@@ -19,7 +22,15 @@ from tilewright.compile.inspect import make
 from tilewright.compile.store import current_store
 from tilewright.launch.inspection import Inspection
 
-pytestmark = pytest.mark.usefixtures("tool")
+pytestmark = pytest.mark.usefixtures("tool", "greedy")
+
+
+@pytest.fixture
+def greedy(monkeypatch):
+    """Let the table want so many blocks that the kernel below spills."""
+    rows = (OccupancyConfig(1 << 24, warps=4, blocks=7),)
+    policy = replace(policy_for(TileTarget("sm_90")), streams=rows)
+    monkeypatch.setattr(heuristics, "policy_for", lambda target: policy)
 
 
 def fresh():
@@ -94,6 +105,14 @@ def test_a_hint_that_equals_the_default_is_part_of_the_name(tmp_path):
         assert not made(num_worker_warps_per_cta=4, occupancy=7).choices
 
 
+def test_the_first_good_one_is_enough(tool):
+    """Whatever finishes first, the candidates after it are not reported, and not chosen."""
+    default = made()
+    good = len(default.candidates) - 2
+    assert "(chosen)" in default.candidates[-1] and good < 6
+    assert made().candidates == default.candidates
+
+
 @pytest.fixture
 def failing(monkeypatch):
     """Let the assembler fail on jobs by their numbers."""
@@ -148,7 +167,7 @@ def test_if_nothing_works_the_error_is_that_of_the_default(failing):
 
 def test_candidates_have_a_limited_time(monkeypatch):
     monkeypatch.setattr(selection, "PATIENCE", 0.0)
-    with override(selection_seconds=0.001):
+    with override(selection_seconds=1e-6):
         found = made()
     assert not found.choices and resources(found.code).stack_bytes > 100
     assert any("the time for candidates was over" in line for line in found.candidates)

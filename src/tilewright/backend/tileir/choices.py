@@ -26,6 +26,8 @@ class Choices:
     """Whether bulk copies may load; None decides it for each access."""
     whole_first: bool | None = None
     """Whether tiles in bounds have their own path; None decides it for each access."""
+    async_loads: bool | None = None
+    """Whether loads of loops are asynchronous; None decides it for each access."""
 
     @classmethod
     def of_row(cls, row: OccupancyConfig) -> Choices:
@@ -53,7 +55,7 @@ class Choices:
 
     def over(self, hints: CodegenHints) -> CodegenHints:
         """Return hints under which each access follows the choices about accesses."""
-        return replace(hints, allow_tma=self.allow_tma, whole_first=self.whole_first)
+        return replace(hints, **{name: getattr(self, name) for name in SWITCHES})
 
     @property
     def text(self) -> str:
@@ -63,14 +65,15 @@ class Choices:
 
 
 NAMES = tuple(f.name for f in fields(Choices))
-SWITCHES = ("allow_tma", "whole_first")
+SWITCHES = ("allow_tma", "whole_first", "async_loads")
 TEXTS = {
     "num_worker_warps_per_cta": "{} warps",
     "occupancy": "occupancy {}",
     "num_cta_in_cga": "cluster of {}",
     "latency": "latency {}",
-    "allow_tma": "bulk copies {}",
-    "whole_first": "full tiles apart {}",
+    "allow_tma": "allow_tma {}",
+    "whole_first": "whole_first {}",
+    "async_loads": "async_loads {}",
 }
 
 

@@ -10,6 +10,7 @@ than any that spills less, whatever else is true of it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .choices import Choices
@@ -132,7 +133,7 @@ def rank(estimate: Estimate) -> tuple[float, ...]:
     Equal candidates keep their order, in which the default is the first.
     """
     steps = round(estimate.speed / TOLERANCE)
-    return (estimate.spilled_bytes, -steps, -estimate.warps)
+    return (estimate.blocks == 0, estimate.spilled_bytes, -steps, -estimate.warps)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -140,35 +141,57 @@ def rank(estimate: Estimate) -> tuple[float, ...]:
 
 MOST = 6
 MOST_REGISTERS = 255
+LEAST_REGISTERS = 32
 ADDRESSES = 24
 """Registers of a thread that do not hold elements of tiles, about."""
 
 
 def candidates(
-    default: Choices, report: Report | None, processor: Processor, fixed: frozenset[str]
+    default: Choices,
+    report: Report | None,
+    processor: Processor,
+    fixed: Collection[str],
+    forms: Sequence[Mapping[str, bool]] = (),
 ) -> list[Choices]:
     """Return choices that may be better than the default, the most promising first.
 
-    Twice the warps hold a tile in half the registers of each; fewer blocks leave more registers to
-    each. The registers that a kernel would have used are those it has, and what it has spilled.
-    Without a report, of a default that could not be compiled, they are all there are.
+    `fixed` are names of choices that do not change, `forms` other forms of the accesses. Without a
+    report, of a default that could not be compiled, it is taken to need all registers there are.
     """
-    spills = report.resources.stack_bytes if report is not None else 1
+    spills = report is None or report.resources.stack_bytes > 0
     warps = default.num_worker_warps_per_cta or WARPS[0]
-    registers = report.resources.registers if report is not None else MOST_REGISTERS
-    needed = registers + spills // 4
-    found: list[Choices] = []
     numbers = (warps,) if "num_worker_warps_per_cta" in fixed else WARPS
     # More warps first where registers are short, fewer where loads are.
-    for number in sorted(numbers, reverse=spills > 0):
-        held = (needed - ADDRESSES) * warps / number + ADDRESSES
-        fit = processor.registers / (number * WARP * min(max(held, 32), MOST_REGISTERS))
-        for blocks in (int(fit), int(fit) - 1, int(fit) + 1):
-            varied = {"num_worker_warps_per_cta": number, "occupancy": max(blocks, 1)}
-            found.append(_varied(default, varied, fixed))
+    fits = {n: _fit(report, warps, n, processor) for n in sorted(numbers, reverse=spills)}
+    # Fewer blocks leave each more registers, more blocks have more loads in flight.
+    step = -1 if spills else 1
+    sizes = [(n, fit + k) for n, fit in fits.items() for k in ((0, step) if spills else (step, 0))]
+    first = sizes[0]
+    varied: list[Mapping[str, int]] = [_size(*size) for size in sizes]
+    varied += [{**_size(*first), **form} for form in forms]
+    varied += [_size(n, fit - step) for n, fit in fits.items()]
+    found = [_varied(default, each, fixed) for each in varied]
     return [c for c in dict.fromkeys(found) if c != default][:MOST]
 
 
-def _varied(default: Choices, given: dict[str, int], fixed: frozenset[str]) -> Choices:
+def _fit(report: Report | None, warps: int, number: int, processor: Processor) -> int:
+    """Return how many blocks of a number of warps fit, if the default has so many warps.
+
+    The registers that a thread would have used are those it has, and what it has spilled; those
+    that hold elements of tiles are divided among more threads.
+    """
+    needed = MOST_REGISTERS
+    if report is not None:
+        needed = report.resources.registers + report.resources.stack_bytes // 4
+    held = (needed - ADDRESSES) * warps / number + ADDRESSES
+    registers = min(max(held, LEAST_REGISTERS), MOST_REGISTERS)
+    return int(processor.registers / (number * WARP * registers))
+
+
+def _size(warps: int, blocks: int) -> dict[str, int]:
+    return {"num_worker_warps_per_cta": warps, "occupancy": max(blocks, 1)}
+
+
+def _varied(default: Choices, given: Mapping[str, int], fixed: Collection[str]) -> Choices:
     free = {name: value for name, value in given.items() if name not in fixed}
     return Choices.of_mapping({**default.given, **free})

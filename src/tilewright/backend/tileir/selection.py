@@ -12,12 +12,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from subprocess import TimeoutExpired
-from threading import Event
+from threading import BoundedSemaphore, Event
 from typing import TypeAlias
 
 from ...base.config import current
@@ -27,14 +26,15 @@ from .assembler import Defeat, Job, attempt
 from .choices import Choices, requested
 from .features import Traits
 from .lowered import Lowered
-from .processors import Processor, processor_of
-from .resource_model import Estimate, Report, candidates, estimate, rank
+from .processors import processor_of
+from .resource_model import PHASES, Estimate, Report, candidates, estimate, rank
 from .resources import memory_code, resources
 from .toolchain import Process, Toolchain
 
 PATIENCE = 3.0
 """If the default spills, the search may take this many times as long as compiling it did."""
 STEP_SECONDS = 0.05
+OVER = "stopped, the time for candidates was over"
 
 Relower: TypeAlias = Callable[[Choices], Lowered]
 """Lower a kernel again, with other choices."""
@@ -49,17 +49,24 @@ class Trial:
     seconds: float
     failure: str = ""
     careful: bool = False
+    judged: tuple[Report, Estimate] | None = None
+    """What is known of its code, and the terms of the model; None without code."""
 
-    def judged(self, processor: Processor) -> tuple[Report, Estimate] | None:
-        """Return what is known of its code, and the terms of the model; None without code."""
-        if self.cubin is None:
-            return None
-        traits = Traits(self.made.func)
-        report = Report(
-            resources(self.cubin), memory_code(self.cubin), bool(traits.products),
-            _blocks_of_launch(self.made), traits.loaded_bytes,
-        )  # fmt: skip
-        return report, estimate(report, processor)
+    @property
+    def is_good(self) -> bool:
+        """Whether no other candidate can be much better."""
+        return self.judged is not None and self.judged[1].is_good
+
+
+def trial(made: Lowered, cubin: bytes, seconds: float, *, careful: bool = False) -> Trial:
+    """Return a candidate that has been compiled, judged by the model."""
+    traits = Traits(made.func)
+    report = Report(
+        resources(cubin), memory_code(cubin), bool(traits.products), _blocks_of_launch(made),
+        traits.loaded_bytes,
+    )  # fmt: skip
+    terms = estimate(report, processor_of(made.target))
+    return Trial(made, cubin, seconds, careful=careful, judged=(report, terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +84,18 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
     start = time.perf_counter()
     default, defeat = _default(made, tool, with_care)
     trials = [default]
-    processor = processor_of(made.target)
-    found = default.judged(processor)
     seconds = current().selection_seconds
-    if seconds and not default.careful and (found is None or not found[1].is_good):
-        limit = seconds if found is not None else current().tileiras_timeout or float("inf")
-        if found is not None and found[1].spilled_bytes:
-            limit += PATIENCE * default.seconds
-        others = _others(made, found, processor)
-        trials += compile_candidates(others, tool, relower, limit)
-    try:
-        return _best(trials, processor, time.perf_counter() - start)
-    except ValueError:
+    if seconds and not default.careful and not default.is_good:
+        limit: float | None = seconds
+        if default.judged is None:
+            limit = None
+        elif default.judged[1].spilled_bytes:
+            limit = seconds + PATIENCE * default.seconds
+        trials += compile_candidates(_others(default), tool, relower, limit)
+    if all(each.judged is None for each in trials):
         assert defeat is not None, "the default has code, or has failed"
-        raise defeat.error() from None
+        raise defeat.error()
+    return _best(trials, time.perf_counter() - start)
 
 
 def _default(made: Lowered, tool: Toolchain, with_care: Relower) -> tuple[Trial, Defeat | None]:
@@ -98,12 +103,11 @@ def _default(made: Lowered, tool: Toolchain, with_care: Relower) -> tuple[Trial,
     start = time.perf_counter()
     found = attempt(job_of(made), tool)
     if not isinstance(found, Defeat):
-        return Trial(made, found, time.perf_counter() - start), None
+        return trial(made, found, time.perf_counter() - start), None
     if found.is_crash:
-        careful = with_care(made.decisions.choices)
-        again = attempt(job_of(careful), tool)
+        again = attempt(job_of(with_care(made.decisions.choices)), tool)
         if not isinstance(again, Defeat):
-            return Trial(made, again, time.perf_counter() - start, careful=True), None
+            return trial(made, again, time.perf_counter() - start, careful=True), None
     return Trial(made, None, time.perf_counter() - start, found.manner), found
 
 
@@ -113,18 +117,29 @@ def job_of(made: Lowered) -> Job:
     return Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
 
 
-def _others(
-    made: Lowered, found: tuple[Report, Estimate] | None, processor: Processor
-) -> list[Choices]:
+def _others(default: Trial) -> list[Choices]:
     """Return the candidates beside the default."""
-    default, fixed = made.decisions.choices, requested(made.target.codegen_hints)
-    if found is None:
-        return candidates(default, None, processor, frozenset(fixed))
-    report, terms = found
-    # The launch of a persistent kernel has as many blocks as its occupancy says.
-    if report.blocks_of_launch is not None and not terms.spilled_bytes:
-        return []
-    return candidates(default, report, processor, frozenset(fixed))
+    made = default.made
+    report = None
+    if default.judged is not None:
+        report, terms = default.judged
+        # The launch of a persistent kernel has as many blocks as its occupancy says.
+        if report.blocks_of_launch is not None and not terms.spilled_bytes:
+            return []
+    fixed = requested(made.target.codegen_hints)
+    processor = processor_of(made.target)
+    return candidates(made.decisions.choices, report, processor, fixed, _forms(made))
+
+
+def _forms(made: Lowered) -> list[dict[str, bool]]:
+    """Return other forms of the accesses than the default has."""
+    accesses = made.decisions.accesses.values()
+    found: list[dict[str, bool]] = []
+    if any(a.streamed for a in accesses):
+        found.append({"async_loads": False})
+    if made.decisions.multiversioned or any(a.whole_first for a in accesses):
+        found.append({"whole_first": False})
+    return found
 
 
 def _blocks_of_launch(made: Lowered) -> int | None:
@@ -135,80 +150,92 @@ def _blocks_of_launch(made: Lowered) -> int | None:
     return made.decisions.choices.occupancy or 1
 
 
-def _best(trials: Sequence[Trial], processor: Processor, seconds: float) -> Selection:
-    """Return the selection of the best trial; ValueError if none has code."""
-    judged = [(trial, trial.judged(processor)) for trial in trials]
-    ranked = [(rank(found[1]), k) for k, (_, found) in enumerate(judged) if found is not None]
+def _best(trials: Sequence[Trial], seconds: float) -> Selection:
+    """Return the selection of the best trial, of which at least one has code."""
+    ranked = [(rank(t.judged[1]), k) for k, t in enumerate(trials) if t.judged is not None]
     _, best = min(ranked)
-    lines = _table(judged, best, processor)
-    return Selection(trials[best], tuple(lines), best == 0, seconds)
+    return Selection(trials[best], tuple(_table(trials, best)), best == 0, seconds)
 
 
-def _table(
-    judged: Sequence[tuple[Trial, tuple[Report, Estimate] | None]], best: int, processor: Processor
-) -> list[str]:
+def _table(trials: Sequence[Trial], best: int) -> list[str]:
     """Return the terms of the model for each candidate, a line each."""
-    if len(judged) == 1 and judged[0][1] is not None:
-        report, terms = judged[0][1]
-        return [f"resources: {terms.text(report)} of the speed"]
-    needed = 2 * processor.needed_bytes / 1024
+    only = trials[0].judged
+    if len(trials) == 1 and only is not None:
+        return [f"resources: {only[1].text(only[0])} of the speed"]
+    needed = PHASES * processor_of(trials[0].made.target).needed_bytes / 1024
     allowed = f"{needed:.0f} KiB in flight per multiprocessor allow"
-    lines = [f"{len(judged)} candidates, by spilled bytes, then by speed, which {allowed} in full:"]
-    for k, (trial, found) in enumerate(judged):
+    lines = [f"{len(trials)} candidates, by spilled bytes, then by speed, which {allowed} in full:"]
+    for k, each in enumerate(trials):
         marks = [w for w, is_so in (("default", k == 0), ("chosen", k == best)) if is_so]
         mark = f" ({', '.join(marks)})" if marks else ""
-        said = f"failed: {trial.failure}" if found is None else found[1].text(found[0])
-        lines.append(f"- {trial.made.decisions.choices.text}{mark}: {said}")
+        terms = each.judged
+        said = f"failed: {each.failure}" if terms is None else terms[1].text(terms[0])
+        lines.append(f"- {each.made.decisions.choices.text}{mark}: {said}")
     return lines
 
 
 # -------------------------------------------------------------------------------------------------
 # Candidates in parallel: a thread for each waits for its assembler, which is a process.
 
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+ROOM = BoundedSemaphore(CORES)
+"""For the candidates of all kernels that are compiled at the same time."""
+
 
 def compile_candidates(
-    wanted: Sequence[Choices], tool: Toolchain, relower: Relower, seconds: float
+    wanted: Sequence[Choices], tool: Toolchain, relower: Relower, seconds: float | None
 ) -> list[Trial]:
     """Lower and assemble candidates in parallel, as many at a time as there are cores.
 
-    What has not been finished after so many seconds is stopped, or not begun. No failure raises.
+    Return them in order, up to the first good one: those after it are stopped, so that the result
+    does not depend on which is finished first. After so many seconds all are stopped. No failure
+    raises.
     """
     if not wanted:
         return []
-    stop, workers = Event(), min(_cores(), len(wanted))
-    pool = ThreadPoolExecutor(workers, "tilewright-candidates")
+    stop = [Event() for _ in wanted]
+    end = None if seconds is None else time.monotonic() + seconds
+    pool = ThreadPoolExecutor(min(CORES, len(wanted)), "tilewright-candidates")
     try:
-        futures: list[Future[Trial | None]] = [
-            pool.submit(copy_context().run, partial(_trial, each, tool, relower, stop))
-            for each in wanted
+        futures = [
+            pool.submit(copy_context().run, partial(_compiled, each, tool, relower, halt))
+            for each, halt in zip(wanted, stop, strict=True)
         ]
-        wait_for(futures, timeout=None if seconds == float("inf") else seconds)
+        enough = _wait_for_good(futures, end)
     finally:
-        stop.set()
-        pool.shutdown(cancel_futures=False)
-    return [trial for future in futures if (trial := future.result()) is not None]
+        for halt in stop:
+            halt.set()
+        pool.shutdown()
+    return [future.result() for future in futures[:enough]]
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _wait_for_good(futures: Sequence[Future[Trial]], end: float | None) -> int:
+    """Wait until a good candidate and all before it are finished; return how many these are."""
+    for number, future in enumerate(futures, 1):
+        try:
+            left = None if end is None else max(end - time.monotonic(), 0.0)
+            if future.result(left).is_good:
+                return number
+        except TimeoutError:
+            break
+    return len(futures)
 
 
-def _trial(choices: Choices, tool: Toolchain, relower: Relower, stop: Event) -> Trial | None:
-    """Return one candidate; None if there was no time to begin it."""
-    if stop.is_set():
-        return None
+def _compiled(choices: Choices, tool: Toolchain, relower: Relower, stop: Event) -> Trial:
+    """Return one candidate, or why there is no code of it."""
     start = time.perf_counter()
-    made = relower(choices)
-    try:
-        found = attempt(job_of(made), tool, partial(_wait, stop))
-    except CompileError as error:
-        return Trial(made, None, time.perf_counter() - start, error.got or str(error))
+    with ROOM:
+        made = relower(choices)
+        if stop.is_set():
+            return Trial(made, None, 0.0, OVER)
+        try:
+            found = attempt(job_of(made), tool, partial(_wait, stop))
+        except CompileError as error:
+            return Trial(made, None, time.perf_counter() - start, error.got or str(error))
+    seconds = time.perf_counter() - start
     if isinstance(found, Defeat):
-        why = "stopped, the time for candidates was over" if stop.is_set() else found.manner
-        return Trial(made, None, time.perf_counter() - start, why)
-    return Trial(made, found, time.perf_counter() - start)
+        return Trial(made, None, seconds, OVER if stop.is_set() else found.manner)
+    return trial(made, found, seconds)
 
 
 def _wait(stop: Event, process: Process, limit: float | None) -> bytes:

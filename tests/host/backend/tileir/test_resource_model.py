@@ -135,6 +135,20 @@ def test_hints_are_kept():
     assert candidates(Choices(4, 7), report(72, 128, stack=632), HOPPER, both) == []
 
 
+def test_other_forms_are_candidates_too():
+    forms = [{"async_loads": False}, {"whole_first": False}]
+    found = candidates(Choices(4, 7), report(72, 128), HOPPER, FREE, forms)
+    assert len(found) == MOST
+    assert [c.async_loads for c in found].count(False) == 1
+    assert [c.whole_first for c in found].count(False) == 1
+    kept = candidates(Choices(4, 7), report(72, 128), HOPPER, {"whole_first"}, forms)
+    assert all(c.whole_first is None for c in kept)
+
+
+def test_one_that_cannot_be_launched_is_the_last():
+    assert rank(judged(registers=255, threads=384)) > rank(judged(stack=8))
+
+
 def test_a_default_that_could_not_be_compiled_has_candidates():
     assert candidates(Choices(8, 1), None, HOPPER, FREE)
 
@@ -152,7 +166,7 @@ def test_every_architecture_is_described():
 def test_choices_as_names_and_values():
     made = Choices(8, 2, latency=4, allow_tma=False)
     assert Choices.of_mapping(made.given) == made
-    assert made.text == "8 warps, occupancy 2, latency 4, bulk copies False"
+    assert made.text == "8 warps, occupancy 2, latency 4, allow_tma False"
     assert Choices().text == "as the assembler chooses"
 
 
