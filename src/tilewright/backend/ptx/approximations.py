@@ -1,4 +1,4 @@
-"""Approximate forms of functions in PTX, for one thread each: single instructions of the hardware."""
+"""Approximate forms of functions in PTX, for one thread: single instructions of the hardware."""
 
 from __future__ import annotations
 
