@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from ...analysis.approximate_forms import Form, Forms
 from ...analysis.needed_precision import LAST_BITS
 from ...ir.attrs import Rounding
-from ..forms import Form, Forms
 from ..llvm.builder import Vec, Writer
 
 

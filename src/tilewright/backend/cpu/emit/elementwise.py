@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ....analysis.approximate_forms import form_of, note_of
 from ....base.dtypes import AnyDType, bf16, f16, f32, f64, int_range
 from ....ir.attrs import Predicate, Rounding
 from ....ir.core import Op
 from ....ir.ops.elementwise import MATH_OPS
-from ...forms import form_of, note_of
 from ...llvm.builder import Vec, absolute, constant, fma, where
 from .emitter import Compute, LlvmEmitter, bits_of, register_type
 

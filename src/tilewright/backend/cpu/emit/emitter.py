@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ....analysis.approximate_forms import Forms
 from ....base import cpu_abi, cuda_abi
 from ....base.dtypes import AnyDType, bool_, f4e2m1fnx2, f8e8m0fnu
 from ....ir.core import Op, Value
 from ....ir.types import Elem, PtrType
-from ...forms import Forms
 from ...libm import Library
 from ...libm.conversion import ELEMENT
 from ...llvm.builder import FunctionBody, Vec, Writer, vector

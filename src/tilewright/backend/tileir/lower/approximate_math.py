@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ....analysis.approximate_forms import Form, Forms, note_of
 from ....analysis.needed_precision import LAST_BITS
 from ....ir.attrs import Rounding
 from ....ir.core import Op
-from ...forms import Form, Forms, note_of
 from ..bytecode.enums import RoundingCode
 from ..bytecode.program import Val
 from ..bytecode.types import F32

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ....analysis.approximate_forms import form_of
 from ....base.dtypes import bf16, f32, int_range
 from ....ir.attrs import Overflow, Predicate, Rounding
 from ....ir.core import Op, Value
 from ....ir.ops.layout import BROADCAST, RESHAPE
 from ....ir.ops.memory import EXTENT
-from ...forms import form_of
 from ..bytecode import enums
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
