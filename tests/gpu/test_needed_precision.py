@@ -9,19 +9,30 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.narrow import BOUND, FUNCTIONS, ROUNDS_BEFORE, all_inputs, computed, most_ulps
+from support.narrow import (
+    BOUND,
+    FUNCTIONS,
+    ROUNDS_BEFORE,
+    all_inputs,
+    computed,
+    computed_by_threads,
+    most_ulps,
+)
 from tilewright import bf16, f16
 from tilewright.compile.options import CompileOptions
 
 DTYPES = pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
 
 
-def check(name, dtype, *, widened):
-    found = computed(name, dtype, tw.default_device(), widened=widened)
+def report(name, dtype, how, found):
     most, where = most_ulps(name, dtype, found)
-    how = "in f32" if widened else "as it is"
     print(f"{name} of {dtype} {how}: {most:.4f} ulp at {where}")
     assert most <= BOUND
+
+
+def check(name, dtype, *, widened):
+    found = computed(name, dtype, tw.default_device(), widened=widened)
+    report(name, dtype, "in f32" if widened else "as it is", found)
 
 
 @DTYPES
@@ -34,6 +45,12 @@ def test_all_inputs_in_f32(name, dtype):
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ROUNDS_BEFORE])
 def test_all_inputs_as_they_are(name, dtype):
     check(name, dtype, widened=False)
+
+
+@DTYPES
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_inputs_by_threads(name, dtype):
+    report(name, dtype, "by threads", computed_by_threads(name, dtype))
 
 
 @DTYPES

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+import tilewright as tw
+import tilewright.lang as tl
 from support.expressions import run
 from support.functions import WIDE, erf
+from tilewright import simt
 from tilewright.base.dtypes import AnyDType, bf16, f16
 
 Array = np.ndarray[Any, Any]
@@ -69,6 +72,26 @@ def computed(name: str, dtype: AnyDType, device: Any, *, widened: bool = True) -
     (found,) = run([text], device, {"x": all_inputs(dtype)}, dtype, tile=(8192,))
     made: Array = found
     return made
+
+
+THREADS = """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[T], given: simt.Slice[T]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        x = given[i]
+        out[i] = {}
+"""
+
+
+def computed_by_threads(name: str, dtype: AnyDType) -> Array:
+    """What a SIMT kernel of the default device makes of all inputs."""
+    names = {"tw": tw, "tl": tl, "simt": simt, "T": dtype}
+    kernel: Any = tw.exec(THREADS.format(text_of(name, dtype)), names)["kernel"]
+    out = tw.empty((1 << 16,), dtype).sync()
+    kernel(out.borrow_mut(), tw.from_numpy(all_inputs(dtype)).sync()).sync()
+    found: Array = out.to_numpy()
+    return found
 
 
 def exact(name: str, dtype: AnyDType) -> Array:

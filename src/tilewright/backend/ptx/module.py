@@ -26,6 +26,7 @@ from ..cpu.loopnest.nodes import ScalarStmt, Stmt
 from ..libm import Library
 from ..llvm.builder import Vec
 from ..llvm.target import CpuTarget
+from .approximations import FORMS
 from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, find_libdevice
 from .simt import TABLE, thread_number
 
@@ -53,9 +54,9 @@ class Written:
 def write_ptx(func: Func, target: PtxTarget) -> Written:
     """Return the LLVM text of a SIMT kernel, for one thread."""
     library = find_libdevice()
-    text, used = _emit(func, target, {} if library is None else LINKED)
+    text, used, notes = _emit(func, target, {} if library is None else LINKED)
     linked = library if any(used.values()) else None
-    return Written(func, text, linked, tuple(_decisions(library, used)))
+    return Written(func, text, linked, (*_decisions(library, used), *notes))
 
 
 def _decisions(library: Libdevice | None, used: Used) -> Iterator[str]:
@@ -73,11 +74,14 @@ def _decisions(library: Libdevice | None, used: Used) -> Iterator[str]:
         yield f"own functions, since {why}: {', '.join(own)}"
 
 
-def _emit(func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]) -> tuple[str, Used]:
+def _emit(
+    func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]
+) -> tuple[str, Used, Sequence[str]]:
     plan = lower(func, ANY_WIDTH, ANY_WIDTH)
     emitter = LlvmEmitter(plan, CpuTarget(target.arch, target.features, TRIPLE), _run)
     emitter.record = CUDA
     emitter.library = Library(linked=linked)
+    emitter.forms = FORMS
     declared = _Parameters(emitter, func).declared()
     if plan.sites:
         declared.append(f"{GLOBAL} align 8 %record")
@@ -87,7 +91,7 @@ def _emit(func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]) 
     emitter.statements(plan.body)
     emitter.body.label(emitter.next_block)
     emitter.do("ret void")
-    return _text(emitter, func, declared), emitter.library.used
+    return _text(emitter, func, declared), emitter.library.used, tuple(emitter.notes)
 
 
 def _run(emitter: LlvmEmitter, statement: Stmt) -> None:

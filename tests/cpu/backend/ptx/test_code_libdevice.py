@@ -41,6 +41,10 @@ def found():
         pytest.skip("no libdevice here")
 
 
+APPROXIMATED = ("exp", "exp2", "rsqrt")
+"""Functions of f16 that are instructions: its rounding hides their errors."""
+
+
 @pytest.mark.usefixtures("found")
 @pytest.mark.parametrize("dtype", [f16, f32, f64], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -49,7 +53,10 @@ def test_every_function_is_of_one_of_both(name, dtype):
     computed = "f64" if dtype is f64 else "f32"
     theirs = (name, computed) in code.LINKED
     lines = [line for line in made.decisions if f"{name} of {computed}" in line]
-    assert [line.startswith("functions of libdevice") for line in lines] == [theirs]
+    if dtype is f16 and name in APPROXIMATED:
+        assert not lines and f"{name} of one element as" in made.decisions[-1]
+    else:
+        assert [line.startswith("functions of libdevice") for line in lines] == [theirs]
     text = made.code.decode()
     assert re.findall(r"^\.visible \.entry (\w+)", text, re.MULTILINE) == ["apply"]
     assert ".extern" not in text, "all that is called is there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ....analysis.approximate_forms import form_of, note_of
 from ....base.dtypes import AnyDType, bf16, f16, f32, f64, int_range
 from ....ir.attrs import Predicate, Rounding
 from ....ir.core import Op
@@ -60,6 +61,19 @@ def library(name: str) -> Compute:
             return emitter.call(emitter.library.use(name, kind, wide[0].lanes), wide[0].elem, wide)
 
         return widened(emitter, op, args, compute)
+
+    return emit
+
+
+def by_need(exact: Compute) -> Compute:
+    """Return an op in the approximate form that the target has for it, where that is enough."""
+
+    def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
+        form = form_of(emitter.forms, op)
+        if form is None:
+            return exact(emitter, op, args)
+        emitter.notes[note_of(op, form)] = None
+        return widened(emitter, op, args, form.write)
 
     return emit
 
@@ -332,7 +346,7 @@ ARITHMETIC_TABLE: dict[str, Compute] = {
     "addf": rounded(Vec.__add__, add),
     "subf": rounded(Vec.__sub__, subtract),
     "mulf": rounded(Vec.__mul__, multiply),
-    "divf": rounded(Vec.__truediv__, divide),
+    "divf": by_need(rounded(Vec.__truediv__, divide)),
     "fma": _fma,
     "remf": library("remf"),
     "negf": _sign(Vec.__neg__, lambda bits: bits ^ SIGN_BIT),
@@ -356,7 +370,7 @@ ARITHMETIC_TABLE: dict[str, Compute] = {
 # Elementary functions: the polynomials of `backend.libm`, and CPU instructions.
 
 MATH_TABLE: dict[str, Compute] = {
-    **{op.name: library(op.name) for op in MATH_OPS},
+    **{op.name: by_need(library(op.name)) for op in MATH_OPS},
     "ceil": simple(intrinsic("ceil")),
     "floor": simple(intrinsic("floor")),
     "sqrt": rounded(intrinsic("sqrt"), square_root),

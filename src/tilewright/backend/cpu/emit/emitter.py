@@ -8,13 +8,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ....analysis.approximate_forms import Forms
 from ....base import cpu_abi, cuda_abi
 from ....base.dtypes import AnyDType, bool_, f4e2m1fnx2, f8e8m0fnu
 from ....ir.core import Op, Value
 from ....ir.types import Elem, PtrType
 from ...libm import Library
 from ...libm.conversion import ELEMENT
-from ...llvm.builder import FunctionBody, Vec, vector
+from ...llvm.builder import FunctionBody, Vec, Writer, vector
 from ...llvm.target import CpuTarget
 from ..loopnest.nodes import Literal, Plan, Stmt, TileBuffer, Variable
 
@@ -135,6 +136,10 @@ class LlvmEmitter:
         self.run = run
         self.body = FunctionBody()
         self.library = Library(scales=cpu.scales)
+        self.forms: Forms[Writer] = {}
+        """The approximate forms of functions that the target has."""
+        self.notes: dict[str, None] = {}
+        """What was approximated, line by line."""
         self.record: RecordWords = CPU
         self.helpers: dict[str, str] = {}
         self.slots: list[str] = []

@@ -48,7 +48,7 @@ ONLY_NEAREST = ("div", "rcp", "sqrt")
 
 def _arithmetic(count: int) -> Maker:
     def maker(layout: Layout, instr: Instr) -> Action:
-        if count == 2 and instr.opcode.startswith("div.") and "approx" in instr.opcode:
+        if count == 2 and instr.opcode.startswith(("div.approx", "div.full")):
             return _approximate(layout, instr)
         match = form(instr, ARITHMETIC, count + 1)
         name, kind, mode = match["name"], match["kind"], match["mode"] or "rn"
@@ -209,7 +209,9 @@ APPROXIMATE: dict[str, Compute] = {
 
 def _approximate(layout: Layout, instr: Instr) -> Action:
     match = form(
-        instr, r"(?P<name>\w+)\.approx(?P<ftz>\.ftz)?\.(?P<kind>f32|f64)", len(instr.operands)
+        instr,
+        r"(?P<name>\w+)\.(?:approx|full)(?P<ftz>\.ftz)?\.(?P<kind>f32|f64)",
+        len(instr.operands),
     )
     name, kind, ftz = match["name"], match["kind"], bool(match["ftz"])
     count = 2 if name == "div" else 1

@@ -1,19 +1,12 @@
-"""Approximate forms of functions, for results of which not every bit matters.
-
-`passes.needed_precision` notes on a function how many bits of its result must be kept. The table
-below lists what is faster than the exact lowering, and how many bits it keeps. The fastest form
-that keeps enough is taken. Floats of 16 bits are widened to f32 and rounded once.
-"""
+"""Approximate forms of functions in Tile IR; 16-bit floats are widened to f32 and rounded once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ....analysis.approximate_forms import Form, Forms, note_of
 from ....analysis.needed_precision import LAST_BITS
-from ....base.shapes import shape_text
-from ....base.source import where
 from ....ir.attrs import Rounding
 from ....ir.core import Op
 from ..bytecode.enums import RoundingCode
@@ -22,22 +15,6 @@ from ..bytecode.types import F32
 from .emitter import TileEmitter, tile
 
 Write = Callable[..., Val]
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A form of a function: the bits it keeps, what it is, and how it is written in f32."""
-
-    bits: int
-    text: str
-    write: Write
-    rounding: Rounding | None = None
-    """The rounding that the op must have, if any."""
-
-    def serves(self, op: Op) -> bool:
-        """Return whether this form keeps enough bits of an op."""
-        enough = 0 < op.attrs.get("bits", 0) <= self.bits
-        return enough and self.rounding in (None, op.attrs.get("rounding"))
 
 
 def _tanh(em: TileEmitter, x: Val) -> Val:
@@ -72,7 +49,7 @@ def _plain(name: str) -> Write:
     return write
 
 
-FORMS: dict[str, tuple[Form, ...]] = {
+FORMS: Forms[Write] = {
     "tanh": (Form(11, "tanh.approx", _tanh),),
     "exp": (Form(LAST_BITS, "exp2 of a scaled argument", _exp),),
     "exp2": (Form(LAST_BITS, "ex2.approx", _exp2),),
@@ -92,14 +69,9 @@ libdevice's tan, sinh and cosh are 3.1, 2.9 and 2.4 ulp on an H200.
 """
 
 
-def form_of(op: Op) -> Form | None:
-    """Return the form of a function that keeps enough bits; None where the exact one must be."""
-    return next((form for form in FORMS.get(op.name, ()) if form.serves(op)), None)
-
-
-def approximated(em: TileEmitter, op: Op, form: Form) -> Val:
+def approximated(em: TileEmitter, op: Op, form: Form[Write]) -> Val:
     """Compute a function in an approximate form, in f32, and note that."""
-    note = _note(op, form)
+    note = note_of(op, form)
     if note not in em.notes:
         em.notes.append(note)
     args = em.all(op)
@@ -108,9 +80,3 @@ def approximated(em: TileEmitter, op: Op, form: Form) -> Val:
         return form.write(em, *args)
     wide = kind.of(F32)
     return em.one("ftof", kind, form.write(em, *(em.one("ftof", wide, x) for x in args)))
-
-
-def _note(op: Op, form: Form) -> str:
-    shape = shape_text(op.result.tile.shape) or "one element"
-    bits = op.attrs["bits"]
-    return f"{op.name} of {shape} as {form.text}, {bits} bits of it are needed{where(op.span)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ....analysis.approximate_forms import form_of
 from ....base.dtypes import bf16, f32, int_range
 from ....ir.attrs import Overflow, Predicate, Rounding
 from ....ir.core import Op, Value
@@ -14,7 +15,7 @@ from ..bytecode import enums
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import F4E2M1FN, F32, I1, TileValueType
-from .approximate_math import approximated, form_of
+from .approximate_math import FORMS, approximated
 from .emitter import Rule, TileEmitter, tile
 from .math_expansion import COMPOSED, in_f64, power_of_two
 
@@ -120,7 +121,7 @@ def rounded(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _divf(em: TileEmitter, op: Op) -> Sequence[Val]:
-    form = form_of(op)
+    form = form_of(FORMS, op)
     if form is None and op.attrs["rounding"] not in (Rounding.APPROX, Rounding.FULL):
         return rounded(em, op)
     divisor = shared_divisor(em, op)
@@ -269,7 +270,7 @@ def _by_need(exact: Rule) -> Rule:
     """Return a function in the fastest form that keeps the bits that are needed."""
 
     def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
-        form = form_of(op)
+        form = form_of(FORMS, op)
         return exact(em, op) if form is None else (approximated(em, op, form),)
 
     return rule

@@ -9,9 +9,10 @@ import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from support.narrow import BOUND, FUNCTIONS, ROUNDS_BEFORE, computed, most_ulps
 from tilewright import bf16, f16, f32
+from tilewright.analysis.approximate_forms import Form
 from tilewright.backend.tileir.interpreter.approximations import errors
-from tilewright.backend.tileir.lower import approximate_math
-from tilewright.backend.tileir.lower.approximate_math import FORMS, Form
+from tilewright.backend.tileir.lower import approximate_math, elementwise
+from tilewright.backend.tileir.lower.approximate_math import FORMS
 
 SIMULATED = pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
 DTYPES = pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
@@ -44,7 +45,7 @@ def test_what_keeps_too_few_bits_is_noticed(name, simulated_gpu, monkeypatch):
     """A table that promises more than the hardware keeps: tanh.approx for f16, a rough exp."""
     (form, *_) = FORMS["tanh"]
     wrong = {"tanh": (Form(14, form.text, form.write),), "exp": (Form(21, "", _rough),)}
-    monkeypatch.setattr(approximate_math, "FORMS", {**FORMS, **wrong})
+    monkeypatch.setattr(elementwise, "FORMS", {**FORMS, **wrong})
     with errors(0):
         found = computed(name, f16, simulated_gpu)
     assert most_ulps(name, f16, found)[0] > BOUND
