@@ -184,7 +184,7 @@ def _line(op: Op, access: TileAccess) -> str:
 
 
 def latency_asked(codegen_hints: CodegenHints, op: Op) -> int | None:
-    """Return the prefetch distance that the caller wants: that of the access before the launch's."""
+    """Return the prefetch distance asked for: that of the access, else that of the launch."""
     given: int | None = op.attrs.get("latency")
     return codegen_hints.latency if given is None else given
 

@@ -67,7 +67,7 @@ def test_decisions_are_lines():
         out, x = tw.meta((64, 64), dtype).partition_mut((8, 64)), tw.meta((64, 64), dtype)
         return [line.split(" (")[0] for line in lowered(cuda_ir(swish, out, x)).decisions.lines]
 
-    assert lines(bf16)[-2:] == [
+    assert [line for line in lines(bf16) if "needed" in line] == [
         "exp of 8x64 as exp2 of a scaled argument, 11 bits of it are needed",
         "divf of 8x64 as div.approx, 11 bits of it are needed",
     ]
