@@ -27,6 +27,7 @@ struct LaunchClasses {
   int64_t launcher = 0;
   int64_t idle = 0;    // a list of records that are as good as new
   int64_t starts = 0;  // whether launches that nobody waits for report nothing
+  PyTypeObject* plans_by_numbers = nullptr;  // launch.foreign_code.PlansByNumbers
   PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
@@ -43,6 +44,7 @@ LaunchClasses classes;
 
 struct Names {
   PyObject* asked;
+  PyObject* choose;
   PyObject* has_passed;
   PyObject* hear;
   PyObject* hear_started;
@@ -59,6 +61,7 @@ Names names;
 bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.asked = name("asked"),
+           .choose = name("choose"),
            .has_passed = name("has_passed"),
            .hear = name("hear"),
            .hear_started = name("hear_started"),
@@ -107,6 +110,20 @@ Ending find_code(PyObject* known, PyObject* request, Prepared& prepared) {
   if (!PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ending::kSlowPath;
   prepared.code = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 0));
   prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 1));
+  return Ending::kDone;
+}
+
+// Where the code depends on the numbers of a launch: finds how one with these is submitted.
+Ending choose_by_numbers(Prepared& prepared) {
+  if (Py_TYPE(prepared.plan.get()) != classes.plans_by_numbers) return Ending::kDone;
+  const Owned chosen(
+      PyObject_CallMethodOneArg(prepared.plan.get(), names.choose, prepared.numbers.get()));
+  if (!chosen) return Ending::kError;
+  if (!PyTuple_CheckExact(chosen.get()) || PyTuple_GET_SIZE(chosen.get()) != 2) {
+    return Ending::kSlowPath;
+  }
+  prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(chosen.get(), 0));
+  prepared.numbers = Owned::borrowed(PyTuple_GET_ITEM(chosen.get(), 1));
   return Ending::kDone;
 }
 
@@ -365,6 +382,7 @@ Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
   Prepared prepared{.held = Owned::borrowed(launch.held),
                     .numbers = Owned::borrowed(launch.numbers)};
   Ending ending = find_code(known, launch.request, prepared);
+  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
   if (ending == Ending::kDone && Py_TYPE(prepared.plan.get()) != plan_class) {
     ending = Ending::kSlowPath;
   }
@@ -429,6 +447,7 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
                                             {"packing", &found.cuda_packing},
                                             {"context", &found.context}});
+  found.plans_by_numbers = setup.type("PlansByNumbers");
   setup.type("Context", {{"is_fine", &found.is_fine}});
   found.tidy = setup.object("tidy");
   found.unfinished = setup.object("unfinished");

@@ -42,6 +42,7 @@ from .arguments import Bound, Held
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
+from .foreign_code import PlansByNumbers
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
@@ -540,6 +541,7 @@ def _unfinished(
 
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
+    "PlansByNumbers": PlansByNumbers,
     "tidy": _tidy, "unfinished": _unfinished,
     "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
 }  # fmt: skip
