@@ -33,7 +33,6 @@ class CudaPlan(LaunchPlan):
 
     __slots__ = ("_label", "_submit", "context")
 
-    starts = True
     runs_here = False
 
     def __init__(

@@ -175,7 +175,6 @@ class PlansByNumbers:
 
     __slots__ = ("_call", "_grid", "_maker", "_plans")
 
-    starts = True
     runs_here = False
 
     def __init__(self, maker: Maker, call: Call) -> None:

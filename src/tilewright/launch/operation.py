@@ -21,6 +21,7 @@ from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import CLAIMED, NOT_RUN, NotRun
+from ..op.outcome import Outcome
 from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
@@ -320,7 +321,7 @@ class Launch(NativeLaunch, Composite[R_co]):
     def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
         code, plan = self._known(stream)
-        if code is None or plan is None or not (waits or plan.starts):
+        if code is None or plan is None:
             return NOT_RUN
         return self._submit(code, plan, stream, use, waits)
 
@@ -375,6 +376,13 @@ class Launch(NativeLaunch, Composite[R_co]):
         assert bound is not None, "the core has bound it"
         shielded(settle, bound, ctx)
 
+    def settle_started(self, ctx: ExecutionContext) -> None:
+        """As `settle_run`, where the core has started it: once its stream has passed it."""
+        bound = self._bound
+        assert bound is not None, "the core has bound it"
+        shielded(settle, bound, ctx, is_over=False)
+        ctx.stream.after(partial(settle, bound, ctx))
+
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """As `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
@@ -402,8 +410,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         if code is None or plan is None:
             return NOT_RUN
         here = plan.runs_here and may_run_here(code, ctx)
-        if not (here or plan.starts):
-            return NOT_RUN
         return self._submit(code, plan, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
@@ -530,6 +536,18 @@ def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
     op.settle_run(ctx)
 
 
+def _settle_started(op: Launch[Any], ctx: ExecutionContext) -> None:
+    """As `Launch.settle_started`."""
+    op.settle_started(ctx)
+
+
+def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) -> Outcome:
+    """What becomes of a launch that is about to be started, and may report something."""
+    outcome = Outcome(((op.name, op.built),)) if ctx is None else ctx.outcome(op)
+    outcome.event = stream.record()  # of its stream, which is asked what became of it
+    return outcome
+
+
 def _unfinished(
     plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
 ) -> None:
@@ -543,7 +561,8 @@ CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
     "PlansByNumbers": PlansByNumbers,
     "tidy": _tidy, "unfinished": _unfinished,
-    "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
+    "may_run_here": may_run_here, "settle": _settle, "settle_started": _settle_started,
+    "give_back": give_back, "new_outcome": _new_outcome,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 
