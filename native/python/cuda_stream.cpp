@@ -17,15 +17,19 @@ struct StreamClass {
   int64_t timeline_object = 0;
   int64_t handle = 0;
   int64_t device = 0;
+  int64_t context = 0;
+  int64_t is_fine = 0;    // of the context: whether calls can be made
   int64_t others = 0;     // pieces of work that no timeline counts
   int64_t completed = 0;  // how much is known to have passed
   int64_t kept = 0;       // a list of what stays alive for work, and what that is
   int64_t dropped = 0;    // how much was dropped from the front of it
+  int64_t arriving = 0;   // a dict: memory of the host that copies have yet to be written to
   int64_t waiting = 0;    // a set of streams that stay alive for what they keep
   int64_t marks = 0;      // a deque of events
   int64_t callbacks = 0;  // completion callbacks
   int64_t timeline_address = 0;
   int64_t callbacks_items = 0;
+  int64_t callbacks_append = 0;  // adds to these
   int64_t many = 0;  // how much is kept when a stream lets go of what has passed
 };
 
@@ -37,8 +41,9 @@ PyObject* sweep_name = nullptr;
 PyObject* drop_name = nullptr;
 
 PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
-  Arguments arguments("set_cuda_stream", given, count, 4);
+  Arguments arguments("set_cuda_stream", given, count, 5);
   PyObject* cls = arguments.object();
+  PyObject* context = arguments.object();
   PyObject* timeline_object = arguments.object();
   PyObject* callbacks = arguments.object();
   const int64_t many = arguments.number();
@@ -47,15 +52,19 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
   if (!find_slots(cls, {{"timeline", &found.timeline_object},
                         {"handle", &found.handle},
                         {"device", &found.device},
+                        {"context", &found.context},
                         {"_others", &found.others},
                         {"completed", &found.completed},
                         {"kept", &found.kept},
                         {"_dropped", &found.dropped},
+                        {"arriving", &found.arriving},
                         {"_waiting", &found.waiting},
                         {"_marks", &found.marks},
                         {"_callbacks", &found.callbacks}}) ||
+      !find_slots(context, {{"is_fine", &found.is_fine}}) ||
       !find_slots(timeline_object, {{"address", &found.timeline_address}}) ||
-      !find_slots(callbacks, {{"_items", &found.callbacks_items}})) {
+      !find_slots(callbacks, {{"_items", &found.callbacks_items},
+                              {"append", &found.callbacks_append}})) {
     return nullptr;
   }
   found.many = many;
@@ -66,7 +75,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
 
 PyMethodDef kMethods[] = {
     {"set_cuda_stream", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_cuda_stream)),
-     METH_FASTCALL, "Say what streams of CUDA, their timelines and completion callbacks are."},
+     METH_FASTCALL, "Say what streams of CUDA, contexts, timelines and completion callbacks are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -170,14 +179,36 @@ bool finish(const Submission& submission, PyObject* stream, const StreamPoint& b
 bool is_cuda_stream(PyObject* stream) {
   if (!is_exactly(stream, streams.cls)) return false;
   for (const int64_t each :
-       {streams.timeline_object, streams.handle, streams.device, streams.others, streams.completed,
-        streams.kept, streams.dropped, streams.waiting, streams.marks, streams.callbacks}) {
+       {streams.timeline_object, streams.handle, streams.device, streams.context, streams.others,
+        streams.completed, streams.kept, streams.dropped, streams.waiting, streams.marks,
+        streams.callbacks}) {
     if (slot(stream, each) == nullptr) return false;
   }
   return true;
 }
 
 PyObject* device_of_cuda_stream(PyObject* stream) { return slot(stream, streams.device); }
+
+PyObject* timeline_of_cuda_stream(PyObject* stream) {
+  return slot(stream, streams.timeline_object);
+}
+
+bool has_arriving(PyObject* stream) {
+  PyObject* arriving = slot(stream, streams.arriving);
+  return arriving == nullptr || !PyDict_Check(arriving) || PyDict_GET_SIZE(arriving) > 0;
+}
+
+bool keep_on_stream(PyObject* stream, PyObject* keep) { return hold(stream, Py_None, keep) >= 0; }
+
+bool call_when_passed(PyObject* stream, int64_t submitted, PyObject* callback) {
+  // Others may have put more there meanwhile: it is called too late then, rather than too early.
+  const Owned number(PyLong_FromLongLong(number_in(stream, streams.others) + submitted));
+  const Owned due(number ? PyTuple_Pack(3, number.get(), callback, Py_None) : nullptr);
+  PyObject* append = slot(slot(stream, streams.callbacks), streams.callbacks_append);
+  const Owned added(due && append != nullptr ? PyObject_CallOneArg(append, due.get()) : nullptr);
+  if (!added) Py_INCREF(callback);  // the device works with what it keeps
+  return added && PySet_Add(slot(stream, streams.waiting), stream) == 0;
+}
 
 StreamPoint point_of(PyObject* stream) {
   StreamPoint point;
@@ -197,6 +228,31 @@ Ending commit(const Submission& submission, PyObject* stream, const StreamPoint&
   if (submission.kind == Submission::Kind::kError) return Ending::kError;
   if (!finish(submission, stream, before, label, keep, waits, unfinished)) return Ending::kError;
   return announce_submission() ? Ending::kDone : Ending::kError;  // last, as it runs Python
+}
+
+int await_all(PyObject* stream) {
+  if (!is_cuda_stream(stream) || slot(slot(stream, streams.context), streams.is_fine) != Py_True) {
+    return 0;
+  }
+  const StreamPoint before = point_of(stream);
+  if (!before.ok()) return -1;
+  Timeline& timeline = *before.timeline;
+  if (timeline.domain == 0) return 0;  // native code knows no driver for it
+  const int64_t submitted = timeline.submitted;
+  const int64_t completed = number_in(stream, streams.completed);
+  if (completed >= before.others + submitted) return PyErr_Occurred() ? -1 : 1;
+  const auto& driver = *driver_at(reinterpret_cast<const void*>(timeline.domain));
+  const auto& queue = *static_cast<const cuda::Queue*>(timeline.queue);
+  const cuda::DrainPoint point(timeline);
+  cuda::Status status;
+  {
+    const UnlockedForOthers others;
+    status = cuda::drain(driver, queue.context, before.handle, cuda::kEager);
+  }
+  if (PyErr_Occurred()) return -1;
+  if (status != cuda::kSuccess) return 0;
+  point.drained(timeline);
+  return reap(stream, before, submitted) ? 1 : -1;
 }
 
 int add_cuda_stream(PyObject* module) {

@@ -5,6 +5,8 @@
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
+#include "python/listed.hpp"
+#include "python/cuda_launching.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
@@ -31,10 +33,7 @@ struct LaunchClasses {
   PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
-  int64_t context = 0;
-  int64_t is_fine = 0;  // of the context
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
-  PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
   PyObject* settle_started = nullptr;  // the same once it has run, as it was started
@@ -216,12 +215,24 @@ PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
     }
     Py_CLEAR(started.record);
   }
-  pass(*started.timeline, started.number);
+  if (started.outcome == Py_None) {
+    pass(*started.timeline, started.number);
+  } else if (!unlist_work(started.timeline_object, *started.timeline, started.number)) {
+    return nullptr;
+  }
   Py_RETURN_NONE;
 }
 
+PyMemberDef kStartedMembers[] = {
+    {"number", T_LONGLONG, offsetof(StartedObject, number), READONLY, "In its timeline."},
+    {"outcome", T_OBJECT_EX, offsetof(StartedObject, outcome), READONLY,
+     "What others hear of it by; None: it reports nothing."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
 PyType_Slot kStartedSlots[] = {
     {Py_tp_doc, const_cast<char*>("Work that was put on a stream of the CPU; called at its end.")},
+    {Py_tp_members, kStartedMembers},
     {Py_tp_call, as_slot(call_started)},
     {Py_tp_traverse, as_slot(StartedFields::visit)},
     {Py_tp_clear, as_slot(StartedFields::clear)},
@@ -316,10 +327,12 @@ Ending start_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, P
   const Owned outcome = outcome_of(op, queue, prepared, use);
   if (!outcome) return Ending::kError;
   const Owned started = new_started(queue, prepared, memory, outcome.get());
-  if (!started) return Ending::kError;
+  if (!started || !lists_work(queue.timeline_object)) return Ending::kError;
   int64_t place = 0;  // in the stream
+  const Listing listing{queue.timeline_object, started.get(), as_started(started.get()).number};
   const int64_t number =
-      submit_launch(submission_of(queue, memory, use), plan, prepared.values(), place);
+      submit_launch(submission_of(queue, memory, use), plan, prepared.values(),
+                    outcome.get() == Py_None ? nullptr : &listing, place);
   if (number == kFailed) return Ending::kError;
   if (number == 0) return take_back(prepared, memory, outcome.get());
   as_started(started.get()).number = number;
@@ -356,24 +369,17 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
 }
 
 // Puts a launch on a stream of CUDA.
-Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
-  PyObject* context = slot(prepared.plan.get(), classes.context);
+Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const EndingUse& use) {
   PyObject* address = slot(prepared.plan.get(), classes.cuda_address);
-  if (context == nullptr || address == nullptr || slot(context, classes.is_fine) != Py_True) {
-    return Ending::kSlowPath;
-  }
+  if (address == nullptr) return Ending::kSlowPath;
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
-  const cuda::Driver* driver = driver_at(plan.driver);
-  if (driver == nullptr) return Ending::kSlowPath;
   const Ending packed = pack_passed(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
-  const StreamPoint before = point_of(stream);
-  if (!before.ok()) return Ending::kError;
-  const cuda::Submission submission =
-      submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(),
-                    prepared.packed.words(), *before.timeline, before.handle, use.budget);
-  return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
-                use.budget > 0, classes.unfinished);
+  // Where it may fail, who gives it what it was moved must hear of that.
+  if (plan.report != 0 && has_former_in(prepared.held.get())) return Ending::kSlowPath;
+  return end_on_cuda({op, stream, prepared.plan.get(), plan, prepared.held.get(), prepared.row(),
+                      prepared.packed.words()},
+                     use);
 }
 
 // Lets memory forget work that is over; whether that may have been what kept a launch.
@@ -451,7 +457,7 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   if (!is_held(launch.held)) return Ending::kSlowPath;
   const Owned kept_alive = Owned::borrowed(stream);
   if (is_cuda_stream(stream)) {
-    const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use); };
+    const auto end = [&](Prepared& prepared) { return end_there(op, stream, prepared, use); };
     return end_prepared(op, device_of_cuda_stream(stream), classes.cuda_plan, use, end, result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
@@ -477,12 +483,9 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                           {"_idle", &found.idle},
                                           {"is_quiet", &found.is_quiet}});
   found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
-                                            {"packing", &found.cuda_packing},
-                                            {"context", &found.context}});
+                                            {"packing", &found.cuda_packing}});
   found.plans_by_numbers = setup.type("PlansByNumbers");
-  setup.type("Context", {{"is_fine", &found.is_fine}});
   found.tidy = setup.object("tidy");
-  found.unfinished = setup.object("unfinished");
   found.may_run_here = setup.object("may_run_here");
   found.settle = setup.object("settle");
   found.settle_started = setup.object("settle_started");

@@ -22,12 +22,15 @@ int execute(PyObject* module) {
       add_context,      //
       add_cpu,          //
       add_cuda_driver,  //
+      add_cuda_launching,  //
+      add_cuda_reports,  //
       add_cuda_stream,  //
       add_deferred,     //
       add_dlpack,       //
       add_endings,      //
       add_entry,        //
       add_kernel,       //
+      add_listed,       //
       add_external,     //
       add_graph,        //
       add_launching,    //

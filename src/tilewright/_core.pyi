@@ -442,23 +442,26 @@ def size_class(nbytes: int, /) -> int:
     """Return the size that is allocated for a size that is asked for: 8 steps to a power of two."""
 
 @final
-class HostMemory:
-    """Bytes of the host, given back to their pool with this object."""
+class PooledMemory:
+    """Bytes of a pool, given back to it with this object."""
 
     address: Final[int]
     nbytes: Final[int]
 
-class HostPool:
-    """Keeps memory of the host that is unused, by size."""
+class BlockPool:
+    """Keeps memory that is unused, by size."""
+
+    _exact: bool
+    """Whether sizes are not rounded up: memory is used again for the very same size alone."""
 
     @property
     def unused(self) -> int:
         """How many bytes are kept."""
 
-    def _take(self, nbytes: int, /) -> HostMemory | None:
+    def _take(self, nbytes: int, /) -> PooledMemory | None:
         """Return memory of so many bytes that was used before, if there is any."""
 
-    def _adopt(self, keeper: object, address: int, nbytes: int, size: int, /) -> HostMemory:
+    def _adopt(self, keeper: object, address: int, nbytes: int, size: int, /) -> PooledMemory:
         """Make memory of what the system gave, which `keeper` keeps."""
 
     def _drop_oldest(self) -> tuple[object, int, int] | None:
@@ -466,6 +469,28 @@ class HostPool:
 
     def _counts(self) -> tuple[int, int, int, int]:
         """Return bytes: used, unused, the most that were used, the most there were."""
+
+@final
+class Reported:
+    """A launch on CUDA that reports; called once it is over."""
+
+    number: Final[int]
+    """In its timeline."""
+    timeline: Final[Any]
+    """That of its stream."""
+    held: Final[tuple[Any, ...]]
+    """Its tensors, as `bind_tensors` gave them."""
+    outcome: Any
+    """What others hear of it by; None: nobody asked for one."""
+
+    def __call__(self) -> None:
+        """Hear what it reported."""
+
+def set_listing(classes: dict[str, Any], /) -> None:
+    """Say where timelines list work."""
+
+def set_report_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for launches that report."""
 
 def cancel_job(job: int, /) -> None:
     """Have a job, or a list of jobs, not run to its end."""
@@ -663,8 +688,10 @@ class CudaDriver:
 def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
     """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
 
-def set_cuda_stream(stream: type, timeline: type, callbacks: type, many: int, /) -> None:
-    """Say what streams of CUDA, their timelines and completion callbacks are.
+def set_cuda_stream(
+    stream: type, context: type, timeline: type, callbacks: type, many: int, /
+) -> None:
+    """Say what streams of CUDA, contexts, timelines and completion callbacks are.
 
     A stream that keeps `many` things alive lets go of what has passed.
     """
@@ -900,6 +927,11 @@ class GraphLaunch(Op):
 class Started:
     """Work that was put on a stream of the CPU; called once the stream has passed it."""
 
+    number: Final[int]
+    """In its timeline."""
+    outcome: Final[Any]
+    """What others hear of it by; None: it reports nothing."""
+
     def __call__(self) -> None:
         """Take note that it is over."""
 
@@ -917,6 +949,9 @@ def set_cpu_classes(classes: dict[str, Any], /) -> None:
 
 def set_launch_classes(classes: dict[str, Any], /) -> None:
     """Say how what launches meet is laid out."""
+
+def set_cuda_launch_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for launches on CUDA."""
 
 def set_graph_classes(classes: dict[str, Any], /) -> None:
     """Say how what graphs meet is laid out."""

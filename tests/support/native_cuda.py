@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -24,15 +26,34 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuStreamWaitEvent": (ADDRESS, ADDRESS, UINT),
     "cuEventCreate": (ctypes.POINTER(ADDRESS), UINT),
     "cuEventDestroy": (ADDRESS,),
+    "cuMemcpyHtoDAsync": (ctypes.c_uint64, ADDRESS, ctypes.c_size_t, ADDRESS),
 }
 
 
 def as_functions(driver: object) -> dict[str, Any]:
     """What a driver in Python has, as functions of C, which must be kept."""
     return {
-        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(getattr(driver, name))
+        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(_untraced(getattr(driver, name)))
         for name in CUDA_FUNCTIONS
     }
+
+
+def _untraced(function: Callable[..., int]) -> Callable[..., int]:
+    """A function in which no interrupt comes: native code could not be told."""
+
+    def called_by_native_code(*given: Any) -> int:
+        trace, profile = sys.gettrace(), sys.getprofile()
+        if trace is profile is None:
+            return function(*given)
+        sys.settrace(None)
+        sys.setprofile(None)
+        try:
+            return function(*given)
+        finally:
+            sys.settrace(trace)
+            sys.setprofile(profile)
+
+    return called_by_native_code
 
 
 def addresses(functions: dict[str, Any]) -> dict[str, int]:
@@ -110,4 +131,10 @@ class NativeCuda(FakeCuda):
         return 0
 
     def cuEventDestroy(self, event: int) -> int:
+        return 0
+
+    def cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> int:
+        if status := self._status("copy_in"):
+            return status
+        self.copy_in(target, source, nbytes, stream)
         return 0

@@ -13,9 +13,6 @@ from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
-from ..devices.cpu.record import Record
-from ..devices.cuda.context import Context
-from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import AnyUse, Device, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
@@ -354,8 +351,8 @@ class Launch(NativeLaunch, Composite[R_co]):
         if isinstance(error, Exception):
             named(error, self)
 
-    def hear(self, plan: CpuPlan, record: Record) -> None:
-        """It is over, and has something to report; the core calls this."""
+    def hear(self, plan: CpuPlan | CudaPlan, record: Any) -> None:
+        """It is over, and has something to report there; the core calls this."""
         try:
             plan.hear(record)
         except BaseException as error:
@@ -541,21 +538,10 @@ def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) 
     return outcome
 
 
-def _unfinished(
-    plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
-) -> None:
-    """As `CudaPlan.submit` goes on where a launch was refused, or is not over yet."""
-    if answer < 0:
-        plan.refuse(held, answer)
-    stream.waited((others, kept, upto), answer, plan, held)
-
-
 CORE_CLASSES: Mapping[str, Any] = {
-    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
-    "PlansByNumbers": PlansByNumbers,
-    "tidy": _tidy, "unfinished": _unfinished,
-    "may_run_here": may_run_here, "settle": _settle, "settle_started": _settle_started,
-    "give_back": give_back, "new_outcome": _new_outcome,
+    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "PlansByNumbers": PlansByNumbers,
+    "tidy": _tidy, "may_run_here": may_run_here, "settle": _settle,
+    "settle_started": _settle_started, "give_back": give_back, "new_outcome": _new_outcome,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 

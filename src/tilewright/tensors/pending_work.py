@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .._core import note_submitted, set_process
+from .._core import Reported, Started, note_submitted, set_listing, set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
 from ..devices.timeline import OVER, Timeline
@@ -187,10 +187,37 @@ class NumberedWork(PendingWork):
         if self._event is None:
             if timeline.all_submitted() is None:
                 for pending in tuple(timeline.pending.values()):
-                    pending.refuse_own()
+                    if isinstance(pending, PendingWork):
+                        pending.refuse_own()
                 _wait_until(lambda: timeline.all_submitted() is not None)
             self._event = self.stream.record()
         return self._event
+
+
+class ReportedWork(NumberedWork):
+    """A plain launch that its timeline lists until somebody has heard what it reported."""
+
+    __slots__ = ("_launch",)
+
+    def __init__(
+        self, stream: Stream | None, timeline: Timeline, launch: Reported | Started
+    ) -> None:
+        super().__init__(stream, timeline, launch.number)
+        self._launch = launch
+
+    def over(self) -> bool:
+        """Whether that was heard; if it has failed, memory lists that then."""
+        timeline = self.timeline
+        assert timeline is not None
+        self.is_over = self.number not in timeline.pending
+        return self.is_over
+
+    def check(self) -> None:
+        """Raise if it has failed, which the device has passed."""
+        if not self.over() and self.stream is not None:
+            self.stream.sweep()
+        self.outcome = self._launch.outcome
+        super().check()
 
 
 def fail_unlisted(
@@ -226,3 +253,4 @@ def notify_submitted() -> None:
 
 
 set_process(Tracing, THREAD, SUBMISSIONS, notify_submitted)
+set_listing({"Timeline": Timeline})
