@@ -17,6 +17,8 @@ struct StreamClass {
   int64_t timeline_object = 0;
   int64_t handle = 0;
   int64_t device = 0;
+  int64_t context = 0;
+  int64_t is_fine = 0;    // of the context: whether calls can be made
   int64_t others = 0;     // pieces of work that no timeline counts
   int64_t completed = 0;  // how much is known to have passed
   int64_t kept = 0;       // a list of what stays alive for work, and what that is
@@ -37,8 +39,9 @@ PyObject* sweep_name = nullptr;
 PyObject* drop_name = nullptr;
 
 PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
-  Arguments arguments("set_cuda_stream", given, count, 4);
+  Arguments arguments("set_cuda_stream", given, count, 5);
   PyObject* cls = arguments.object();
+  PyObject* context = arguments.object();
   PyObject* timeline_object = arguments.object();
   PyObject* callbacks = arguments.object();
   const int64_t many = arguments.number();
@@ -47,6 +50,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
   if (!find_slots(cls, {{"timeline", &found.timeline_object},
                         {"handle", &found.handle},
                         {"device", &found.device},
+                        {"context", &found.context},
                         {"_others", &found.others},
                         {"completed", &found.completed},
                         {"kept", &found.kept},
@@ -54,6 +58,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"_waiting", &found.waiting},
                         {"_marks", &found.marks},
                         {"_callbacks", &found.callbacks}}) ||
+      !find_slots(context, {{"is_fine", &found.is_fine}}) ||
       !find_slots(timeline_object, {{"address", &found.timeline_address}}) ||
       !find_slots(callbacks, {{"_items", &found.callbacks_items}})) {
     return nullptr;
@@ -66,7 +71,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
 
 PyMethodDef kMethods[] = {
     {"set_cuda_stream", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_cuda_stream)),
-     METH_FASTCALL, "Say what streams of CUDA, their timelines and completion callbacks are."},
+     METH_FASTCALL, "Say what streams of CUDA, contexts, timelines and completion callbacks are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -170,8 +175,8 @@ bool finish(const Submission& submission, PyObject* stream, const StreamPoint& b
 bool is_cuda_stream(PyObject* stream) {
   if (!is_exactly(stream, streams.cls)) return false;
   for (const int64_t each :
-       {streams.timeline_object, streams.handle, streams.device, streams.others, streams.completed,
-        streams.kept, streams.dropped, streams.waiting, streams.marks, streams.callbacks}) {
+       {streams.timeline_object, streams.handle, streams.device, streams.context, streams.others,
+        streams.completed, streams.kept, streams.dropped, streams.waiting, streams.marks, streams.callbacks}) {
     if (slot(stream, each) == nullptr) return false;
   }
   return true;
@@ -197,6 +202,31 @@ Ending commit(const Submission& submission, PyObject* stream, const StreamPoint&
   if (submission.kind == Submission::Kind::kError) return Ending::kError;
   if (!finish(submission, stream, before, label, keep, waits, unfinished)) return Ending::kError;
   return announce_submission() ? Ending::kDone : Ending::kError;  // last, as it runs Python
+}
+
+int await_all(PyObject* stream) {
+  if (!is_cuda_stream(stream) || slot(slot(stream, streams.context), streams.is_fine) != Py_True) {
+    return 0;
+  }
+  const StreamPoint before = point_of(stream);
+  if (!before.ok()) return -1;
+  Timeline& timeline = *before.timeline;
+  if (timeline.domain == 0) return 0;  // native code knows no driver for it
+  const int64_t submitted = timeline.submitted;
+  const int64_t completed = number_in(stream, streams.completed);
+  if (completed >= before.others + submitted) return PyErr_Occurred() ? -1 : 1;
+  const auto& driver = *driver_at(reinterpret_cast<const void*>(timeline.domain));
+  const auto& queue = *static_cast<const cuda::Queue*>(timeline.queue);
+  const cuda::DrainPoint point(timeline);
+  cuda::Status status;
+  {
+    const UnlockedForOthers others;
+    status = cuda::drain(driver, queue.context, before.handle, cuda::kEager);
+  }
+  if (PyErr_Occurred()) return -1;
+  if (status != cuda::kSuccess) return 0;
+  point.drained(timeline);
+  return reap(stream, before, submitted) ? 1 : -1;
 }
 
 int add_cuda_stream(PyObject* module) {

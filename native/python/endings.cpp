@@ -200,8 +200,10 @@ Ending run_directly(PyObject* op, PyObject* stream, const VerbNames& verb, Owned
 bool finish(PyObject* context, PyObject* stream, bool waits) {
   if (!waits) return true;
   if (!check_context(context, "finish")) return false;
+  int idle = is_untraced() ? await_all(stream) : 0;  // a trace sees waits of the host
+  if (idle < 0) return false;
   if (PyList_GET_SIZE(as_context(context).outcomes) == 0) {
-    const int idle = is_idle(stream);
+    if (idle == 0) idle = is_idle(stream);
     if (idle != 0) return idle > 0;
   }
   return static_cast<bool>(call_python(classes.finish, {context}));

@@ -1,4 +1,4 @@
-// The pool that memory of the host comes from, and pieces of it, as types of Python.
+// Pools that memory comes from, of the host or of a device, and pieces of it, as types of Python.
 #include "cpu/block_cache.hpp"
 #include "python/memory.hpp"
 #include "python/module.hpp"
@@ -7,13 +7,14 @@ namespace tw::py {
 
 namespace {
 
-// The base of `devices.cpu.caching.HostPool`.
+// The base of `devices.cpu.caching.HostPool` and of `devices.cuda.memory.DevicePool`.
 struct PoolObject {
   PyObject_HEAD
   cpu::BlockCache* cache;
+  char is_exact;  // blocks have the sizes asked for, which are not rounded up
 };
 
-// Bytes of the host, given back to their pool with this object.
+// Bytes of a pool, given back to it with this object.
 struct MemoryObject {
   PyObject_HEAD
   PyObject* weak_references;
@@ -65,8 +66,12 @@ PyObject* take(PyObject* self, PyObject* given) {
     PyErr_Clear();  // nobody has as much
     Py_RETURN_NONE;
   }
+  if (bytes < 0) Py_RETURN_NONE;
+  const bool is_exact = as<PoolObject>(self).is_exact != 0;
   cpu::Block block{};
-  if (bytes < 0 || !cache_of(self).take(cpu::BlockCache::size_class(bytes), block)) Py_RETURN_NONE;
+  if (!cache_of(self).take(is_exact ? bytes : cpu::BlockCache::size_class(bytes), block)) {
+    Py_RETURN_NONE;
+  }
   return new_memory(self, block, bytes);
 }
 
@@ -113,14 +118,21 @@ PyMethodDef kPoolMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+PyMemberDef kPoolMembers[] = {
+    {"_exact", T_BOOL, offsetof(PoolObject, is_exact), 0,
+     "Whether sizes are not rounded up: memory is used again for the very same size alone."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
 PyGetSetDef kPoolProperties[] = {
     {"unused", unused_of, nullptr, "How many bytes are kept.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot kPoolSlots[] = {
-    {Py_tp_doc, const_cast<char*>("Keeps memory of the host that is unused, by size.")},
+    {Py_tp_doc, const_cast<char*>("Keeps memory that is unused, by size.")},
     {Py_tp_new, as_slot(new_pool)},
+    {Py_tp_members, kPoolMembers},
     {Py_tp_methods, kPoolMethods},
     {Py_tp_getset, kPoolProperties},
     {Py_tp_traverse, as_slot(NoFields::visit)},
@@ -128,7 +140,7 @@ PyType_Slot kPoolSlots[] = {
     {0, nullptr},
 };
 
-PyType_Spec kPoolSpec = {"tilewright._core.HostPool", sizeof(PoolObject), 0, kBaseTypeFlags,
+PyType_Spec kPoolSpec = {"tilewright._core.BlockPool", sizeof(PoolObject), 0, kBaseTypeFlags,
                          kPoolSlots};
 
 // Runs no Python: it may come in the middle of anything.
@@ -147,19 +159,19 @@ void free_memory(PyObject* self) {
 PyMemberDef kMemoryMembers[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(MemoryObject, weak_references), READONLY, nullptr},
     {"address", T_LONGLONG, offsetof(MemoryObject, block) + offsetof(cpu::Block, address), READONLY,
-     "Of its first byte: a multiple of 64."},
+     "Of its first byte: a multiple of 64 at least."},
     {"nbytes", T_LONGLONG, offsetof(MemoryObject, bytes), READONLY, "How many bytes it has."},
     {nullptr, 0, 0, 0, nullptr},
 };
 
 PyType_Slot kMemorySlots[] = {
-    {Py_tp_doc, const_cast<char*>("Bytes of the host, given back to their pool with this object.")},
+    {Py_tp_doc, const_cast<char*>("Bytes of a pool, given back to it with this object.")},
     {Py_tp_members, kMemoryMembers},
     {Py_tp_dealloc, as_slot(free_memory)},
     {0, nullptr},
 };
 
-PyType_Spec kMemorySpec = {"tilewright._core.HostMemory", sizeof(MemoryObject), 0,
+PyType_Spec kMemorySpec = {"tilewright._core.PooledMemory", sizeof(MemoryObject), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kMemorySlots};
 
 PyMethodDef kFunctions[] = {

@@ -442,23 +442,26 @@ def size_class(nbytes: int, /) -> int:
     """Return the size that is allocated for a size that is asked for: 8 steps to a power of two."""
 
 @final
-class HostMemory:
-    """Bytes of the host, given back to their pool with this object."""
+class PooledMemory:
+    """Bytes of a pool, given back to it with this object."""
 
     address: Final[int]
     nbytes: Final[int]
 
-class HostPool:
-    """Keeps memory of the host that is unused, by size."""
+class BlockPool:
+    """Keeps memory that is unused, by size."""
+
+    _exact: bool
+    """Whether sizes are not rounded up: memory is used again for the very same size alone."""
 
     @property
     def unused(self) -> int:
         """How many bytes are kept."""
 
-    def _take(self, nbytes: int, /) -> HostMemory | None:
+    def _take(self, nbytes: int, /) -> PooledMemory | None:
         """Return memory of so many bytes that was used before, if there is any."""
 
-    def _adopt(self, keeper: object, address: int, nbytes: int, size: int, /) -> HostMemory:
+    def _adopt(self, keeper: object, address: int, nbytes: int, size: int, /) -> PooledMemory:
         """Make memory of what the system gave, which `keeper` keeps."""
 
     def _drop_oldest(self) -> tuple[object, int, int] | None:
@@ -663,8 +666,10 @@ class CudaDriver:
 def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
     """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
 
-def set_cuda_stream(stream: type, timeline: type, callbacks: type, many: int, /) -> None:
-    """Say what streams of CUDA, their timelines and completion callbacks are.
+def set_cuda_stream(
+    stream: type, context: type, timeline: type, callbacks: type, many: int, /
+) -> None:
+    """Say what streams of CUDA, contexts, timelines and completion callbacks are.
 
     A stream that keeps `many` things alive lets go of what has passed.
     """

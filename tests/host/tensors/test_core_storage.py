@@ -21,7 +21,7 @@ from tilewright.tensors.tensor import BorrowMut
 USE = Use("tested", None)
 TYPES = [
     _core.BorrowState, _core.Extent, _core.Layout, _core.Tiling, _core.Storage, _core.Region,
-    _core.Title, _core.Handle, _core.Access, _core.HostPool, Storage, Region, tw.Tensor, Partition,
+    _core.Title, _core.Handle, _core.Access, _core.BlockPool, Storage, Region, tw.Tensor, Partition,
     BorrowMut,
 ]  # fmt: skip
 
@@ -70,8 +70,8 @@ WRONG = {
     "a ticket of no state": lambda: _core.ticket_of_epoch(None, USE, None, 0),
     "a region for a tensor": lambda: setattr(tw.ones(4).sync(), "region", 3),
     "a new ticket": lambda: _core.Ticket(),
-    "new memory": lambda: _core.HostMemory(),
-    "memory of text": lambda: _core.HostPool()._take("4"),
+    "new memory": lambda: _core.PooledMemory(),
+    "memory of text": lambda: _core.BlockPool()._take("4"),
 }
 
 

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from ..._core import HostMemory as HostMemory  # for all who allocate
-from ..._core import HostPool as NativePool
-from ..._core import size_class
+from ..._core import BlockPool, size_class
+from ..._core import PooledMemory as HostMemory
 from ..protocol import MemoryStats
 from .memory import OutOfMemoryError, address_of, allocate, refuse_negative
 
@@ -47,7 +46,7 @@ def clear(address: int, nbytes: int) -> None:
     ctypes.memset(address, 0, nbytes)
 
 
-class HostPool(NativePool):
+class HostPool(BlockPool):
     """Gives memory of the host, and keeps what comes back; for any number of threads.
 
     `reclaim` is called when memory runs out, before what is kept is given back to the system.

@@ -1,8 +1,10 @@
 """Memory of a CUDA device, out of a pool of the driver's: kept when freed, given back when asked.
 
 Whoever uses memory keeps it alive until the device has passed that use, so memory that is freed is
-used by nothing under way. All allocations and frees go through one stream with no other work: what
-is asked for there is there at once.
+used by nothing under way: the core keeps it (`native/cpu/block_cache.hpp`), and it is used again
+for the same size without a call of the driver. Only what is not kept is asked of the driver's pool,
+and given back to it, through one stream with no other work: what is asked for there is there at
+once.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from ..._core import BlockPool
+from ..._core import PooledMemory as DeviceMemory
 from ...base.errors import DriverError
 from ..cpu.memory import refuse_negative
 from ..protocol import MemoryStats
@@ -20,15 +24,16 @@ KEPT_SHARE = 4
 """Of a device's memory one part in so many is kept unused, at most, unless a program says so."""
 GIB = 2.0**30
 
+__all__ = ["DeviceMemory", "DevicePool"]
 
-class DeviceMemory:
-    """Bytes of a device, given back to their pool with this object."""
 
-    __slots__ = ("__weakref__", "_returned", "address", "nbytes")
+class Allocation:
+    """Bytes of the driver's pool, given back to that with this object."""
 
-    def __init__(self, address: int, nbytes: int, returned: deque[int]) -> None:
+    __slots__ = ("_returned", "address")
+
+    def __init__(self, address: int, returned: deque[int]) -> None:
         self.address = address
-        self.nbytes = nbytes
         self._returned = returned
 
     def __del__(self) -> None:
@@ -37,11 +42,12 @@ class DeviceMemory:
             self._returned.append(self.address)
 
 
-class DevicePool:
+class DevicePool(BlockPool):
     """Gives memory of a device; `reclaim` lets go of what finished work has kept alive."""
 
     def __init__(self, context: Context, reclaim: Callable[[], None]) -> None:
         calls = context.calls
+        self._exact = True  # tools that look for wild accesses go by what the driver was asked for
         self._context, self._reclaim = context, reclaim
         self._returned: deque[int] = deque()
         self._stream = context.call(calls.create_stream)
@@ -50,13 +56,14 @@ class DevicePool:
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
         """Memory of this size, at a multiple of 256; a DriverError if there is not enough."""
-        refuse_negative(nbytes)
-        try:
-            return self._context.call(self._new, nbytes, zeroed)
-        except CallError as error:
-            if error.status != OUT_OF_MEMORY:
-                raise
-        return self._try_harder(nbytes, zeroed)
+        if self.unused > self._threshold:
+            self._release(self._threshold)
+        memory = self._take(nbytes) if self._context.is_fine else None
+        if memory is None:
+            return self._new(nbytes, zeroed)
+        if zeroed and nbytes:
+            self._context.call(self._clear, memory.address, nbytes)
+        return memory
 
     @property
     def handle(self) -> int:
@@ -65,34 +72,59 @@ class DevicePool:
 
     def stats(self) -> MemoryStats:
         """What is in use, and what the pool has of the device."""
+        self._release(self._threshold)
         self._context.call(self._take_back)
-        return MemoryStats(*self._context.call(self._context.calls.pool_numbers, self._pool))
+        used, _, used_high, _ = self._counts()
+        driver = self._context.call(self._context.calls.pool_numbers, self._pool)
+        return MemoryStats(used, used_high, driver.reserved, driver.reserved_high)
 
     def set_release_threshold(self, nbytes: int) -> None:
         """Keep at most so many unused bytes."""
+        self._threshold = nbytes
         self._context.call(self._context.calls.set_pool_threshold, self._pool, nbytes)
 
     def trim(self) -> None:
         """Give all unused memory back to the device."""
         context = self._context
+        self._release(0)
         context.call(self._take_back)
         context.call(context.calls.synchronize, self._stream)
         context.call(context.calls.trim_pool, self._pool)
 
+    def _release(self, limit: int) -> None:
+        """Give what was not used for longest back to the driver, until so little is unused."""
+        while self.unused > limit and self._drop_oldest() is not None:
+            pass
+
     def _new(self, nbytes: int, zeroed: bool) -> DeviceMemory:
-        """New memory. For who has made the context current."""
+        refuse_negative(nbytes)
+        try:
+            made = self._context.call(self._ask_driver, nbytes, zeroed)
+        except CallError as error:
+            if error.status != OUT_OF_MEMORY:
+                raise
+            made = self._try_harder(nbytes, zeroed)
+        return self._adopt(made, made.address, nbytes, nbytes)
+
+    def _ask_driver(self, nbytes: int, zeroed: bool) -> Allocation:
+        """Memory out of the driver's pool. For who has made the context current."""
         self._take_back()
-        calls, stream = self._context.calls, self._stream
         # There is no memory of no bytes, but it needs an address of its own.
-        address = calls.allocate(max(nbytes, 1), self._pool, stream)
+        address = self._context.calls.allocate(max(nbytes, 1), self._pool, self._stream)
         try:
             if zeroed and nbytes:
-                calls.fill(address, 0, 1, nbytes, stream)
-            calls.synchronize(stream)
-            return DeviceMemory(address, nbytes, self._returned)
+                self._clear(address, nbytes)
+            else:
+                self._context.calls.synchronize(self._stream)
+            return Allocation(address, self._returned)
         except BaseException:  # an interrupt, say
             self._returned.append(address)
             raise
+
+    def _clear(self, address: int, nbytes: int) -> None:
+        calls, stream = self._context.calls, self._stream
+        calls.fill(address, 0, 1, nbytes, stream)
+        calls.synchronize(stream)
 
     def _take_back(self) -> None:
         returned, calls = self._returned, self._context.calls
@@ -103,17 +135,17 @@ class DevicePool:
                 return
             calls.free(address, self._stream)
 
-    def _try_harder(self, nbytes: int, zeroed: bool) -> DeviceMemory:
+    def _try_harder(self, nbytes: int, zeroed: bool) -> Allocation:
         self._reclaim()
         self.trim()
         try:
-            return self._context.call(self._new, nbytes, zeroed)
+            return self._context.call(self._ask_driver, nbytes, zeroed)
         except CallError as error:
             if error.status != OUT_OF_MEMORY:
                 raise
         context = self._context
         free, total = context.call(context.calls.free_memory)
-        used = context.call(context.calls.pool_numbers, self._pool).used
+        used = self._counts()[0]
         raise DriverError(
             f"out of memory: {nbytes} bytes ({nbytes / GIB:.2f} GiB) could not be allocated"
             f" on {context.name}",

@@ -19,6 +19,7 @@ from ...base.errors import DeviceError, DriverError
 from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event
 from ..timeline import QUEUE, SUBMITTED, Timeline
+from .context import Context
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
 from .record import Record
@@ -522,4 +523,4 @@ class CudaStream:
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-set_cuda_stream(CudaStream, Timeline, CompletionCallbacks, MANY)
+set_cuda_stream(CudaStream, Context, Timeline, CompletionCallbacks, MANY)

@@ -72,7 +72,42 @@ def test_another_refusal_is_not_lack_of_memory(device, fake):
     device.allocate(8, zeroed=False)
     fake.fail("allocate", 1)
     with pytest.raises(DriverError, match="rejected allocate"):
-        device.allocate(8, zeroed=False)
+        device.allocate(16, zeroed=False)
+
+
+def test_memory_is_used_again_without_a_call_of_the_driver(device, fake):
+    first = device.allocate(1000, zeroed=False)
+    address, there = first.address, len(fake.memory)
+    del first
+    fake.fail("allocate", 1)
+    assert device.allocate(1000, zeroed=False).address == address
+    assert len(fake.memory) == there
+    with pytest.raises(DriverError, match="rejected allocate"):
+        device.allocate(1001, zeroed=False)  # which is another size
+
+
+def test_memory_used_again_is_zero_where_that_is_asked_for(device):
+    memory = device.allocate(64, zeroed=False)
+    address = memory.address
+    ctypes.memset(address, 7, 64)
+    del memory
+    again = device.allocate(64, zeroed=True)
+    assert again.address == address
+    assert not any(ctypes.string_at(address, 64))
+
+
+def test_unused_memory_beyond_what_is_kept_is_given_back(device, fake):
+    device.pool.set_release_threshold(3000)
+    kept = {device.allocate(n, zeroed=False).address for n in (1000, 1500)}
+    assert kept <= fake.memory.keys()
+    held = [device.allocate(n, zeroed=False) for n in (1000, 1500, 2000)]
+    while held:
+        del held[0]
+    device.pool.stats()
+    assert device.pool.unused == 2000, "what was not used for longest goes first"
+    device.pool.trim()
+    assert device.pool.unused == 0
+    assert not kept & fake.memory.keys()
 
 
 def test_pinned_memory_of_a_cycle_is_unpinned_once_the_pool_lets_go_of_it(device, fake):
@@ -109,7 +144,7 @@ def test_no_memory_is_lost_wherever_an_interrupt_comes(device, fake, zeroed):
         is_interrupted = raise_at(point, partial(add_memory, made, device, zeroed))
         made.clear()
         gc.collect()
-        device.pool.stats()  # takes back what was given back
+        device.pool.trim()  # gives all back that is unused
         assert not fake.memory, point
         if not is_interrupted:
             break
