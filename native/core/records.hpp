@@ -149,6 +149,7 @@ struct LaunchPlan {
   const Watch* watches;
   const void* driver;   // a table of functions of the device's driver; null: Python submits
   int64_t checks_numbers;  // not 0: the code may refuse numbers that it was not launched with yet
+  int64_t report;       // which parameter says where the kernel reports; 0: it reports nothing
 };
 
 static_assert(sizeof(void*) == 8, "records are made of 64-bit words");
@@ -176,9 +177,10 @@ static_assert(sizeof(BindPlan) == 17 * 8);
 static_assert(layout::is_word(offsetof(BindPlan, known), 5));
 static_assert(layout::is_word(offsetof(BindPlan, whole), 16));
 static_assert(sizeof(Watch) == 3 * 8);
-static_assert(sizeof(LaunchPlan) == 11 * 8);
+static_assert(sizeof(LaunchPlan) == 12 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, watched), 7));
 static_assert(layout::is_word(offsetof(LaunchPlan, driver), 9));
 static_assert(layout::is_word(offsetof(LaunchPlan, checks_numbers), 10));
+static_assert(layout::is_word(offsetof(LaunchPlan, report), 11));
 
 }  // namespace tw

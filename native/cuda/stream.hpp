@@ -48,6 +48,11 @@ class Parameters {
   // Takes those of the plan's record, and fills in tensors and numbers.
   void fill(const LaunchPlan& plan, const TensorUses& tensors, const int64_t* numbers);
 
+  // Has the kernel report at an address.
+  void set_report(const LaunchPlan& plan, int64_t address) {
+    words_[plan.report - first_parameter(count_)] = address;
+  }
+
   // Their addresses as the driver takes them; a null ends these.
   void** addresses() { return reinterpret_cast<void**>(words_ + count_); }
 

@@ -1,6 +1,7 @@
 #include "python/cuda.hpp"
 
 #include "python/borrowing.hpp"
+#include "python/cuda_reports.hpp"
 #include "python/process.hpp"
 
 namespace tw::py {
@@ -43,6 +44,15 @@ Submission submit(const cuda::Driver& driver, cuda::Context context, Timeline& t
   return done;
 }
 
+// Begins a launch on tensors, which its timeline lists if it reports; as `reserve`.
+int64_t begin_on(const TensorUses& tensors, Timeline& timeline, Waits& waits, PyObject* reported) {
+  if (reported == nullptr) return reserve(tensors, timeline, waits);
+  const int64_t refused = judge(tensors, timeline, 0, waits);
+  if (refused != 0) return refused;
+  if (!list_reported(reported, timeline.issued + 1)) return kSlowPath;
+  return begin(tensors, timeline, kListed, waits);
+}
+
 Status put_recorded(const cuda::Driver& driver, const RecordedWork& work, cuda::Stream stream) {
   if (work.only == nullptr) return cuda::launch_graph(driver, work.context, work.graph, stream);
   return cuda::launch(driver, *work.only, work.only->parameters, stream);
@@ -52,7 +62,8 @@ Status put_recorded(const cuda::Driver& driver, const RecordedWork& work, cuda::
 
 Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject* uses,
                          PyObject* user, PyObject* known, int64_t* row, const int64_t* numbers,
-                         Timeline& timeline, cuda::Stream stream, int64_t budget) {
+                         Timeline& timeline, cuda::Stream stream, int64_t budget,
+                         PyObject* reported) {
   // Before anything is begun, as there may be no memory for them.
   cuda::Parameters parameters(plan.parameters);
   if (!parameters.ok()) {
@@ -61,13 +72,14 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   }
   const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
   Waits waits;
-  const int64_t begun =
-      begin_launch(plan, uses, user, known, row,
-                   [&](const TensorUses& tensors) { return reserve(tensors, timeline, waits); });
-  if (begun == kFailed) return Submission::error();
+  const int64_t begun = begin_launch(plan, uses, user, known, row, [&](const TensorUses& tensors) {
+    return begin_on(tensors, timeline, waits, reported);
+  });
+  if (begun == kFailed || PyErr_Occurred()) return Submission::error();
   if (begun == 0) return Submission::none();
   const TensorUses tensors = uses_of(plan, row);
   parameters.fill(plan, tensors, numbers);
+  if (reported != nullptr) parameters.set_report(plan, report_address(reported));
   const Submission done =
       submit(driver, record.context, timeline, stream, waits, budget, [&] {
         return cuda::launch(driver, record, parameters.addresses(), stream);

@@ -14,10 +14,12 @@ namespace tw::py {
 
 // Begins a launch on the tensors of a row, puts it on a stream, and waits for all that is there if
 // there is a budget for that, in nanoseconds. `numbers` may be null where the plan has none.
+// `reported` is the launch as one that reports, which its timeline lists from then on; null: it
+// reports nothing.
 cuda::Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject* uses,
                                PyObject* user, PyObject* known, int64_t* row,
                                const int64_t* numbers, Timeline& timeline, cuda::Stream stream,
-                               int64_t budget);
+                               int64_t budget, PyObject* reported = nullptr);
 
 // What was recorded, to be put on a stream again.
 struct RecordedWork {
@@ -48,6 +50,13 @@ bool is_cuda_stream(PyObject* stream);
 
 // The device of such a stream; it stays the stream's.
 PyObject* device_of_cuda_stream(PyObject* stream);
+
+// Its timeline, as Python has it; the same.
+PyObject* timeline_of_cuda_stream(PyObject* stream);
+
+// Has something called once a stream has passed the work that was just put there, after which its
+// timeline had so many, and keeps both until then. Runs no Python. False: an error is set.
+bool call_when_passed(PyObject* stream, int64_t submitted, PyObject* callback);
 
 // A stream before something is submitted to it.
 struct StreamPoint {

@@ -28,6 +28,7 @@ struct StreamClass {
   int64_t callbacks = 0;  // completion callbacks
   int64_t timeline_address = 0;
   int64_t callbacks_items = 0;
+  int64_t callbacks_append = 0;  // adds to these
   int64_t many = 0;  // how much is kept when a stream lets go of what has passed
 };
 
@@ -60,7 +61,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"_callbacks", &found.callbacks}}) ||
       !find_slots(context, {{"is_fine", &found.is_fine}}) ||
       !find_slots(timeline_object, {{"address", &found.timeline_address}}) ||
-      !find_slots(callbacks, {{"_items", &found.callbacks_items}})) {
+      !find_slots(callbacks, {{"_items", &found.callbacks_items}, {"append", &found.callbacks_append}})) {
     return nullptr;
   }
   found.many = many;
@@ -183,6 +184,20 @@ bool is_cuda_stream(PyObject* stream) {
 }
 
 PyObject* device_of_cuda_stream(PyObject* stream) { return slot(stream, streams.device); }
+
+PyObject* timeline_of_cuda_stream(PyObject* stream) {
+  return slot(stream, streams.timeline_object);
+}
+
+bool call_when_passed(PyObject* stream, int64_t submitted, PyObject* callback) {
+  // Others may have put more there meanwhile: it is called too late then, rather than too early.
+  const Owned number(PyLong_FromLongLong(number_in(stream, streams.others) + submitted));
+  const Owned due(number ? PyTuple_Pack(3, number.get(), callback, Py_None) : nullptr);
+  PyObject* append = slot(slot(stream, streams.callbacks), streams.callbacks_append);
+  const Owned added(due && append != nullptr ? PyObject_CallOneArg(append, due.get()) : nullptr);
+  if (!added) Py_INCREF(callback);  // the device works with what it keeps
+  return added && PySet_Add(slot(stream, streams.waiting), stream) == 0;
+}
 
 StreamPoint point_of(PyObject* stream) {
   StreamPoint point;

@@ -5,6 +5,7 @@
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
+#include "python/cuda_reports.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
@@ -33,6 +34,7 @@ struct LaunchClasses {
   int64_t context = 0;
   int64_t is_fine = 0;  // of the context
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
+  PyObject* listen = nullptr;      // has a context hear of a launch that reports
   PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
@@ -306,8 +308,34 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
                : start_here(queue, plan, prepared, use);
 }
 
+// What becomes of a launch that reports, and that was submitted to a stream of CUDA.
+Ending commit_reported(const cuda::Submission& submission, PyObject* op, PyObject* stream,
+                       const StreamPoint& before, const Prepared& prepared, PyObject* reported,
+                       const EndingUse& use) {
+  using Kind = cuda::Submission::Kind;
+  const bool waits = use.budget > 0;
+  const auto commit_it = [&] {
+    return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(), waits,
+                  classes.unfinished);
+  };
+  if (submission.kind != Kind::kDone) {
+    if (submission.kind == Kind::kError) return Ending::kError;
+    return drop_reported(reported) ? commit_it() : Ending::kError;
+  }
+  if (waits) {
+    if (commit_it() == Ending::kDone) return hear_reported(reported, op);
+    const SavedError saved;  // an interrupt: it may not be over
+    call_when_passed(stream, submission.submitted, reported);
+    return Ending::kError;
+  }
+  if (!call_when_passed(stream, submission.submitted, reported)) return Ending::kError;
+  const bool listens =
+      use.context == nullptr || call_python(classes.listen, {op, use.context, reported});
+  return listens ? commit_it() : Ending::kError;
+}
+
 // Puts a launch on a stream of CUDA.
-Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
+Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const EndingUse& use) {
   PyObject* context = slot(prepared.plan.get(), classes.context);
   PyObject* address = slot(prepared.plan.get(), classes.cuda_address);
   if (context == nullptr || address == nullptr || slot(context, classes.is_fine) != Py_True) {
@@ -320,9 +348,18 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
   if (packed != Ending::kDone) return packed;
   const StreamPoint before = point_of(stream);
   if (!before.ok()) return Ending::kError;
-  const cuda::Submission submission =
-      submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(),
-                    prepared.packed.words(), *before.timeline, before.handle, use.budget);
+  Owned reported;
+  if (plan.report != 0) {
+    reported = new_reported(prepared.plan.get(), prepared.held.get(),
+                            timeline_of_cuda_stream(stream));
+    if (!reported) return Ending::kError;
+  }
+  const cuda::Submission submission = submit_launch(
+      *driver, plan, use.uses, use.user, names.zero, prepared.row(), prepared.packed.words(),
+      *before.timeline, before.handle, use.budget, reported.get());
+  if (reported) {
+    return commit_reported(submission, op, stream, before, prepared, reported.get(), use);
+  }
   return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
                 use.budget > 0, classes.unfinished);
 }
@@ -401,7 +438,7 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   if (!is_held(launch.held)) return Ending::kSlowPath;
   const Owned kept_alive = Owned::borrowed(stream);
   if (is_cuda_stream(stream)) {
-    const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use); };
+    const auto end = [&](Prepared& prepared) { return end_there(op, stream, prepared, use); };
     return end_prepared(op, device_of_cuda_stream(stream), classes.cuda_plan, use, end, result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
@@ -431,6 +468,7 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                             {"context", &found.context}});
   setup.type("Context", {{"is_fine", &found.is_fine}});
   found.tidy = setup.object("tidy");
+  found.listen = setup.object("listen");
   found.unfinished = setup.object("unfinished");
   found.may_run_here = setup.object("may_run_here");
   found.settle = setup.object("settle");

@@ -470,6 +470,25 @@ class BlockPool:
     def _counts(self) -> tuple[int, int, int, int]:
         """Return bytes: used, unused, the most that were used, the most there were."""
 
+@final
+class Reported:
+    """A launch on CUDA that reports; called once it is over."""
+
+    number: Final[int]
+    """In its timeline."""
+    timeline: Final[Any]
+    """That of its stream."""
+    held: Final[tuple[Any, ...]]
+    """Its tensors, as `bind_tensors` gave them."""
+    outcome: Any
+    """What others hear of it by; None: nobody asked for one."""
+
+    def __call__(self) -> None:
+        """Hear what it reported."""
+
+def set_report_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for launches that report."""
+
 def cancel_job(job: int, /) -> None:
     """Have a job, or a list of jobs, not run to its end."""
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from support.fake_cuda import FakeCuda
+from support.native_cuda import NativeCuda
 from support.simulated_threads import Threads, interpret, made_threads, note_threads
 from tilewright.backend.ptx.interpreter.memory import Segment
 from tilewright.backend.ptx.interpreter.program import PtxError
@@ -82,7 +83,7 @@ MADE: dict[bytes, Made] = {}
 """What every cubin of this process was made of, by its hash."""
 
 
-class SimulatedCuda(FakeCuda):
+class SimulatedCuda(NativeCuda):
     """A driver whose modules are the Tile IR that they were made of."""
 
     def __init__(self, arch: str) -> None:
@@ -177,6 +178,10 @@ class SimulatedCuda(FakeCuda):
         return self._loaded.get(module)
 
     # Launches
+
+    def _launch(self, words: Any, values: list[int], stream: int) -> int:
+        with self._lock:
+            return super()._launch(words, values, stream)
 
     def _bound(self, name: str, values: list[int], shape: Any) -> Callable[[], None]:
         made, threads = self._tiles.get(name), self._threads.get(name)

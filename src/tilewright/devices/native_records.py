@@ -148,6 +148,8 @@ class PlanWord(IntEnum):
     """
     CHECKS_NUMBERS = 10
     """Not 0: the code may refuse numbers that it was not launched with yet."""
+    REPORT = 11
+    """Which parameter says where the kernel reports, on CUDA; 0: it reports nothing."""
 
 
 PLAN_WORDS = len(PlanWord)

@@ -23,9 +23,9 @@ from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Lending, Recorded, RunOver
-from .cuda_plan import CudaPlan, label_of
+from .cuda_plan import CudaPlan, Reporting, label_of
 from .records import print_room, report_of
-from .report import QUIET, Report
+from .report import QUIET, Report, deliver
 from .scalars import slot_of
 
 ONE_THREAD = (1, 1, 1)
@@ -84,28 +84,34 @@ class CudaRun:
         self._memory_at = ctypes.addressof(self._memory)
         self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
-        quiet = not (self._reports or self._pointers)
-        self.plan = self._new_plan() if quiet else None
+        self.plan = None if self._pointers else self._new_plan()
 
     @property
     def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
-        return None if self.plan is None or self._loaded.hidden else self._lend
+        quiet = not (self._reports or self._pointers or self._loaded.hidden)
+        return self._lend if quiet else None
 
     def _new_plan(self) -> CudaPlan:
-        written = sum(isinstance(arg, OutputArg) for arg in self._args)
+        written, loaded = sum(isinstance(arg, OutputArg) for arg in self._args), self._loaded
+        tell = partial(_tell, loaded, self._grid)
         return CudaPlan(
-            self._loaded.device.context, self._new_record(), self._memory, written, self._numbers,
-            partial(label_of, self._name), self._loaded,
+            loaded.device.context, self._bare_record(), self._memory, written, self._numbers,
+            partial(label_of, self._name), loaded,
+            Reporting(self._name, loaded.new_report, tell) if self._reports else None,
         )  # fmt: skip
 
-    def _new_record(self) -> Record:
+    def _bare_record(self) -> Record:
+        """A record that says nothing of where to report."""
         loaded = self._loaded
         context = loaded.device.context.handle
         shared = loaded.artifact.signature.shared_bytes
-        record = Record(context, loaded.function, self._hardware, self._block, shared, self._words)
+        return Record(context, loaded.function, self._hardware, self._block, shared, self._words)
+
+    def _new_record(self) -> Record:
+        record = self._bare_record()
         if self._reports:
-            record.report = loaded.new_report()
+            record.report = self._loaded.new_report()
             record.words[-1] = record.report.address
         return record
 
@@ -253,6 +259,16 @@ class AskedLater:
         if record is not None:
             self._run.recycle(record)
         return found
+
+
+def _tell(loaded: Loaded, grid: Shape, raw: RawReport) -> None:
+    """Deliver what a launch reported that is over; raises its error.
+
+    No method: a run whose plan knew it would wait for Python's collector, and its code with it.
+    """
+    artifact = loaded.artifact
+    if (error := deliver(artifact.name, report_of(artifact, grid, raw))) is not None:
+        raise error
 
 
 def _host_arrays(bound: Bound, device: Device) -> bool:

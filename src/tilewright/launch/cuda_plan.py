@@ -1,7 +1,11 @@
-"""Plain launches of kernels that report nothing, on CUDA: one native call, and nothing to settle.
+"""Plain launches on CUDA: one native call.
 
-Such a launch cannot fail alone, so nobody needs to hear how it ended: memory notes its number, and
-its stream says how far it is. Events are made when somebody waits.
+A launch that reports nothing cannot fail alone, so nobody needs to hear how it ended: memory notes
+its number, and its stream says how far it is. Events are made when somebody waits.
+
+One that reports has a place in pinned memory for that, out of a pool of its plan. Its timeline
+lists it until the core has looked there: whoever waits for it then, or the stream has it looked at
+once it has passed it (`native/python/cuda_reports.cpp`).
 """
 
 from __future__ import annotations
@@ -9,16 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from .._core import CUDA_EAGER
+from .._core import CUDA_EAGER, Reported, set_report_classes
+from ..base.cuda_abi import CudaLaunchWord
 from ..base.dtypes import AnyDType
 from ..devices.cuda.context import Context
-from ..devices.cuda.record import Record
+from ..devices.cpu.run import RawReport
+from ..devices.cuda.record import PinnedReport, Record
 from ..devices.cuda.stream import CudaStream
 from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
+from ..devices.timeline import Timeline
+from ..op.context import ExecutionContext
+from ..op.core import DeviceOp
+from ..op.outcome import Outcome
 from ..op.place import Location, place_of
+from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
-from ..tensors.pending_work import SUBMISSIONS, notify_submitted
+from ..tensors.pending_work import SUBMISSIONS, fail_unlisted, notify_submitted
 from .arguments import Held
 from .launch_plan import LaunchPlan, Places
 
@@ -28,10 +39,25 @@ def label_of(kernel: str, location: Location) -> str:
     return f"`{kernel}`, launched at {place_of(location)},"
 
 
+class Reporting:
+    """How launches of one kernel report: where, and who is told of it."""
+
+    __slots__ = ("kernel", "new", "tell")
+
+    def __init__(
+        self,
+        kernel: str,
+        new: Callable[[], PinnedReport],
+        tell: Callable[[RawReport], None],
+    ) -> None:
+        """`tell` is told what a launch reported, if it was anything; it may raise."""
+        self.kernel, self.new, self.tell = kernel, new, tell
+
+
 class CudaPlan(LaunchPlan):
     """Launches of one kernel over one grid on CUDA."""
 
-    __slots__ = ("_label", "_submit", "context")
+    __slots__ = ("_idle", "_label", "_reporting", "_submit", "context")
 
     starts = True
     runs_here = False
@@ -45,15 +71,23 @@ class CudaPlan(LaunchPlan):
         numbers: Sequence[tuple[int, int, AnyDType]],
         label: Callable[[Location], str],
         keep: object = None,
+        reporting: Reporting | None = None,
     ) -> None:
-        """The record has the parameters that are always the same; the rest is as for all plans."""
+        """The record has the parameters that are always the same; the rest is as for all plans.
+
+        `reporting`: the last parameter says where the kernel reports.
+        """
         super().__init__(places, written, numbers, (record, keep))
-        self.context, self._label = context, label
+        self.context, self._label, self._reporting = context, label, reporting
+        self._idle: list[PinnedReport] = []
+        """Places to report in that are as good as new."""
         self._submit = context.calls.submit_launch
         words = self._words
         words[PlanWord.RECORD] = record.address
         words[PlanWord.SLOTS] = len(record.words) - record.slots
         words[PlanWord.DRIVER] = context.calls.native_driver
+        if reporting is not None:
+            words[PlanWord.REPORT] = len(record.words) - 1
 
     def submit(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
@@ -63,7 +97,7 @@ class CudaPlan(LaunchPlan):
         `_core` does the same in native code.
         """
         context, timeline, (uses, user, up) = self.context, stream.timeline.address, use
-        if not context.is_fine:
+        if self._reporting is not None or not context.is_fine:
             return False
         given = self.packed(numbers) if numbers else b""
         before = stream.point() if waits else None
@@ -92,3 +126,71 @@ class CudaPlan(LaunchPlan):
     def __call__(self, held: Held) -> str:
         """A launch in words, for its stream."""
         return self._label(held[-3].location)
+
+    def new_report(self) -> PinnedReport:
+        """A place to report in."""
+        assert self._reporting is not None
+        return self._reporting.new()
+
+    def hear(self, report: PinnedReport) -> None:
+        """Tell what a launch reported that is over and was waited for; raises its error."""
+        raw = self._read(report)
+        self._recycle(report)
+        self._tell(raw)
+
+    def hear_started(self, report: PinnedReport, launch: Reported) -> None:
+        """Hear what a launch reported that its stream has passed; that may be heard again.
+
+        Its memory was kept until now.
+        """
+        error: Exception | None = None
+        try:
+            self._tell(self._read(report))
+        except Exception as raised:
+            error = raised
+        outcome: Outcome | None = launch.outcome
+        if error is not None and outcome is None:
+            outcome = Outcome(((self._kernel, launch.held[-3].location),))
+        if outcome is not None:
+            outcome.settle(error)
+        memory, written = regions_of(launch.held), self._words[PlanWord.WRITTEN]
+        if error is None:
+            with LOCK:
+                launch.timeline.end(launch.number)
+        else:
+            assert outcome is not None
+            fail_unlisted(
+                launch.timeline, launch.number, outcome, memory[:written], memory[written:]
+            )
+        self._recycle(report)
+
+    @property
+    def _kernel(self) -> str:
+        assert self._reporting is not None
+        return self._reporting.kernel
+
+    def _read(self, report: PinnedReport) -> RawReport | None:
+        return report.read() or (RawReport(problem=lost) if (lost := self.context.lost) else None)
+
+    def _tell(self, raw: RawReport | None) -> None:
+        if raw is not None:
+            assert self._reporting is not None
+            self._reporting.tell(raw)
+
+    def _recycle(self, report: PinnedReport) -> None:
+        report.clear()
+        self._idle.append(report)
+
+
+def listen(op: DeviceOp[Any], ctx: ExecutionContext, launch: Reported) -> None:
+    """Have who runs an op hear what became of a launch that was put on the context's stream."""
+    outcome = ctx.outcome(op)
+    if not ctx.waits:  # who waits hears of all that is due at the end
+        outcome.event = ctx.stream.record()
+    launch.outcome = outcome
+
+
+set_report_classes({
+    "CudaPlan": CudaPlan, "Context": Context, "PinnedReport": PinnedReport, "Timeline": Timeline,
+    "ERROR_TAKEN": int(CudaLaunchWord.ERROR_TAKEN), "PRINT_USED": int(CudaLaunchWord.PRINT_USED),
+})  # fmt: skip

@@ -13,7 +13,6 @@ from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
-from ..devices.cpu.record import Record
 from ..devices.cuda.context import Context
 from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import AnyUse, Device, FirstUse, Stream
@@ -41,7 +40,7 @@ from .acquire_borrows import (
 from .arguments import Bound, Held
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
-from .cuda_plan import CudaPlan
+from .cuda_plan import CudaPlan, listen
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
@@ -359,8 +358,8 @@ class Launch(NativeLaunch, Composite[R_co]):
         if isinstance(error, Exception):
             named(error, self)
 
-    def hear(self, plan: CpuPlan, record: Record) -> None:
-        """It is over, and has something to report; the core calls this."""
+    def hear(self, plan: CpuPlan | CudaPlan, record: Any) -> None:
+        """It is over, and has something to report there; the core calls this."""
         try:
             plan.hear(record)
         except BaseException as error:
@@ -540,7 +539,7 @@ def _unfinished(
 
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
-    "tidy": _tidy, "unfinished": _unfinished,
+    "tidy": _tidy, "unfinished": _unfinished, "listen": listen,
     "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""

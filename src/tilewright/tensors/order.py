@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK
+from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK, Reported
 from .._core import reserve as reserve_in_core
 from ..devices.native_records import SlowPath
 from ..devices.timeline import LATEST, OVER, Timeline
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
-from .pending_work import NumberedWork, PendingWork, notify_submitted
+from .pending_work import NumberedWork, PendingWork, ReportedWork, notify_submitted
 
 if TYPE_CHECKING:
     from ..devices.protocol import Stream
@@ -264,7 +264,9 @@ def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
     for address, number, start, end, writes in work:
         timeline = Timeline.by_address[address]
         pending = timeline.pending.get(number)
-        if (
+        if isinstance(pending, Reported):
+            pending = ReportedWork(timeline.stream, timeline, number)
+        elif (
             pending is None
             and number > timeline.words[OVER]
             and (stream := timeline.stream) is not None

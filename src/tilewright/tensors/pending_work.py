@@ -187,10 +187,24 @@ class NumberedWork(PendingWork):
         if self._event is None:
             if timeline.all_submitted() is None:
                 for pending in tuple(timeline.pending.values()):
-                    pending.refuse_own()
+                    if isinstance(pending, PendingWork):
+                        pending.refuse_own()
                 _wait_until(lambda: timeline.all_submitted() is not None)
             self._event = self.stream.record()
         return self._event
+
+
+class ReportedWork(NumberedWork):
+    """A plain launch that its timeline lists until somebody has heard what it reported."""
+
+    __slots__ = ()
+
+    def over(self) -> bool:
+        """Whether that was heard; if it has failed, memory lists that then."""
+        timeline = self.timeline
+        assert timeline is not None
+        self.is_over = self.number not in timeline.pending
+        return self.is_over
 
 
 def fail_unlisted(
