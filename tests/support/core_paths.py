@@ -48,9 +48,10 @@ def _stranger(cls: Any) -> type:
 
 @contextmanager
 def only_slow() -> Iterator[None]:
-    """A block in which the core ends nothing on the CPU by itself."""
+    """A block in which the core ends no launch by itself, nor replays on the CPU."""
     launches, graphs = dict(OF_LAUNCHES), dict(OF_GRAPHS)
-    set_launch_classes({**launches, "CpuPlan": _stranger(launches["CpuPlan"])})
+    strangers = {name: _stranger(launches[name]) for name in ("CpuPlan", "CudaPlan")}
+    set_launch_classes({**launches, **strangers})
     set_graph_classes({**graphs, "CpuReplay": _stranger(graphs["CpuReplay"])})
     try:
         yield

@@ -17,6 +17,9 @@ from linecache import getline
 from types import FrameType
 
 MOST_POINTS = 2000
+TELL_NOBODY = ("_xla_gc_callback", "called_by_native_code")
+"""Functions of Python that tell nobody of an error: one of JAX's, which comes with garbage
+collection; and those that stand for functions of a driver."""
 
 
 class Interrupt(BaseException):
@@ -49,8 +52,8 @@ def raise_at(point: int, run: Callable[[], None]) -> bool:
 
     def count(frame: FrameType, event: str, argument: object) -> None:
         nonlocal left
-        if frame.f_code.co_name == "_xla_gc_callback":
-            return  # JAX's: it comes with garbage collection, and tells nobody
+        if frame.f_code.co_name in TELL_NOBODY:
+            return
         left -= 1
         if not left:
             sys.settrace(None)
@@ -73,7 +76,7 @@ def raise_behind(point: int, run: Callable[[], None]) -> bool:
 
     def count(frame: FrameType, event: str, argument: object) -> None:
         nonlocal left
-        if event == "c_return":
+        if event == "c_return" and frame.f_code.co_name not in TELL_NOBODY:
             left -= 1
             if not left:
                 sys.setprofile(None)

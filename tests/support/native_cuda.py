@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -30,9 +32,27 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 def as_functions(driver: object) -> dict[str, Any]:
     """What a driver in Python has, as functions of C, which must be kept."""
     return {
-        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(getattr(driver, name))
+        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(_untraced(getattr(driver, name)))
         for name in CUDA_FUNCTIONS
     }
+
+
+def _untraced(function: Callable[..., int]) -> Callable[..., int]:
+    """A function in which no interrupt comes: native code could not be told."""
+
+    def called_by_native_code(*given: Any) -> int:
+        trace, profile = sys.gettrace(), sys.getprofile()
+        if trace is profile is None:
+            return function(*given)
+        sys.settrace(None)
+        sys.setprofile(None)
+        try:
+            return function(*given)
+        finally:
+            sys.settrace(trace)
+            sys.setprofile(profile)
+
+    return called_by_native_code
 
 
 def addresses(functions: dict[str, Any]) -> dict[str, int]:

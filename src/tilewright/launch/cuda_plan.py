@@ -150,7 +150,7 @@ class CudaPlan(LaunchPlan):
             error = raised
         outcome: Outcome | None = launch.outcome
         if error is not None and outcome is None:
-            outcome = Outcome(((self._kernel, launch.held[-3].location),))
+            launch.outcome = outcome = Outcome(((self._kernel, launch.held[-3].location),))
         if outcome is not None:
             outcome.settle(error)
         memory, written = regions_of(launch.held), self._words[PlanWord.WRITTEN]

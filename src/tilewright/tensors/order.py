@@ -265,7 +265,7 @@ def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
         timeline = Timeline.by_address[address]
         pending = timeline.pending.get(number)
         if isinstance(pending, Reported):
-            pending = ReportedWork(timeline.stream, timeline, number)
+            pending = ReportedWork(timeline.stream, timeline, pending)
         elif (
             pending is None
             and number > timeline.words[OVER]

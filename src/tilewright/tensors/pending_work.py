@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .._core import note_submitted, set_process
+from .._core import Reported, note_submitted, set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
 from ..devices.timeline import OVER, Timeline
@@ -197,7 +197,11 @@ class NumberedWork(PendingWork):
 class ReportedWork(NumberedWork):
     """A plain launch that its timeline lists until somebody has heard what it reported."""
 
-    __slots__ = ()
+    __slots__ = ("_launch",)
+
+    def __init__(self, stream: Stream | None, timeline: Timeline, launch: Reported) -> None:
+        super().__init__(stream, timeline, launch.number)
+        self._launch = launch
 
     def over(self) -> bool:
         """Whether that was heard; if it has failed, memory lists that then."""
@@ -205,6 +209,13 @@ class ReportedWork(NumberedWork):
         assert timeline is not None
         self.is_over = self.number not in timeline.pending
         return self.is_over
+
+    def check(self) -> None:
+        """Raise if it has failed, which the device has passed."""
+        if not self.over() and self.stream is not None:
+            self.stream.sweep()
+        self.outcome = self._launch.outcome
+        super().check()
 
 
 def fail_unlisted(
