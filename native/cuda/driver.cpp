@@ -14,7 +14,7 @@ constexpr DriverFunction kFunctions[] = {
     TW_DRIVER_FUNCTION(cuGraphLaunch),   TW_DRIVER_FUNCTION(cuEventRecord),
     TW_DRIVER_FUNCTION(cuEventQuery),    TW_DRIVER_FUNCTION(cuStreamQuery),
     TW_DRIVER_FUNCTION(cuStreamWaitEvent), TW_DRIVER_FUNCTION(cuEventCreate),
-    TW_DRIVER_FUNCTION(cuEventDestroy),
+    TW_DRIVER_FUNCTION(cuEventDestroy), TW_DRIVER_FUNCTION(cuMemcpyHtoDAsync),
 };
 
 #undef TW_DRIVER_FUNCTION

@@ -35,6 +35,7 @@ struct Driver {
   Status (*cuStreamWaitEvent)(Stream, Event, unsigned flags);
   Status (*cuEventCreate)(Event*, unsigned flags);
   Status (*cuEventDestroy)(Event);
+  Status (*cuMemcpyHtoDAsync)(uint64_t target, const void* source, size_t bytes, Stream);
 };
 
 // Where the table has a function of the driver.

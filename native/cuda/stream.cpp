@@ -89,6 +89,15 @@ Status launch_graph(const Driver& driver, Context context, GraphExec graph, Stre
   return within(driver, context, [&] { return driver.cuGraphLaunch(graph, stream); });
 }
 
+Status copy_in(const Driver& driver, Context context, int64_t target, int64_t source, int64_t bytes,
+               Stream stream) {
+  return within(driver, context, [&] {
+    return driver.cuMemcpyHtoDAsync(static_cast<uint64_t>(target),
+                                    reinterpret_cast<const void*>(source),
+                                    static_cast<size_t>(bytes), stream);
+  });
+}
+
 Status record_event(const Driver& driver, Context context, Event event, Stream stream) {
   return within(driver, context, [&] { return driver.cuEventRecord(event, stream); });
 }

@@ -48,10 +48,8 @@ class Parameters {
   // Takes those of the plan's record, and fills in tensors and numbers.
   void fill(const LaunchPlan& plan, const TensorUses& tensors, const int64_t* numbers);
 
-  // Has the kernel report at an address.
-  void set_report(const LaunchPlan& plan, int64_t address) {
-    words_[plan.report - first_parameter(count_)] = address;
-  }
+  // Sets the one at a place of the record.
+  void set(int64_t place, int64_t word) { words_[place - first_parameter(count_)] = word; }
 
   // Their addresses as the driver takes them; a null ends these.
   void** addresses() { return reinterpret_cast<void**>(words_ + count_); }
@@ -71,6 +69,10 @@ Status launch(const Driver& driver, const LaunchRecord& record, void** parameter
 
 // Puts a graph on a stream.
 Status launch_graph(const Driver& driver, Context context, GraphExec graph, Stream stream);
+
+// Puts a copy of pinned memory to the device on a stream.
+Status copy_in(const Driver& driver, Context context, int64_t target, int64_t source, int64_t bytes,
+               Stream stream);
 
 Status record_event(const Driver& driver, Context context, Event event, Stream stream);
 

@@ -14,6 +14,7 @@ struct Argument {
   PyObject* region = nullptr;  // null: look closer
   PyObject* ticket = nullptr;  // of a part that is read or written, or of all that is written
   bool is_part = false;
+  bool is_array = false;    // of another library
   bool has_former = false;  // somebody may be left who gave the tensor away
   int64_t tiling = 0;
 };
@@ -160,7 +161,7 @@ class BoundTensors {
     }
     if (regions_ != nullptr) {
       PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
-      if (region != nullptr) return {.region = region};
+      if (region != nullptr) return {.region = region, .is_array = true};
     }
     return writes(i) ? argument_written(plan_, i, given) : argument_read(plan_, given);
   }
@@ -213,7 +214,7 @@ class BoundTensors {
     put(i, given.region);
     const TensorRecord& tensor = record_of(given.region);
     all.set_tensor(i, &tensor);
-    plan_.found[i] = tensor.kind;
+    plan_.found[i] = given.is_array && is_elsewhere(given.region) ? ~tensor.kind : tensor.kind;
     if (writes(i)) plan_.found[plan_.count + i] = given.tiling;
     all.owner(i) = 0;
     has_former_ |= given.has_former;
@@ -229,6 +230,15 @@ class BoundTensors {
     all.epoch(i) = tensor.storage->epoch;
     if (!writes(i) && may_surely_read(*tensor.storage)) return Borrowable::kYes;
     return may_borrow(all, i);
+  }
+
+  // Whether memory is on another device than what is written. An array there is copied first, and a
+  // tensor refused: so their kinds differ.
+  bool is_elsewhere(PyObject* other) const {
+    const auto device = [](PyObject* region) {
+      return as<StorageObject>(as<RegionObject>(region).storage).device;
+    };
+    return plan_.written > 0 && device(other) != device(region(0));
   }
 
   // Whether the launch writes bytes that it also uses otherwise, or may do so: Python says that.

@@ -2,6 +2,7 @@
 
 #include "python/borrowing.hpp"
 #include "python/cuda_reports.hpp"
+#include "python/cuda_staging.hpp"
 #include "python/process.hpp"
 
 namespace tw::py {
@@ -63,7 +64,7 @@ Status put_recorded(const cuda::Driver& driver, const RecordedWork& work, cuda::
 Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject* uses,
                          PyObject* user, PyObject* known, int64_t* row, const int64_t* numbers,
                          Timeline& timeline, cuda::Stream stream, int64_t budget,
-                         PyObject* reported) {
+                         const LaunchExtras& extras) {
   // Before anything is begun, as there may be no memory for them.
   cuda::Parameters parameters(plan.parameters);
   if (!parameters.ok()) {
@@ -73,15 +74,20 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
   Waits waits;
   const int64_t begun = begin_launch(plan, uses, user, known, row, [&](const TensorUses& tensors) {
-    return begin_on(tensors, timeline, waits, reported);
+    return begin_on(tensors, timeline, waits, extras.reported);
   });
   if (begun == kFailed || PyErr_Occurred()) return Submission::error();
   if (begun == 0) return Submission::none();
   const TensorUses tensors = uses_of(plan, row);
   parameters.fill(plan, tensors, numbers);
-  if (reported != nullptr) parameters.set_report(plan, report_address(reported));
+  if (extras.reported != nullptr) parameters.set(plan.report, report_address(extras.reported));
+  if (extras.staged != nullptr) extras.staged->set_addresses(plan, parameters);
   const Submission done =
       submit(driver, record.context, timeline, stream, waits, budget, [&] {
+        const Status copied = extras.staged == nullptr
+                                  ? cuda::kSuccess
+                                  : extras.staged->put(driver, record.context, stream);
+        if (copied != cuda::kSuccess) return copied;
         return cuda::launch(driver, record, parameters.addresses(), stream);
       });
   if (done.kind == Submission::Kind::kDone) mark_written(tensors);

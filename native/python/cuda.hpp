@@ -12,14 +12,20 @@
 
 namespace tw::py {
 
+class StagedArrays;
+
+// What some launches have besides tensors and numbers.
+struct LaunchExtras {
+  PyObject* reported = nullptr;          // the launch as one that reports, which is listed
+  const StagedArrays* staged = nullptr;  // arrays of the host that it reads
+};
+
 // Begins a launch on the tensors of a row, puts it on a stream, and waits for all that is there if
 // there is a budget for that, in nanoseconds. `numbers` may be null where the plan has none.
-// `reported` is the launch as one that reports, which its timeline lists from then on; null: it
-// reports nothing.
 cuda::Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject* uses,
                                PyObject* user, PyObject* known, int64_t* row,
                                const int64_t* numbers, Timeline& timeline, cuda::Stream stream,
-                               int64_t budget, PyObject* reported = nullptr);
+                               int64_t budget, const LaunchExtras& extras = {});
 
 // What was recorded, to be put on a stream again.
 struct RecordedWork {
@@ -53,6 +59,13 @@ PyObject* device_of_cuda_stream(PyObject* stream);
 
 // Its timeline, as Python has it; the same.
 PyObject* timeline_of_cuda_stream(PyObject* stream);
+
+// Whether copies that were put on a stream have yet to be written to memory of the host.
+bool has_arriving(PyObject* stream);
+
+// Keeps something alive until a stream has passed what was just put there. Runs no Python. False:
+// an error is set, and it stays for good.
+bool keep_on_stream(PyObject* stream, PyObject* keep);
 
 // Has something called once a stream has passed the work that was just put there, after which its
 // timeline had so many, and keeps both until then. Runs no Python. False: an error is set.

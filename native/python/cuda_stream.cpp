@@ -23,6 +23,7 @@ struct StreamClass {
   int64_t completed = 0;  // how much is known to have passed
   int64_t kept = 0;       // a list of what stays alive for work, and what that is
   int64_t dropped = 0;    // how much was dropped from the front of it
+  int64_t arriving = 0;   // a dict: memory of the host that copies have yet to be written to
   int64_t waiting = 0;    // a set of streams that stay alive for what they keep
   int64_t marks = 0;      // a deque of events
   int64_t callbacks = 0;  // completion callbacks
@@ -56,6 +57,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"completed", &found.completed},
                         {"kept", &found.kept},
                         {"_dropped", &found.dropped},
+                        {"arriving", &found.arriving},
                         {"_waiting", &found.waiting},
                         {"_marks", &found.marks},
                         {"_callbacks", &found.callbacks}}) ||
@@ -188,6 +190,13 @@ PyObject* device_of_cuda_stream(PyObject* stream) { return slot(stream, streams.
 PyObject* timeline_of_cuda_stream(PyObject* stream) {
   return slot(stream, streams.timeline_object);
 }
+
+bool has_arriving(PyObject* stream) {
+  PyObject* arriving = slot(stream, streams.arriving);
+  return arriving == nullptr || !PyDict_Check(arriving) || PyDict_GET_SIZE(arriving) > 0;
+}
+
+bool keep_on_stream(PyObject* stream, PyObject* keep) { return hold(stream, Py_None, keep) >= 0; }
 
 bool call_when_passed(PyObject* stream, int64_t submitted, PyObject* callback) {
   // Others may have put more there meanwhile: it is called too late then, rather than too early.

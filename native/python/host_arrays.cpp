@@ -20,6 +20,7 @@ struct ArrayClasses {
   PyTypeObject* array = nullptr;  // numpy.ndarray
   PyTypeObject* ours = nullptr;   // tensors.ownership.Ours
   PyObject* device = nullptr;     // devices.host.CPU
+  PyTypeObject* gpu = nullptr;    // devices.cuda.device.CudaDevice
   PyObject* dtypes = nullptr;     // a dict: element types by the kind, bits and lanes of DLPack
   PyObject* layout_of = nullptr;  // the layout of an element type, a shape and strides
   PyObject* immutable = nullptr;  // a frozenset: packages whose arrays are never written
@@ -339,17 +340,27 @@ bool is_foreign(PyObject* value) {
   return classes.ours != nullptr && !PyObject_TypeCheck(value, classes.ours);
 }
 
-// Whether all that a call writes is memory of the host, and there is some.
-bool writes_on_host(const BindPlan& plan, PyObject* arguments) {
+// The device of all that a call writes. Null: it writes nothing, or something needs a closer look.
+PyObject* device_written(const BindPlan& plan, PyObject* arguments) {
+  PyObject* device = nullptr;
   for (int64_t i = 0; i < plan.written; ++i) {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan.places[i]);
-    if (if_a(access_type, given) == nullptr || !AccessFields::are_set(given)) return false;
+    if (if_a(access_type, given) == nullptr || !AccessFields::are_set(given)) return nullptr;
     PyObject* tensor = as<AccessObject>(given).tensor;
-    if (!HandleFields::are_set(tensor)) return false;
+    if (!HandleFields::are_set(tensor)) return nullptr;
     const RegionObject& region = as<RegionObject>(as<HandleObject>(tensor).region);
-    if (as<StorageObject>(region.storage).device != classes.device) return false;
+    PyObject* its = as<StorageObject>(region.storage).device;
+    if (device != nullptr && its != device) return nullptr;
+    device = its;
   }
-  return plan.written > 0;
+  return device;
+}
+
+// Whether launches on a device read an array where it is, or a copy of it: which arrays of other
+// libraries are on a GPU, Python finds out.
+bool can_read(PyObject* device, PyObject* value) {
+  if (device == classes.device) return true;
+  return Py_TYPE(device) == classes.gpu && Py_TYPE(value) == classes.array;
 }
 
 Owned tuple_of_none(Py_ssize_t count) {
@@ -366,6 +377,7 @@ PyObject* set_array_classes(PyObject*, PyObject* given) {
   found.array = setup.type("ndarray");
   found.ours = setup.type("Ours");
   found.device = setup.object("CPU");
+  found.gpu = setup.type("CudaDevice");
   found.dtypes = setup.object("dtypes");
   found.layout_of = setup.object("layout_of");
   found.immutable = setup.object("immutable");
@@ -399,13 +411,14 @@ PyMethodDef kFunctions[] = {
 }  // namespace
 
 Owned regions_of_arrays(const BindPlan& plan, PyObject* arguments) {
-  if (PyTuple_GET_SIZE(arguments) != plan.arity || !writes_on_host(plan, arguments)) {
-    return Owned::borrowed(Py_None);
-  }
+  if (PyTuple_GET_SIZE(arguments) != plan.arity) return Owned::borrowed(Py_None);
+  PyObject* device = device_written(plan, arguments);
+  if (device == nullptr) return Owned::borrowed(Py_None);
   Owned regions;
   for (int64_t i = plan.written; i < plan.count; ++i) {
     PyObject* value = PyTuple_GET_ITEM(arguments, plan.places[i]);
     if (is_exactly(value, plan.tensor_class) || !is_foreign(value)) continue;
+    if (!can_read(device, value)) return Owned::borrowed(Py_None);
     Owned region = region_of_host_array(value);
     if (!region || region.get() == Py_None) return region;
     if (!regions) regions = tuple_of_none(plan.arity);

@@ -7,7 +7,7 @@ namespace tw::py {
 
 // The memory of arrays of other libraries among what a kernel reads: a tuple with a region, which
 // keeps it, in the place of each such argument, and None in all others. None in place of the tuple:
-// there is no such array, the kernel does not run on the host, or one must be looked at closer.
+// there is no such array, or one must be looked at closer. A kernel on a GPU reads copies of them.
 // Null: an error is set.
 Owned regions_of_arrays(const BindPlan& plan, PyObject* arguments);
 

@@ -1,5 +1,6 @@
 // Pools that memory comes from, of the host or of a device, and pieces of it, as types of Python.
 #include "cpu/block_cache.hpp"
+#include "python/cuda_staging.hpp"
 #include "python/memory.hpp"
 #include "python/module.hpp"
 
@@ -25,6 +26,8 @@ struct MemoryObject {
 
 PyTypeObject* pool_type = nullptr;
 PyTypeObject* memory_type = nullptr;
+PyObject* name_allocate = nullptr;
+PyObject* names_zeroed = nullptr;  // a tuple: a keyword
 
 MemoryObject& as_memory(PyObject* self) { return as<MemoryObject>(self); }
 cpu::BlockCache& cache_of(PyObject* pool) { return *as<PoolObject>(pool).cache; }
@@ -59,6 +62,11 @@ PyObject* new_memory(PyObject* pool, const cpu::Block& block, int64_t bytes) {
   return self;
 }
 
+// The size of the blocks that a pool gives for a size asked for.
+int64_t size_in(PyObject* pool, int64_t bytes) {
+  return as<PoolObject>(pool).is_exact != 0 ? bytes : cpu::BlockCache::size_class(bytes);
+}
+
 PyObject* take(PyObject* self, PyObject* given) {
   const int64_t bytes = PyLong_AsLongLong(given);
   if (bytes == -1 && PyErr_Occurred()) {
@@ -67,11 +75,8 @@ PyObject* take(PyObject* self, PyObject* given) {
     Py_RETURN_NONE;
   }
   if (bytes < 0) Py_RETURN_NONE;
-  const bool is_exact = as<PoolObject>(self).is_exact != 0;
   cpu::Block block{};
-  if (!cache_of(self).take(is_exact ? bytes : cpu::BlockCache::size_class(bytes), block)) {
-    Py_RETURN_NONE;
-  }
+  if (!cache_of(self).take(size_in(self, bytes), block)) Py_RETURN_NONE;
   return new_memory(self, block, bytes);
 }
 
@@ -181,7 +186,31 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+Owned allocate_from(PyObject* pool, int64_t bytes) {
+  if (!PyObject_TypeCheck(pool, pool_type)) {
+    PyErr_Format(PyExc_TypeError, "a pool is expected, got %.100s", Py_TYPE(pool)->tp_name);
+    return Owned();
+  }
+  cpu::Block block{};
+  if (cache_of(pool).take(size_in(pool, bytes), block)) {
+    return Owned(new_memory(pool, block, bytes));
+  }
+  const Owned number(PyLong_FromLongLong(bytes));
+  PyObject* given[] = {pool, number.get(), Py_False};
+  Owned made(number ? PyObject_VectorcallMethod(name_allocate, given, 2, names_zeroed) : nullptr);
+  if (made && Py_TYPE(made.get()) != memory_type) {
+    PyErr_SetString(PyExc_TypeError, "memory of a pool is expected");
+    return Owned();
+  }
+  return made;
+}
+
+int64_t address_of_memory(PyObject* memory) { return as_memory(memory).block.address; }
+
 int add_host_memory(PyObject* module) {
+  name_allocate = PyUnicode_InternFromString("allocate");
+  names_zeroed = Py_BuildValue("(s)", "zeroed");
+  if (name_allocate == nullptr || names_zeroed == nullptr) return -1;
   if (PyModule_AddFunctions(module, kFunctions) < 0) return -1;
   pool_type = add_type(module, kPoolSpec);
   memory_type = pool_type == nullptr ? nullptr : add_type(module, kMemorySpec);

@@ -6,6 +6,7 @@
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
 #include "python/cuda_reports.hpp"
+#include "python/cuda_staging.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
@@ -32,6 +33,7 @@ struct LaunchClasses {
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   int64_t context = 0;
+  int64_t pools = 0;  // memory for arrays of the host that its launches read; None: they read none
   int64_t is_fine = 0;  // of the context
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
   PyObject* listen = nullptr;      // has a context hear of a launch that reports
@@ -334,6 +336,16 @@ Ending commit_reported(const cuda::Submission& submission, PyObject* op, PyObjec
   return listens ? commit_it() : Ending::kError;
 }
 
+// Whether the device may have something to do for a submission: also where it refused the launch,
+// there may be copies for that.
+bool is_on_its_way(const cuda::Submission& submission, const EndingUse& use) {
+  using Kind = cuda::Submission::Kind;
+  if (submission.kind == Kind::kDone) {
+    return use.budget <= 0 || submission.status != cuda::kSuccess;
+  }
+  return submission.kind == Kind::kRefused;
+}
+
 // Puts a launch on a stream of CUDA.
 Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const EndingUse& use) {
   PyObject* context = slot(prepared.plan.get(), classes.context);
@@ -348,6 +360,14 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   if (packed != Ending::kDone) return packed;
   const StreamPoint before = point_of(stream);
   if (!before.ok()) return Ending::kError;
+  StagedArrays staged;
+  PyObject* pools = slot(prepared.plan.get(), classes.pools);
+  if (pools != Py_None) {
+    if (pools == nullptr || has_arriving(stream)) return Ending::kSlowPath;
+    const Ending ready =
+        staged.prepare(pools, prepared.held.get(), device_of_cuda_stream(stream));
+    if (ready != Ending::kDone) return ready;
+  }
   Owned reported;
   if (plan.report != 0) {
     reported = new_reported(prepared.plan.get(), prepared.held.get(),
@@ -356,7 +376,12 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   }
   const cuda::Submission submission = submit_launch(
       *driver, plan, use.uses, use.user, names.zero, prepared.row(), prepared.packed.words(),
-      *before.timeline, before.handle, use.budget, reported.get());
+      *before.timeline, before.handle, use.budget,
+      {reported.get(), staged.empty() ? nullptr : &staged});
+  if (!staged.empty() && is_on_its_way(submission, use) &&
+      !keep_on_stream(stream, staged.memory())) {
+    return Ending::kError;
+  }
   if (reported) {
     return commit_reported(submission, op, stream, before, prepared, reported.get(), use);
   }
@@ -465,7 +490,8 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                           {"starts", &found.starts}});
   found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
                                             {"packing", &found.cuda_packing},
-                                            {"context", &found.context}});
+                                            {"context", &found.context},
+                                            {"pools", &found.pools}});
   setup.type("Context", {{"is_fine", &found.is_fine}});
   found.tidy = setup.object("tidy");
   found.listen = setup.object("listen");

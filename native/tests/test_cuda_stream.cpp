@@ -105,6 +105,13 @@ const Driver kDriver = {
           fake->calls.push_back("destroy");
           return kSuccess;
         },
+    .cuMemcpyHtoDAsync =
+        [](uint64_t target, const void* source, size_t bytes, Stream) {
+          fake->calls.push_back("copy_in");
+          fake->parameters = {static_cast<int64_t>(target), reinterpret_cast<int64_t>(source),
+                              static_cast<int64_t>(bytes)};
+          return fake->kernel;
+        },
 };
 
 // A fake for a scope.
@@ -131,10 +138,10 @@ int64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
 
 TW_TEST(functions_are_set_by_their_names) {
   Driver table{};
-  int64_t places[11];
+  int64_t places[12];
   int64_t* place = places;
   for (const DriverFunction& each : driver_functions()) set_function(table, each, place++);
-  TW_EQUAL(driver_functions().size(), size_t{11});
+  TW_EQUAL(driver_functions().size(), size_t{12});
   TW_EQUAL(std::string(driver_functions()[0].name), "cuCtxGetCurrent");
   TW_CHECK(reinterpret_cast<void*>(table.cuCtxGetCurrent) == &places[0]);
   TW_CHECK(reinterpret_cast<void*>(table.cuLaunchKernel) == &places[3]);
@@ -267,6 +274,31 @@ void check_parameters(int64_t count) {
 }
 
 TW_TEST(parameters_are_those_of_the_record_but_for_tensors_and_numbers) { check_parameters(4); }
+
+TW_TEST(a_parameter_is_set_by_its_place_in_the_record) {
+  for (const int64_t count : {4, 65}) {
+    Using driver;
+    driver.parameters_expected = count;
+    Planned planned(count);
+    Parameters parameters(count);
+    const int64_t number = 0;
+    parameters.fill(planned.plan, uses_of(planned.plan, planned.row), &number);
+    parameters.set(first_parameter(count) + 1, 77);
+    TW_EQUAL(launch(kDriver, a_record(), parameters.addresses(), kStream), kSuccess);
+    TW_EQUAL(driver.parameters[0], 4096);
+    TW_EQUAL(driver.parameters[1], 77);
+  }
+}
+
+TW_TEST(pinned_memory_is_copied_in_its_context) {
+  Using driver;
+  driver.current = handle<Context>(66);
+  TW_EQUAL(copy_in(kDriver, kContext, 4096, 8192, 12, kStream), kSuccess);
+  TW_EQUAL(driver.log(), "push copy_in pop ");
+  TW_CHECK((driver.parameters == std::vector<int64_t>{4096, 8192, 12}));
+  driver.kernel = 700;
+  TW_EQUAL(copy_in(kDriver, kContext, 4096, 8192, 12, kStream), 700);
+}
 
 TW_TEST(any_number_of_parameters_can_be_given) {
   for (const int64_t count : {63, 64, 65, 500}) check_parameters(count);

@@ -26,6 +26,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuStreamWaitEvent": (ADDRESS, ADDRESS, UINT),
     "cuEventCreate": (ctypes.POINTER(ADDRESS), UINT),
     "cuEventDestroy": (ADDRESS,),
+    "cuMemcpyHtoDAsync": (ctypes.c_uint64, ADDRESS, ctypes.c_size_t, ADDRESS),
 }
 
 
@@ -130,4 +131,10 @@ class NativeCuda(FakeCuda):
         return 0
 
     def cuEventDestroy(self, event: int) -> int:
+        return 0
+
+    def cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> int:
+        if status := self._status("copy_in"):
+            return status
+        self.copy_in(target, source, nbytes, stream)
         return 0

@@ -73,6 +73,10 @@ class Driver:
         self.log.append(("destroy", event))
         return 0
 
+    def cuMemcpyHtoDAsync(self, target, source, nbytes, stream):
+        self.log.append(("copy_in", target, source, nbytes, stream))
+        return self.answers.get("cuMemcpyHtoDAsync", 0)
+
 
 class Plain:
     """A launch of a kernel with two tensors, a number, and a parameter that is always 6."""

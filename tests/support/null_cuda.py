@@ -5,7 +5,6 @@ their parameters packed, but nothing is assembled, launched or copied. The drive
 launches call are three instructions each, so that what is measured is Tilewright's own part.
 """
 
-# ruff: noqa: N802 - functions of the driver have its names
 from __future__ import annotations
 
 import ctypes

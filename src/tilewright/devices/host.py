@@ -16,8 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from .._core import PooledMemory
 from ..base.errors import DriverError
-from .cpu.caching import HostMemory, HostPool, clear
+from .cpu.caching import HostPool, clear
 from .cpu.module import CpuModule, check_object
 from .cpu.pool import default, streams
 from .cpu.progress import CpuProgress
@@ -94,7 +95,7 @@ class HostDevice(ABC, Generic[S]):
     def load_module(self, code: bytes, *, trusted: bool = False) -> Module:
         """Load code made for this device."""
 
-    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
+    def allocate(self, nbytes: int, *, zeroed: bool) -> PooledMemory:
         """Bytes of host memory, aligned for vector loads."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
 

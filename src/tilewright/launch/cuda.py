@@ -83,6 +83,8 @@ class CudaRun:
         """Which words of a record are the addresses of the launch's memory."""
         self._memory_at = ctypes.addressof(self._memory)
         self._hardware, self._block = _hardware(artifact, grid)
+        self._reads_arrays = any(isinstance(arg, TensorArg) and arg.home is None for arg in args)
+        """Whether some of its memory may be on the host."""
         self._idle: list[Record] = []
         self.plan = None if self._pointers else self._new_plan()
 
@@ -98,7 +100,8 @@ class CudaRun:
         return CudaPlan(
             loaded.device.context, self._bare_record(), self._memory, written, self._numbers,
             partial(label_of, self._name), loaded,
-            Reporting(self._name, loaded.new_report, tell) if self._reports else None,
+            reporting=Reporting(self._name, loaded.new_report, tell) if self._reports else None,
+            pools=(loaded.device.pool, loaded.device.staging.pool) if self._reads_arrays else None,
         )  # fmt: skip
 
     def _bare_record(self) -> Record:
@@ -120,7 +123,7 @@ class CudaRun:
     ) -> None:
         """Write what differs between launches alike; lists memory that was made for this one."""
         words = record.words
-        if bound.held is not None:
+        if bound.held is not None and not self._reads_arrays:
             write_addresses(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             addresses = self._staged(bound, stream, staged)

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from .._core import CUDA_EAGER, Reported, set_report_classes
+from .._core import CUDA_EAGER, BlockPool, Reported, set_report_classes
 from ..base.cuda_abi import CudaLaunchWord
 from ..base.dtypes import AnyDType
-from ..devices.cuda.context import Context
 from ..devices.cpu.run import RawReport
+from ..devices.cuda.context import Context
 from ..devices.cuda.record import PinnedReport, Record
 from ..devices.cuda.stream import CudaStream
 from ..devices.native_records import PlanWord
@@ -57,7 +57,7 @@ class Reporting:
 class CudaPlan(LaunchPlan):
     """Launches of one kernel over one grid on CUDA."""
 
-    __slots__ = ("_idle", "_label", "_reporting", "_submit", "context")
+    __slots__ = ("_idle", "_label", "_reporting", "_submit", "context", "pools")
 
     starts = True
     runs_here = False
@@ -72,13 +72,18 @@ class CudaPlan(LaunchPlan):
         label: Callable[[Location], str],
         keep: object = None,
         reporting: Reporting | None = None,
+        pools: tuple[BlockPool, BlockPool] | None = None,
     ) -> None:
         """The record has the parameters that are always the same; the rest is as for all plans.
 
-        `reporting`: the last parameter says where the kernel reports.
+        `reporting`: the last parameter says where the kernel reports. `pools`: memory of the
+        device, and pinned memory, where launches read arrays of the host.
         """
         super().__init__(places, written, numbers, (record, keep))
         self.context, self._label, self._reporting = context, label, reporting
+        self.pools = pools
+        """Where the core takes memory for arrays of the host that launches read; None: they do not.
+        """
         self._idle: list[PinnedReport] = []
         """Places to report in that are as good as new."""
         self._submit = context.calls.submit_launch
@@ -97,8 +102,8 @@ class CudaPlan(LaunchPlan):
         `_core` does the same in native code.
         """
         context, timeline, (uses, user, up) = self.context, stream.timeline.address, use
-        if self._reporting is not None or not context.is_fine:
-            return False
+        if self._reporting is not None or self.pools is not None or not context.is_fine:
+            return False  # native code alone can
         given = self.packed(numbers) if numbers else b""
         before = stream.point() if waits else None
         try:

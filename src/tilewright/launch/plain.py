@@ -134,7 +134,18 @@ class PlainBinder(NativeBinder):
         must be looked at closer."""
         values = self.with_numbers(args, keywords)
         regions = None if values is None else regions_of_arrays(self.call, values)
-        return args if regions is None else _with_tensors(args, regions[: len(args)])
+        return args if regions is None else self._with_tensors(args, regions[: len(args)])
+
+    def _with_tensors(self, values: tuple[Any, ...], regions: Regions | None) -> tuple[Any, ...]:
+        """The arguments of a call with tensors for the arrays that it reads where they are."""
+        if regions is None or not self._outputs(values)[0].tensor.device.host_visible:
+            return values
+        return tuple(
+            [
+                value if region is None else new_tensor(region)
+                for value, region in zip(values, regions, strict=True)
+            ]
+        )
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
@@ -153,8 +164,7 @@ class PlainBinder(NativeBinder):
             return held
         known = self._forms.get(kinds)
         if known is None:
-            tensors = values if regions is None else _with_tensors(values, regions)
-            known = self._new_form(kinds, tensors, held)
+            known = self._new_form(kinds, self._with_tensors(values, regions), held)
         with LOCK:
             self._last = known
             self._words[KINDS], self._words[KNOWN] = bytes_address(known.kinds), id(known)
@@ -195,16 +205,6 @@ class PlainBinder(NativeBinder):
         known = Known(kinds, self._form_of(self._described(values, held, numbers)))
         self._forms.keep(kinds, known)
         return known
-
-
-def _with_tensors(values: tuple[Any, ...], regions: Regions) -> tuple[Any, ...]:
-    """The arguments of a call with tensors for those of which regions are given."""
-    return tuple(
-        [
-            value if region is None else new_tensor(region)
-            for value, region in zip(values, regions, strict=True)
-        ]
-    )
 
 
 def above(where: Where) -> Where:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core import set_array_classes
 from ..base.errors import ShapeError
+from ..devices.cuda.device import CudaDevice
 from ..devices.host import CPU
 from .capsules import IMMUTABLE, claimed, looked_at
 from .described import wrong
@@ -110,7 +111,8 @@ def _looked_closer(x: Any) -> Region | None:
 
 
 set_array_classes({
-    "ndarray": np.ndarray, "Ours": Ours, "CPU": CPU, "layout_of": layout_of,
+    "ndarray": np.ndarray, "Ours": Ours, "CPU": CPU, "CudaDevice": CudaDevice,
+    "layout_of": layout_of,
     "dtypes": {kind << 24 | bits << 16 | lanes: dtype
                for (kind, bits, lanes), dtype in DTYPES.items()},
     "immutable": IMMUTABLE, "look_closer": _looked_closer, "version": VERSION,

@@ -135,7 +135,11 @@ def test_prints_are_written_once_each(gpu, capsys):
     expected = capsys.readouterr().out
     assert expected
     stream = gpu.new_stream()
-    for end in (lambda op: op.sync(), lambda op: op.start_on(stream), lambda op: op.sync_on(stream)):
+    for end in (
+        lambda op: op.sync(),
+        lambda op: op.start_on(stream),
+        lambda op: op.sync_on(stream),
+    ):
         end(told(z, x))
     assert capsys.readouterr().out == 3 * expected
 

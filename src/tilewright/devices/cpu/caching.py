@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from ..._core import BlockPool, size_class
-from ..._core import PooledMemory as HostMemory
+from ..._core import BlockPool, PooledMemory
+from ..._core import size_class as size_class  # for tests
 from ..protocol import MemoryStats
 from .memory import OutOfMemoryError, address_of, allocate, refuse_negative
 
@@ -67,7 +67,7 @@ class HostPool(BlockPool):
         self._let_go = release
         self._threshold = default_threshold()
 
-    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
+    def allocate(self, nbytes: int, *, zeroed: bool) -> PooledMemory:
         """Memory of this size, at a multiple of 64; a DriverError if there is not enough."""
         if self.unused > self._threshold:
             self._release(self._threshold)
@@ -98,7 +98,7 @@ class HostPool(BlockPool):
         while self.unused > limit and (oldest := self._drop_oldest()) is not None:
             self._let_go(Room(*oldest))
 
-    def _new(self, nbytes: int, zeroed: bool) -> HostMemory:
+    def _new(self, nbytes: int, zeroed: bool) -> PooledMemory:
         refuse_negative(nbytes)
         try:
             size = size_class(nbytes)

@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Sequence
 from enum import IntEnum
 
+from ..._core import PooledMemory
 from ...base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from ...base.shapes import Shape
-from ..cpu.caching import HostMemory
 from ..cpu.run import FailureWords, RawReport
 from .calls import KernelNode
 
@@ -100,7 +100,7 @@ class PinnedReport:
 
     __slots__ = ("_capacity", "_memory", "_words", "address")
 
-    def __init__(self, memory: HostMemory, capacity: int) -> None:
+    def __init__(self, memory: PooledMemory, capacity: int) -> None:
         self._memory = memory
         self._capacity = capacity
         self.address = memory.address

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..._core import PooledMemory
 from ...base.shapes import row_major_strides, size
-from ..cpu.caching import HostMemory, HostPool, Room
+from ..cpu.caching import HostPool, Room
 from ..cpu.memory import OutOfMemoryError
 from ..protocol import Block
 from .context import Context
@@ -21,14 +22,14 @@ class Staging:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._pool = HostPool(source=self._pin, release=self._unpin)
-        self._pool.set_release_threshold(KEPT)
+        self.pool = HostPool(source=self._pin, release=self._unpin)
+        self.pool.set_release_threshold(KEPT)
 
-    def allocate(self, nbytes: int) -> HostMemory:
+    def allocate(self, nbytes: int) -> PooledMemory:
         """Pinned memory; its contents are arbitrary."""
-        return self._pool.allocate(nbytes, zeroed=False)
+        return self.pool.allocate(nbytes, zeroed=False)
 
-    def like(self, block: Block) -> tuple[Block, HostMemory]:
+    def like(self, block: Block) -> tuple[Block, PooledMemory]:
         """A block of the same shape in pinned memory, row by row, and that memory."""
         memory = self.allocate(size(block.shape) * block.itemsize)
         return packed(block, memory.address, host=True), memory

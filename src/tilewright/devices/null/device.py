@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ..cpu.caching import HostMemory, HostPool
+from ..._core import PooledMemory
+from ..cpu.caching import HostPool
 from ..progress import HostProgress
 from ..protocol import Event
 from .happens_before import HappensBefore, Race
@@ -64,7 +65,7 @@ class NullDevice:
         """Take any bytes for code."""
         return NullModule(code)
 
-    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
+    def allocate(self, nbytes: int, *, zeroed: bool) -> PooledMemory:
         """Host memory, all zero: nobody will write it."""
         return self.pool.allocate(nbytes, zeroed=True)
 
