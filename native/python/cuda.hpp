@@ -98,8 +98,8 @@ enum class Ending {
 Ending commit(const cuda::Submission& submission, PyObject* stream, const StreamPoint& before,
               PyObject* label, PyObject* keep, bool waits, PyObject* unfinished);
 
-// Waits for all that is on a stream, for a short time. 1: it is over, and the stream knows; 0: it is
-// not, or Python must look; below 0: an error is set.
+// Waits for all that is on a stream, for a short time. 1: it is over, and the stream knows; 0: it
+// is not, or Python must look; below 0: an error is set.
 int await_all(PyObject* stream);
 
 }  // namespace tw::py

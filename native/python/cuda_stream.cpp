@@ -63,7 +63,8 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"_callbacks", &found.callbacks}}) ||
       !find_slots(context, {{"is_fine", &found.is_fine}}) ||
       !find_slots(timeline_object, {{"address", &found.timeline_address}}) ||
-      !find_slots(callbacks, {{"_items", &found.callbacks_items}, {"append", &found.callbacks_append}})) {
+      !find_slots(callbacks, {{"_items", &found.callbacks_items},
+                              {"append", &found.callbacks_append}})) {
     return nullptr;
   }
   found.many = many;
@@ -179,7 +180,8 @@ bool is_cuda_stream(PyObject* stream) {
   if (!is_exactly(stream, streams.cls)) return false;
   for (const int64_t each :
        {streams.timeline_object, streams.handle, streams.device, streams.context, streams.others,
-        streams.completed, streams.kept, streams.dropped, streams.waiting, streams.marks, streams.callbacks}) {
+        streams.completed, streams.kept, streams.dropped, streams.waiting, streams.marks,
+        streams.callbacks}) {
     if (slot(stream, each) == nullptr) return false;
   }
   return true;

@@ -5,8 +5,7 @@
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
-#include "python/cuda_reports.hpp"
-#include "python/cuda_staging.hpp"
+#include "python/cuda_launching.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
@@ -32,12 +31,7 @@ struct LaunchClasses {
   PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
-  int64_t context = 0;
-  int64_t pools = 0;  // memory for arrays of the host that its launches read; None: they read none
-  int64_t is_fine = 0;  // of the context
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
-  PyObject* listen = nullptr;      // has a context hear of a launch that reports
-  PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
   PyObject* give_back = nullptr;  // lets them have it again
@@ -310,83 +304,16 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
                : start_here(queue, plan, prepared, use);
 }
 
-// What becomes of a launch that reports, and that was submitted to a stream of CUDA.
-Ending commit_reported(const cuda::Submission& submission, PyObject* op, PyObject* stream,
-                       const StreamPoint& before, const Prepared& prepared, PyObject* reported,
-                       const EndingUse& use) {
-  using Kind = cuda::Submission::Kind;
-  const bool waits = use.budget > 0;
-  const auto commit_it = [&] {
-    return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(), waits,
-                  classes.unfinished);
-  };
-  if (submission.kind != Kind::kDone) {
-    if (submission.kind == Kind::kError) return Ending::kError;
-    return drop_reported(reported) ? commit_it() : Ending::kError;
-  }
-  if (waits) {
-    if (commit_it() == Ending::kDone) return hear_reported(reported, op);
-    const SavedError saved;  // an interrupt: it may not be over
-    call_when_passed(stream, submission.submitted, reported);
-    return Ending::kError;
-  }
-  if (!call_when_passed(stream, submission.submitted, reported)) return Ending::kError;
-  const bool listens =
-      use.context == nullptr || call_python(classes.listen, {op, use.context, reported});
-  return listens ? commit_it() : Ending::kError;
-}
-
-// Whether the device may have something to do for a submission: also where it refused the launch,
-// there may be copies for that.
-bool is_on_its_way(const cuda::Submission& submission, const EndingUse& use) {
-  using Kind = cuda::Submission::Kind;
-  if (submission.kind == Kind::kDone) {
-    return use.budget <= 0 || submission.status != cuda::kSuccess;
-  }
-  return submission.kind == Kind::kRefused;
-}
-
 // Puts a launch on a stream of CUDA.
 Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const EndingUse& use) {
-  PyObject* context = slot(prepared.plan.get(), classes.context);
   PyObject* address = slot(prepared.plan.get(), classes.cuda_address);
-  if (context == nullptr || address == nullptr || slot(context, classes.is_fine) != Py_True) {
-    return Ending::kSlowPath;
-  }
+  if (address == nullptr) return Ending::kSlowPath;
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
-  const cuda::Driver* driver = driver_at(plan.driver);
-  if (driver == nullptr) return Ending::kSlowPath;
   const Ending packed = pack_passed(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
-  const StreamPoint before = point_of(stream);
-  if (!before.ok()) return Ending::kError;
-  StagedArrays staged;
-  PyObject* pools = slot(prepared.plan.get(), classes.pools);
-  if (pools != Py_None) {
-    if (pools == nullptr || has_arriving(stream)) return Ending::kSlowPath;
-    const Ending ready =
-        staged.prepare(pools, prepared.held.get(), device_of_cuda_stream(stream));
-    if (ready != Ending::kDone) return ready;
-  }
-  Owned reported;
-  if (plan.report != 0) {
-    reported = new_reported(prepared.plan.get(), prepared.held.get(),
-                            timeline_of_cuda_stream(stream));
-    if (!reported) return Ending::kError;
-  }
-  const cuda::Submission submission = submit_launch(
-      *driver, plan, use.uses, use.user, names.zero, prepared.row(), prepared.packed.words(),
-      *before.timeline, before.handle, use.budget,
-      {reported.get(), staged.empty() ? nullptr : &staged});
-  if (!staged.empty() && is_on_its_way(submission, use) &&
-      !keep_on_stream(stream, staged.memory())) {
-    return Ending::kError;
-  }
-  if (reported) {
-    return commit_reported(submission, op, stream, before, prepared, reported.get(), use);
-  }
-  return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
-                use.budget > 0, classes.unfinished);
+  return end_on_cuda({op, stream, prepared.plan.get(), plan, prepared.held.get(), prepared.row(),
+                      prepared.packed.words()},
+                     use);
 }
 
 // Lets memory forget work that is over; whether that may have been what kept a launch.
@@ -489,13 +416,8 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                           {"_idle", &found.idle},
                                           {"starts", &found.starts}});
   found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
-                                            {"packing", &found.cuda_packing},
-                                            {"context", &found.context},
-                                            {"pools", &found.pools}});
-  setup.type("Context", {{"is_fine", &found.is_fine}});
+                                            {"packing", &found.cuda_packing}});
   found.tidy = setup.object("tidy");
-  found.listen = setup.object("listen");
-  found.unfinished = setup.object("unfinished");
   found.may_run_here = setup.object("may_run_here");
   found.settle = setup.object("settle");
   found.give_back = setup.object("give_back");

@@ -22,6 +22,7 @@ int execute(PyObject* module) {
       add_context,      //
       add_cpu,          //
       add_cuda_driver,  //
+      add_cuda_launching,  //
       add_cuda_reports,  //
       add_cuda_stream,  //
       add_deferred,     //

@@ -942,5 +942,8 @@ def set_cpu_classes(classes: dict[str, Any], /) -> None:
 def set_launch_classes(classes: dict[str, Any], /) -> None:
     """Say how what launches meet is laid out."""
 
+def set_cuda_launch_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for launches on CUDA."""
+
 def set_graph_classes(classes: dict[str, Any], /) -> None:
     """Say how what graphs meet is laid out."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from .._core import CUDA_EAGER, BlockPool, Reported, set_report_classes
+from .._core import CUDA_EAGER, BlockPool, Reported, set_cuda_launch_classes, set_report_classes
 from ..base.cuda_abi import CudaLaunchWord
 from ..base.dtypes import AnyDType
 from ..devices.cpu.run import RawReport
@@ -195,6 +195,18 @@ def listen(op: DeviceOp[Any], ctx: ExecutionContext, launch: Reported) -> None:
     launch.outcome = outcome
 
 
+def unfinished(
+    plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
+) -> None:
+    """Go on with a launch that was refused, or is not over yet, as `CudaPlan.submit` does."""
+    if answer < 0:
+        plan.refuse(held, answer)
+    stream.waited((others, kept, upto), answer, plan, held)
+
+
+set_cuda_launch_classes({
+    "CudaPlan": CudaPlan, "Context": Context, "listen": listen, "unfinished": unfinished,
+})  # fmt: skip
 set_report_classes({
     "CudaPlan": CudaPlan, "Context": Context, "PinnedReport": PinnedReport, "Timeline": Timeline,
     "ERROR_TAKEN": int(CudaLaunchWord.ERROR_TAKEN), "PRINT_USED": int(CudaLaunchWord.PRINT_USED),

@@ -13,8 +13,6 @@ from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
-from ..devices.cuda.context import Context
-from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
@@ -40,7 +38,7 @@ from .acquire_borrows import (
 from .arguments import Bound, Held
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
-from .cuda_plan import CudaPlan, listen
+from .cuda_plan import CudaPlan
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
@@ -528,18 +526,8 @@ def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
     op.settle_run(ctx)
 
 
-def _unfinished(
-    plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
-) -> None:
-    """As `CudaPlan.submit` goes on where a launch was refused, or is not over yet."""
-    if answer < 0:
-        plan.refuse(held, answer)
-    stream.waited((others, kept, upto), answer, plan, held)
-
-
 CORE_CLASSES: Mapping[str, Any] = {
-    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
-    "tidy": _tidy, "unfinished": _unfinished, "listen": listen,
+    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "tidy": _tidy,
     "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""

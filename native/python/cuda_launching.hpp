@@ -1,0 +1,23 @@
+// Launches of kernels on streams of CUDA: put there, with copies of what they read on the host, and
+// what they report heard.
+#pragma once
+
+#include "python/endings.hpp"
+
+namespace tw::py {
+
+// A launch that may be begun. All of it is owned by who calls.
+struct CudaLaunch {
+  PyObject* op;
+  PyObject* stream;
+  PyObject* plan;  // a `CudaPlan`,
+  const LaunchPlan& its;  // and its words
+  PyObject* held;
+  int64_t* row;
+  const int64_t* numbers;
+};
+
+// Ends a launch. kSlowPath: nothing was done.
+Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use);
+
+}  // namespace tw::py
