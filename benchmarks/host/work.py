@@ -78,6 +78,21 @@ def started(build: Callable[[], tw.DeviceOp[Any]]) -> Probe:
     return probe
 
 
+def put(start: Callable[[], object]) -> Probe:
+    """Calls what starts work; what that does then is not counted."""
+    device = tw.default_device()
+
+    def probe(count: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(count):
+            start()
+        end = time.perf_counter()
+        device.synchronize()
+        return end - begin
+
+    return probe
+
+
 def built(build: Callable[[], tw.DeviceOp[Any]]) -> Probe:
     """Builds ops that never run."""
 
