@@ -120,7 +120,9 @@ class BoundTensors {
   Borrowable bind(PyObject* arguments, PyObject* reading) {
     Borrowable found = Borrowable::kYes;
     has_parts_ = has_former_ = false;
+    const TensorUses all = uses();
     for (int64_t i = 0; i < plan_.count; ++i) {
+      if (!writes(i) && hold_owned(i, PyTuple_GET_ITEM(arguments, plan_.places[i]), all)) continue;
       const Borrowable each = hold(i, argument(i, arguments));
       if (each == Borrowable::kNo) return each;
       if (each == Borrowable::kOnceExclusiveEnds) found = each;
@@ -132,7 +134,9 @@ class BoundTensors {
     }
     put(at(kKnown), known ? object_of(plan_.known) : Py_None);
     if (has_former_) put(at(kFormer), Py_True);
-    if (known && !borrow(reading)) return Borrowable::kNo;
+    const bool ends_others = found != Borrowable::kYes || has_parts_;
+    if (known && ends_others && !borrow_reads(reading)) return Borrowable::kNo;
+    if (known) borrow_writes();
     return Borrowable::kYes;
   }
 
@@ -156,9 +160,6 @@ class BoundTensors {
 
   Argument argument(int64_t i, PyObject* arguments) const {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan_.places[i]);
-    if (!writes(i) && is_exactly(given, plan_.tensor_class)) {
-      if (PyObject* region = plain_region(given)) return {.region = region};
-    }
     if (regions_ != nullptr) {
       PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
       if (region != nullptr) return {.region = region, .is_array = true};
@@ -174,13 +175,14 @@ class BoundTensors {
   // Sets an item of the tuple, which may have been set before.
   void put(int64_t i, PyObject* object) {
     PyObject* before = PyTuple_GET_ITEM(tuple_.get(), i);
+    if (before == object) return;
     PyTuple_SET_ITEM(tuple_.get(), i, Py_NewRef(object));
     Py_XDECREF(before);
   }
 
-  // Begins the borrows, those that are read first, as they end exclusive ones. False: a ticket is
-  // missing, as its argument has changed meanwhile.
-  bool borrow(PyObject* reading) const {
+  // Begins the borrows of what is read, where some are of parts or end exclusive ones. False: a
+  // ticket is missing, as its argument has changed meanwhile.
+  bool borrow_reads(PyObject* reading) const {
     const TensorUses all = uses();
     for (int64_t i = 0; i < all.count(); ++i) {
       if (all.is_by_ticket(i) && ticket(i) == nullptr) return false;
@@ -192,12 +194,17 @@ class BoundTensors {
         end_exclusive(all.tensor(i), reading);
       }
     }
+    return true;
+  }
+
+  // Then those of what is written, which end all others.
+  void borrow_writes() const {
+    const TensorUses all = uses();
     for (int64_t i = 0; i < all.written(); ++i) {
       if (all.is_by_ticket(i)) take(all, i);
     }
     begin_epochs(all);
     note_uses(all, use());
-    return true;
   }
 
   void take(const TensorUses& all, int64_t i) const {
@@ -205,6 +212,22 @@ class BoundTensors {
     borrow.epoch = all.storage(i).epoch;
     take_borrow(ticket(i));
     all.owner(i) = reinterpret_cast<int64_t>(&borrow);
+  }
+
+  // As `hold`, of what is read, where that takes no more than a look: most tensors are owned by
+  // their variable, and nobody borrows them exclusively.
+  bool hold_owned(int64_t i, PyObject* given, const TensorUses& all) {
+    if (!is_exactly(given, plan_.tensor_class)) return false;
+    PyObject* region = plain_region(given);
+    if (region == nullptr) return false;
+    const TensorRecord& tensor = record_of(region);
+    if (!may_surely_read(*tensor.storage)) return false;
+    put(i, region);
+    all.set_tensor(i, &tensor);
+    all.epoch(i) = tensor.storage->epoch;
+    all.owner(i) = 0;
+    plan_.found[i] = tensor.kind;
+    return true;
   }
 
   // Holds the i-th tensor, and notes its kind, if it may be borrowed.

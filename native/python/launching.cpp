@@ -27,13 +27,16 @@ struct LaunchClasses {
   int64_t cpu_packing = 0;
   int64_t launcher = 0;
   int64_t idle = 0;    // a list of records that are as good as new
-  int64_t starts = 0;  // whether launches that nobody waits for report nothing
+  int64_t is_quiet = 0;  // whether launches report nothing
+  PyTypeObject* plans_by_numbers = nullptr;  // launch.foreign_code.PlansByNumbers
   PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
+  PyObject* settle_started = nullptr;  // the same once it has run, as it was started
+  PyObject* new_outcome = nullptr;     // of a started launch that may report something
   PyObject* give_back = nullptr;  // lets them have it again
 };
 
@@ -41,12 +44,14 @@ LaunchClasses classes;
 
 struct Names {
   PyObject* asked;
+  PyObject* choose;
   PyObject* has_passed;
   PyObject* hear;
   PyObject* hear_started;
   PyObject* packed;
   PyObject* prepare_start;
   PyObject* record;
+  PyObject* settle;
   PyObject* sweep;
   PyObject* nobody;  // who uses an op that is a part of more
   PyObject* zero;
@@ -57,12 +62,14 @@ Names names;
 bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.asked = name("asked"),
+           .choose = name("choose"),
            .has_passed = name("has_passed"),
            .hear = name("hear"),
            .hear_started = name("hear_started"),
            .packed = name("packed"),
            .prepare_start = name("prepare_start"),
            .record = name("record"),
+           .settle = name("settle"),
            .sweep = name("sweep"),
            .nobody = name(""),
            .zero = PyLong_FromLong(0)};
@@ -78,6 +85,7 @@ struct Prepared {
   Owned numbers;  // those of the launch, as they were accepted
   PackedNumbers packed;
   Waits waits;  // what must have passed before it can run on the calling thread
+  bool is_over = false;  // whether it is, once it was submitted
 
   int64_t* row() const {
     return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
@@ -105,6 +113,20 @@ Ending find_code(PyObject* known, PyObject* request, Prepared& prepared) {
   if (!PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ending::kSlowPath;
   prepared.code = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 0));
   prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 1));
+  return Ending::kDone;
+}
+
+// Where the code depends on the numbers of a launch: finds how one with these is submitted.
+Ending choose_by_numbers(Prepared& prepared) {
+  if (Py_TYPE(prepared.plan.get()) != classes.plans_by_numbers) return Ending::kDone;
+  const Owned chosen(
+      PyObject_CallMethodOneArg(prepared.plan.get(), names.choose, prepared.numbers.get()));
+  if (!chosen) return Ending::kError;
+  if (!PyTuple_CheckExact(chosen.get()) || PyTuple_GET_SIZE(chosen.get()) != 2) {
+    return Ending::kSlowPath;
+  }
+  prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(chosen.get(), 0));
+  prepared.numbers = Owned::borrowed(PyTuple_GET_ITEM(chosen.get(), 1));
   return Ending::kDone;
 }
 
@@ -163,6 +185,7 @@ struct StartedObject {
   PyObject* record;  // null: it was given back
   PyObject* held;
   PyObject* timeline_object;
+  PyObject* outcome;  // who is told what becomes of it; None: it reports nothing
 };
 
 using StartedFields = Fields<StartedObject, NoFields, offsetof(StartedObject, plan)>;
@@ -177,13 +200,17 @@ PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
   if (started.record != nullptr) {
     if (started.job->has_report()) {
       const Owned number(PyLong_FromLongLong(started.number));
-      PyObject* given[] = {started.plan, started.record, started.held,
-                           started.timeline_object, number.get()};
-      const Owned heard(number ? PyObject_VectorcallMethod(names.hear_started, given, 5, nullptr)
+      PyObject* given[] = {started.plan,  started.record,          started.held,
+                           started.outcome, started.timeline_object, number.get()};
+      const Owned heard(number ? PyObject_VectorcallMethod(names.hear_started, given, 6, nullptr)
                                : nullptr);
       if (!heard) return nullptr;
-    } else if (!put_back(started.plan, started.record)) {
-      return nullptr;
+    } else {
+      if (started.outcome != Py_None) {
+        const Owned settled(PyObject_CallMethodNoArgs(started.outcome, names.settle));
+        if (!settled) return nullptr;
+      }
+      if (!put_back(started.plan, started.record)) return nullptr;
     }
     Py_CLEAR(started.record);
   }
@@ -204,7 +231,8 @@ PyType_Spec kStartedSpec = {
     "tilewright._core.Started", sizeof(StartedObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, kStartedSlots};
 
-Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemory& memory) {
+Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemory& memory,
+                  PyObject* outcome) {
   Owned made(started_type->tp_alloc(started_type, 0));
   if (!made) return made;
   StartedObject& started = as_started(made.get());
@@ -214,6 +242,7 @@ Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemo
   set_field(started.record, memory.record());
   set_field(started.held, prepared.held.get());
   set_field(started.timeline_object, queue.timeline_object);
+  set_field(started.outcome, outcome);
   return made;
 }
 
@@ -255,26 +284,42 @@ bool sweep(const CpuQueue& queue) {
   return static_cast<bool>(swept);
 }
 
+// Who is told what becomes of a started launch. None: it reports nothing. Null: an error is set.
+Owned outcome_of(PyObject* op, const CpuQueue& queue, const Prepared& prepared,
+                 const EndingUse& use) {
+  if (slot(prepared.plan.get(), classes.is_quiet) == Py_True) return Owned::borrowed(Py_None);
+  PyObject* context = use.context == nullptr ? Py_None : use.context;
+  return call_python(classes.new_outcome, {op, context, queue.object});
+}
+
+// It was not begun after all.
+Ending take_back(const Prepared& prepared, const RunMemory& memory, PyObject* outcome) {
+  if (outcome != Py_None) {
+    const Owned settled(PyObject_CallMethodNoArgs(outcome, names.settle));
+    if (!settled) return Ending::kError;
+  }
+  return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
+}
+
 // Puts a launch on a stream of the CPU, behind what is there, for others to run it.
-Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
+Ending start_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
                   const EndingUse& use) {
-  if (slot(prepared.plan.get(), classes.starts) != Py_True) return Ending::kSlowPath;
   const Ending ready = prepare_start(queue);
   if (ready != Ending::kDone) return ready;
   RunMemory memory(take_record(prepared.plan.get()));
-  if (memory.record() == nullptr || !memory.prepare(queue)) {
+  if (memory.record() == nullptr || !memory.find_job()) {
     return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
   }
   if (spread(queue, memory.job()) < 0) return Ending::kError;
-  const Owned started = new_started(queue, prepared, memory);
+  const Owned outcome = outcome_of(op, queue, prepared, use);
+  if (!outcome) return Ending::kError;
+  const Owned started = new_started(queue, prepared, memory, outcome.get());
   if (!started) return Ending::kError;
   int64_t place = 0;  // in the stream
   const int64_t number =
       submit_launch(submission_of(queue, memory, use), plan, prepared.values(), place);
   if (number == kFailed) return Ending::kError;
-  if (number == 0) {
-    return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
-  }
+  if (number == 0) return take_back(prepared, memory, outcome.get());
   as_started(started.get()).number = number;
   if (!keep_until(queue, place, started.get())) return Ending::kError;
   return sweep(queue) ? Ending::kDone : Ending::kError;
@@ -300,8 +345,12 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
   if (packed != Ending::kDone) return packed;
   const std::optional<bool> here = runs_here(prepared.code.get(), use);
   if (!here) return Ending::kError;
+  prepared.is_over = *here;
+  const bool is_quiet = slot(prepared.plan.get(), classes.is_quiet) == Py_True;
+  // Where it may fail, who gives it what it was moved must hear of that.
+  if (!*here && !is_quiet && has_former_in(prepared.held.get())) return Ending::kSlowPath;
   return *here ? run_here(op, queue, plan, prepared, use)
-               : start_here(queue, plan, prepared, use);
+               : start_here(op, queue, plan, prepared, use);
 }
 
 // Puts a launch on a stream of CUDA.
@@ -354,6 +403,7 @@ Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
   Prepared prepared{.held = Owned::borrowed(launch.held),
                     .numbers = Owned::borrowed(launch.numbers)};
   Ending ending = find_code(known, launch.request, prepared);
+  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
   if (ending == Ending::kDone && Py_TYPE(prepared.plan.get()) != plan_class) {
     ending = Ending::kSlowPath;
   }
@@ -368,9 +418,9 @@ Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
       awaited = !prepared.waits.empty();
     } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
   }
-  if (ending == Ending::kDone && has_former_in(prepared.held.get()) &&
-      !call_python(classes.settle, {op, use.context})) {
-    return Ending::kError;
+  if (ending == Ending::kDone && has_former_in(prepared.held.get())) {
+    PyObject* settle = prepared.is_over ? classes.settle : classes.settle_started;
+    if (!call_python(settle, {op, use.context})) return Ending::kError;
   }
   if (ending == Ending::kDone) {
     result = let_go(launch);
@@ -414,12 +464,15 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                           {"packing", &found.cpu_packing},
                                           {"_launcher", &found.launcher},
                                           {"_idle", &found.idle},
-                                          {"starts", &found.starts}});
+                                          {"is_quiet", &found.is_quiet}});
   found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
                                             {"packing", &found.cuda_packing}});
+  found.plans_by_numbers = setup.type("PlansByNumbers");
   found.tidy = setup.object("tidy");
   found.may_run_here = setup.object("may_run_here");
   found.settle = setup.object("settle");
+  found.settle_started = setup.object("settle_started");
+  found.new_outcome = setup.object("new_outcome");
   found.give_back = setup.object("give_back");
   if (!setup.ok()) return nullptr;
   classes = found;
@@ -526,8 +579,6 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
   if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
   const EndingUse use{Py_None, names.nobody, its.waits != 0, 0, context};
   if (!has_former(op)) return end_launch(op, its.stream, use, result);
-  // Only what is over when this returns can be settled now.
-  if (!its.waits || is_cuda_stream(its.stream)) return Ending::kSlowPath;
   const Owned args = Owned::borrowed(as_launch(op).args);
   const Ending ending = end_launch(op, its.stream, use, result);
   if (ending == Ending::kError) {

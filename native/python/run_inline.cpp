@@ -167,11 +167,17 @@ int is_full(PyObject* stream) {
   return full ? PyObject_IsTrue(full.get()) : -1;
 }
 
-bool RunMemory::prepare(const CpuQueue& queue) {
+bool RunMemory::find_job() {
   PyObject* record = record_.get();
   if (!PyObject_TypeCheck(record, classes.record)) return false;
   job_ = address_in<cpu::Job>(record, classes.record_address);
-  const int64_t lasted = job_ == nullptr ? 0 : job_->lasted.load(std::memory_order_relaxed);
+  return job_ != nullptr && !PyErr_Occurred();
+}
+
+bool RunMemory::prepare(const CpuQueue& queue) {
+  if (!find_job()) return false;
+  PyObject* record = record_.get();
+  const int64_t lasted = job_->lasted.load(std::memory_order_relaxed);
   was_brief_ = 0 < lasted && lasted < kBrief;
   PyObject* scratch = slot(record, classes.scratch);
   if (scratch == Py_None) {

@@ -41,7 +41,10 @@ class RunMemory {
   // Of a record of Python's, which it keeps.
   explicit RunMemory(Owned record) : record_(std::move(record)) {}
 
-  // Finds the job, and its scratch for a run on a stream. False: look closer, or an error is set.
+  // Finds the job. False: look closer, or an error is set.
+  bool find_job();
+
+  // The same, and its scratch for a run on this thread.
   bool prepare(const CpuQueue& queue);
 
   PyObject* record() const { return record_.get(); }

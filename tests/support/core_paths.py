@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tilewright as tw
 from tilewright._core import set_graph_classes, set_launch_classes
 from tilewright.graph import GraphLaunch
 from tilewright.graph.launching import CORE_CLASSES as OF_GRAPHS
 from tilewright.launch import Launch
 from tilewright.launch.operation import CORE_CLASSES as OF_LAUNCHES
+
+OURS = str(Path(tw.__file__).parent)
+
+
+def python_calls(call: Callable[[], object]) -> list[str]:
+    """The functions of the package that are entered."""
+    entered: list[str] = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(OURS):
+            entered.append(frame.f_code.co_qualname)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return entered
 
 
 def slow_launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:

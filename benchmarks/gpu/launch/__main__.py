@@ -20,6 +20,7 @@ from ...host.report import Report, markdown
 from ...timing import Effort
 from ..__main__ import machine
 from ..case import OURS
+from .forms import forms
 from .tables import EXPERIMENTS
 
 USUAL = Effort(seconds=0.15, rounds=5)
@@ -42,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     described = machine()
     with tw.device("cuda"):
-        tables, failed = run(EXPERIMENTS, Effort(given.seconds, USUAL.rounds))
+        tables, failed = run(
+            {**EXPERIMENTS, "launch_forms": forms}, Effort(given.seconds, USUAL.rounds)
+        )
     report = Report(described, tables, title="What a launch costs the host", stem="launch")
     write(report, given.out)
     print(markdown(report))

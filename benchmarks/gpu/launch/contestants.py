@@ -139,11 +139,12 @@ def _launcher(
 def _language(module: str, inputs: Inputs, length: int) -> Launcher:
     """Another kernel language's own launch."""
     tensors = _placed(inputs)
-    launch = _found(module).launch(peers.torch().cuda.current_stream(), *tensors)
+    launch = found_module(module).launch(peers.torch().cuda.current_stream(), *tensors)
     return _launcher(_times(length, launch), tensors)
 
 
-def _found(module: str) -> Any:
+def found_module(module: str) -> Any:
+    """A module of kernels in another language, if that is installed."""
     try:
         return importlib.import_module(f".{module}", __package__)
     except ImportError as error:
@@ -177,7 +178,7 @@ def _torch_graph(inputs: Inputs, length: int) -> Launcher:
 def _cutile_graph(inputs: Inputs, length: int) -> Launcher:
     """Their kernels in torch's graph: they have none of their own."""
     tensors = _placed(inputs)
-    module = _found("cutile_kernels")
+    module = found_module("cutile_kernels")
     return _launcher(_captured(lambda stream: module.launch(stream, *tensors), length), tensors)
 
 

@@ -56,6 +56,16 @@ def _sum16(
     ct.store(z, (0,), total)
 
 
+@ct.kernel
+def _scaled(z, a, factor, T: Int):
+    ct.store(z, (0,), ct.load(a, (0,), (T,)) * factor)
+
+
+@ct.kernel
+def _picked(z, a, where, T: Int):
+    ct.store(z, (0,), ct.load(a, (ct.load(where, (0,), (1,)).item(),), (T,)))
+
+
 SUMS = {1: _sum1, 2: _sum2, 3: _sum3, 4: _sum4, 8: _sum8, 16: _sum16}
 
 
@@ -63,3 +73,18 @@ def launch(stream, z, *inputs):
     """What puts the kernel for these tensors on a stream, again and again."""
     kernel, args = SUMS[1 + len(inputs)], (z, *inputs, z.numel())
     return lambda: ct.launch(stream, (1,), kernel, args)
+
+
+def copied(stream, z, x):
+    """z = x."""
+    ct.launch(stream, (1,), _sum2, (z, x, z.numel()))
+
+
+def scaled(stream, z, x, factor):
+    """z = x * factor."""
+    ct.launch(stream, (1,), _scaled, (z, x, factor, z.numel()))
+
+
+def picked(stream, z, x, where):
+    """A tile of x by an index that only the running kernel knows."""
+    ct.launch(stream, (1,), _picked, (z, x, where, z.numel()))

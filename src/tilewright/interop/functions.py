@@ -37,6 +37,11 @@ class Functions:
         """It is there whatever the numbers are."""
         return None
 
+    @property
+    def asks_numbers(self) -> bool:
+        """The code does not depend on numbers; a grid may."""
+        return self.counts
+
     def is_loaded(self, call: Call) -> bool:
         """It is."""
         return True

@@ -51,6 +51,11 @@ class NumbaMaker:
         """The types of the numbers."""
         return tuple([number.dtype for number in numbers])
 
+    @property
+    def asks_numbers(self) -> bool:
+        """The code depends on what numbers are."""
+        return True
+
     def is_loaded(self, call: Call) -> bool:
         """Whether it was compiled for such arguments."""
         device = gpu_of(call.kernel, call.device, "Numba")

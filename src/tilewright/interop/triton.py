@@ -81,6 +81,11 @@ class TritonMaker:
         """The types of the numbers, and what Triton specializes integers for."""
         return tuple([(dtype, *_special(dtype, value)) for dtype, value in numbers])
 
+    @property
+    def asks_numbers(self) -> bool:
+        """The code depends on what numbers are."""
+        return True
+
     def is_loaded(self, call: Call) -> bool:
         """Whether it was compiled for such arguments."""
         device = gpu_of(call.kernel, call.device, "Triton")

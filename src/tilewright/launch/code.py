@@ -66,11 +66,6 @@ class AnyPlan(Protocol):
     """Puts plain launches on streams that say how far they are."""
 
     @property
-    def starts(self) -> bool:
-        """Whether launches that nobody waits for can be submitted, too: these cannot fail alone."""
-        ...
-
-    @property
     def runs_here(self) -> bool:
         """Whether one that is waited for runs on the calling thread, so that it is over then."""
         ...

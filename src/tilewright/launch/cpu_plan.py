@@ -1,8 +1,8 @@
 """Plain launches on the CPU, which the core runs or puts on their stream.
 
 One that the caller waits for is over when the core returns. So memory notes its number while it
-runs, and nobody has to hear of it but the caller, who is told what it reported. Others are put on
-their stream so if they cannot report anything.
+runs, and nobody has to hear of it but the caller, who is told what it reported. Of others memory
+notes the number, too; what they reported is heard when their stream has passed them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .launch_plan import LaunchPlan, Places
 class CpuPlan(LaunchPlan):
     """Launches of one kernel over one grid on the CPU."""
 
-    __slots__ = ("_idle", "_kernel", "_launcher", "_tell", "starts")
+    __slots__ = ("_idle", "_launcher", "_tell", "is_quiet")
 
     runs_here = True
 
@@ -39,7 +39,6 @@ class CpuPlan(LaunchPlan):
         written: int,
         numbers: Sequence[tuple[int, int, AnyDType]],
         tell: Callable[[RawReport], None],
-        kernel: str,
         *,
         quiet: bool,
     ) -> None:
@@ -48,9 +47,9 @@ class CpuPlan(LaunchPlan):
         `quiet`: that is never anything, unless all is being stopped.
         """
         super().__init__(places, written, numbers)
-        self._launcher, self._tell, self._kernel = launcher, tell, kernel
+        self._launcher, self._tell = launcher, tell
         self._idle = launcher.idle
-        self.starts = quiet
+        self.is_quiet = quiet
 
     def submit(
         self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: AnyUse, waits: bool
@@ -62,18 +61,23 @@ class CpuPlan(LaunchPlan):
         """Tell what a launch that is over reported, if it was anything."""
         self._tell_of(self._launcher.report(record))
 
-    def hear_started(self, record: Record, held: Held, timeline: Timeline, number: int) -> None:
+    def hear_started(
+        self, record: Record, held: Held, outcome: Outcome | None, timeline: Timeline, number: int
+    ) -> None:
         """Hear what one that was put on its stream reported; that may be heard again.
 
         Its memory was kept until now.
         """
+        if outcome is None:  # it reports nothing, but may not be run if all is being stopped
+            outcome = Outcome(((held[-1].form.kernel, held[-3].location),))
         try:
             self._tell_of(self._launcher.report_again([record]))
-        except Exception as error:  # all is being stopped: it was not run
-            outcome = Outcome(((self._kernel, held[-3].location),))
+        except Exception as error:
             outcome.settle(error)
             memory, written = regions_of(held), self._words[PlanWord.WRITTEN]
             fail_unlisted(timeline, number, outcome, memory[:written], memory[written:])
+        else:
+            outcome.settle()
 
     def _tell_of(self, report: RawReport) -> None:
         if report is not NOTHING_SAID:

@@ -59,7 +59,6 @@ class CudaPlan(LaunchPlan):
 
     __slots__ = ("_idle", "_label", "_reporting", "_submit", "context", "pools")
 
-    starts = True
     runs_here = False
 
     def __init__(

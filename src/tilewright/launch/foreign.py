@@ -7,29 +7,28 @@ writes, inside `tw.unsafe()`; its launches are as safe as that is true.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import Parameter as Declared
-from typing import Any, NoReturn, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, TypeVar, cast
 
+from .._core import Entry as NativeEntry
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
-from ..base.shapes import Shape
 from ..compile.options import CompileOptions
 from ..devices.cuda.device import CudaDevice
 from ..devices.cuda.module import CudaFunction
 from ..devices.protocol import Device, Function, LaunchConfig
 from ..frontend.capture.annotations import capture
 from ..frontend.capture.parameters import Parameter
-from ..ir.signature import constant_kind
 from ..op.ambient import default_device, unsafe_allowed
 from ..op.core import DeviceOp
-from ..op.place import here, place_of
+from ..op.place import Location, here, place_of
 from ..tensors.shape import ShapeLike
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
-from .binding import Placed, check_element
+from .binding import check_element
 from .blocks import Asked, asked_for
+from .calls import CalledKernel
 from .definition import locals_of_caller
 from .foreign_calls import (
     Address,
@@ -43,21 +42,18 @@ from .foreign_calls import (
     is_aligned,
 )
 from .foreign_code import ForeignCode, PlansByNumbers
-from .form import PLAIN, Form, Known, Request
+from .form import Form, Known, Request
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
 from .scalars import Accept, accepting
 from .slices import SliceBinder, refuse_gaps
-from .specialize import refuse_unhashable
 from .whole import WholeLaunch
 
 R_co = TypeVar("R_co", covariant=True)
 
 FORMS, KINDS = 256, 64
 """Forms a kernel remembers, and codes that a form does."""
-CONSTANTS = 64
-"""Sets of constants with which a kernel is called that are remembered."""
 NOTHING_ASKED = Asked()
 
 
@@ -105,17 +101,23 @@ class ForeignForm(Form):
     def __init__(self, kernel: str, args: tuple[Arg, ...], maker: Maker) -> None:
         self._maker = maker
         super().__init__(kernel, args, link(kernel, args, ()))
+        self._types = [arg.parameter.dtype for arg in args if isinstance(arg, ScalarArg)]
         self.made: Recent[tuple[Any, ...], ForeignCode] = Recent(KINDS)
         """Codes by device, alignment, traits of numbers, grid, and what else was asked for."""
 
-    def ranges(self) -> bytes:
-        """Nothing is sure of numbers, whose types may not be declared."""
-        return b""
-
     def accepting(self, kernel: str, parameter: Parameter) -> Accept:
-        """What checks the numbers given for a parameter, and gives them with their types."""
-        accept = _Accepting(kernel, parameter.name)
-        return partial(_typed, accept, self._maker, parameter.dtype)
+        """What checks the numbers given for a parameter; without a declared type, it gives them
+        with their own."""
+        if isinstance(parameter.dtype, str) or parameter.dtype is None:
+            return partial(_typed, _Accepting(kernel, parameter.name), self._maker)
+        return accepting(kernel, parameter.name, parameter.dtype)
+
+    def typed(self, numbers: Sequence[Any]) -> list[Typed]:
+        """Accepted numbers with their types."""
+        return [
+            number if isinstance(number, Typed) else Typed(cast("AnyDType", dtype), number)
+            for dtype, number in zip(self._types, numbers, strict=True)
+        ]
 
 
 class _Accepting(dict[AnyDType, Accept]):
@@ -130,65 +132,27 @@ class _Accepting(dict[AnyDType, Accept]):
         return found
 
 
-def _typed(accept: _Accepting, maker: Maker, declared: AnyDType | str | None, value: Any) -> Typed:
-    dtype = maker.number_type(value) if declared is None else declared
-    assert not isinstance(dtype, str), "generics are not for foreign kernels"
+def _typed(accept: _Accepting, maker: Maker, value: Any) -> Typed:
+    dtype = maker.number_type(value)
     return Typed(dtype, accept[dtype](value))
 
 
-class ForeignKernel:
-    """A kernel of another compiler, as launches know kernels, with its constants."""
+class ForeignKernel(CalledKernel):
+    """A kernel of another compiler, as launches know kernels."""
 
     unsafe = False
-    bare = PLAIN
 
-    def __init__(
-        self, declaration: Declaration, maker: Maker, given: Mapping[str, Any] | None = None
-    ) -> None:
-        self.name = declaration.name
+    def __init__(self, declaration: Declaration, maker: Maker) -> None:
+        super().__init__(declaration, _Binder(declaration))
         self.source = declaration
-        self._binder = _Binder(declaration)
-        self.written = tuple(self._binder.outputs)
-        """Which of its parameters are outputs."""
         self._maker = maker
-        self._given = dict(given or {})
-        self._constants = dict(self._binder.constants(self._given))
         self._forms: Recent[tuple[Any, ...], ForeignForm] = Recent(FORMS)
-        self.plain = self._plain()
-        """What binds most calls, and borrows too; None: all need a closer look."""
-
-    def _plain(self) -> PlainBinder | None:
-        missing = any(value is Declared.empty for value in self._constants.values())
-        if missing or not (self._binder.outputs or self._binder.inputs):
-            return None
-        return PlainBinder(self.source, self._binder, self._form)
-
-    def with_constants(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> ForeignKernel:
-        """The same kernel for the constants of a call."""
-        self._binder.check_call(args, keywords)
-        refuse_unhashable(self.name, self._binder.constants(keywords))
-        return ForeignKernel(self.source, self._maker, keywords)
-
-    def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """The arguments by position, though some were given by name, and the other keywords."""
-        return self._binder.placed(args, keywords)
-
-    def asked(self, keywords: Mapping[str, Any]) -> None:
-        """Nothing is known: calls with keywords are those of `with_constants`."""
+        has_memory = bool(self._binder.outputs or self._binder.inputs)
+        self.plain = PlainBinder(declaration, self._binder, self._form) if has_memory else None
 
     def check_generics(self, generics: Mapping[str, Any]) -> NoReturn:
         """It has none."""
         raise TypeError(f"`{self.name}` was compiled elsewhere and has no generics")
-
-    def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
-        """Check the number of arguments and the keywords of a call; give what it asks for."""
-        if self.plain is not None and not keywords and len(args) == self.plain.arity:
-            return PLAIN
-        given = {**self._given, **keywords}
-        self._binder.check_call(args, given)
-        if given != self._given:
-            raise LaunchError(f"a node of `{self.name}` keeps its constants")
-        return PLAIN
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
         """The arguments of a call, checked one by one."""
@@ -217,12 +181,11 @@ class ForeignKernel:
     def code(self, bound: Bound, request: Request) -> ForeignCode:
         """The code for a launch; made now if it is not there yet."""
         self._refuse_host_memory(bound)
-        form, maker = bound.form, self._maker
-        assert isinstance(form, ForeignForm)
+        form, maker, numbers = _form_of(bound), self._maker, _form_of(bound).typed(bound.numbers)
         call = self._call(bound, request)
-        grid, traits = maker.grid(call), maker.traits(bound.numbers)
+        grid, traits = maker.grid(call), maker.traits(numbers)
         aligned = [is_aligned(region.address) for region in bound.memory]
-        key: tuple[Any, ...] = (bound.device, *aligned, traits, grid, call.asked)
+        key: tuple[Any, ...] = (bound.device, *aligned, traits, grid, request)
         found = form.made.get(key)
         if found is None:
             ready, again = maker.ready(call, grid), partial(self.code, request=request)
@@ -230,23 +193,29 @@ class ForeignKernel:
             found = ForeignCode(self.name, ready, form.args, again)
             if found.is_lasting:
                 form.made.keep(key, found)
-        if bound.held is not None and request is PLAIN:
-            self._remember(bound, call, grid, found)
+        if bound.held is not None and found.plan is not None:
+            self._remember(bound.held[-1], request, call, numbers, found)
         return found
 
-    def _remember(self, bound: Bound, call: Call, grid: Shape, code: ForeignCode) -> None:
-        """Let plain launches of these kinds find their code."""
-        assert bound.held is not None
-        known: Known = bound.held[-1]
-        if code.run.plan is not None:
-            plans = known.asked(PLAIN)[1] or PlansByNumbers(self._maker, call, grid)
-            assert isinstance(plans, PlansByNumbers)
-            plans.keep(bound.numbers, grid, code.run.plan)
-            known.remember(PLAIN, code, plans)
+    def _remember(
+        self, known: Known, request: Request, call: Call, numbers: Sequence[Typed],
+        code: ForeignCode,
+    ) -> None:  # fmt: skip
+        """Let launches of these kinds find their code, and the core submit them."""
+        plan = code.plan
+        assert plan is not None
+        if not (numbers and self._maker.asks_numbers):
+            known.remember(request, code, plan)
+            return
+        several = known.asked(request)[1]
+        if not isinstance(several, PlansByNumbers):
+            several = PlansByNumbers(self._maker, call)
+        several.keep(numbers, self._maker.grid(call), plan)
+        known.remember(request, code, several)
 
     def _call(self, bound: Bound, request: Request) -> Call:
         memory = {True: enumerate(bound.written), False: enumerate(bound.read, len(bound.written))}
-        numbers = enumerate(bound.numbers)
+        numbers = enumerate(_form_of(bound).typed(bound.numbers))
         given: dict[str, Given] = {}
         for arg in bound.form.args:
             name = arg.parameter.name
@@ -259,7 +228,7 @@ class ForeignKernel:
                 aligned = is_aligned(region.address)
                 given[name] = MemoryGiven(region.layout, aligned, written, Address(place))
         asked = request.threads or NOTHING_ASKED
-        return Call(self.name, bound.device, given, self._constants, asked)
+        return Call(self.name, bound.device, given, dict(request.constants), asked)
 
     def _refuse_elsewhere(self, function: Function, device: Device) -> None:
         """Code is loaded on one device, and runs there alone."""
@@ -285,6 +254,12 @@ class ForeignKernel:
                     got=f"memory of {home.name}",
                     hint="copy it there first: tw.from_numpy(a), or t.to(device)",
                 )
+
+
+def _form_of(bound: Bound) -> ForeignForm:
+    form = bound.form
+    assert isinstance(form, ForeignForm)
+    return form
 
 
 class ForeignLaunch(WholeLaunch[R_co]):
@@ -313,6 +288,10 @@ class ForeignLaunch(WholeLaunch[R_co]):
         """What was written alone: one tensor, or a tuple of them."""
         return super().out()
 
+    def _bind_alike(self, bound: Bound, /, *args: Any, **named: Any) -> Bound:
+        """Other arguments for the same code, for a graph; constants that are not said stay."""
+        return super()._bind_alike(bound, *args, **{**dict(self._request.constants), **named})
+
     def grid(self, grid: ShapeLike) -> Self:
         """Say how many blocks run; as `launch_config(grid=...)`."""
         return self.launch_config(grid=grid)
@@ -328,12 +307,17 @@ class ForeignLaunch(WholeLaunch[R_co]):
         raise TypeError(f"`{self.name}` was compiled elsewhere, and takes no options of ours")
 
 
-class ForeignEntry:
+class ForeignEntry(NativeEntry):
     """A kernel of another compiler. Calling it with its arguments gives the op that runs it.
 
     It takes what SIMT kernels take: tensors and arrays to read, `z.borrow_mut()`, `tw.move(z)` or
     an op for what it writes, numbers.
     """
+
+    __slots__ = ("__dict__", "__weakref__")
+
+    kernel: ForeignKernel
+    """What builds its launches."""
 
     def __init__(self, declaration: Declaration, maker: Maker) -> None:
         if not unsafe_allowed():
@@ -344,35 +328,31 @@ class ForeignEntry:
                 hint="write `with tw.unsafe():` around it, if it reads and writes nothing but what"
                 " its declaration says",
             )
-        self._kernel = ForeignKernel(declaration, maker)
-        self._with_constants: Recent[Hashable, ForeignKernel] = Recent(CONSTANTS)
+        self.kernel = ForeignKernel(declaration, maker)
+        self._set_launches(ForeignLaunch)
         self.source = declaration
         self.__name__ = declaration.name
 
-    def __call__(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
-        """Build the op that runs the kernel on these arguments."""
-        constants: Mapping[str, Any] = keywords
-        if constants and len(args) < len(self.source.parameters):
-            args, constants = self._kernel.placed(args, constants)
-        kernel = self._for(args, constants) if constants else self._kernel
-        return ForeignLaunch[Any].of(kernel, args, {})
+    def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> ForeignLaunch[Any]:
+        """As `_call_slowly`, for a program that stands there."""
+        return ForeignLaunch[Any].of(self.kernel, args, {}, location)
 
-    def _for(self, args: Sequence[Any], constants: Mapping[str, Any]) -> ForeignKernel:
-        """The kernel for some constants."""
-        values = constants.values()
-        key = (*constants, *values, *[constant_kind(value) for value in values])
-        try:
-            found = self._with_constants.get(key)
-        except TypeError:  # the words for this are the kernel's
-            found = None
-        if found is None:
-            found = self._kernel.with_constants(args, constants)
-            self._with_constants.keep(key, found)
-        return found
+    def _call_slowly(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
+        """Build the op that runs the kernel on these arguments, where some need a closer look."""
+        named: Mapping[str, Any] = keywords
+        if len(args) < len(self.source.parameters):
+            args, named = self.kernel.placed(args, named)
+        return ForeignLaunch[Any].of(self.kernel, args, named)
 
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.source.parameters)
         return f"ForeignEntry({self.__name__}({names}))"
+
+    if TYPE_CHECKING:  # this is native
+
+        def __call__(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
+            """Build the op that runs the kernel on these arguments."""
+            ...
 
 
 Wrap: TypeAlias = Callable[[Callable[..., Any]], ForeignEntry]

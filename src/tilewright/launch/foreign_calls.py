@@ -78,6 +78,14 @@ class Call(NamedTuple):
     constants: Mapping[str, Any]
     asked: Asked
 
+    def typed(self, numbers: Sequence[Any]) -> list[Typed]:
+        """Other accepted numbers, with the types of its own where they come without."""
+        types = [given.dtype for given in self.given.values() if isinstance(given, NumberGiven)]
+        return [
+            number if isinstance(number, Typed) else Typed(dtype, number)
+            for dtype, number in zip(types, numbers, strict=True)
+        ]
+
     def with_numbers(self, numbers: Sequence[Typed]) -> Call:
         """The same with other numbers."""
         given = dict(self.given)
@@ -109,6 +117,11 @@ class Maker(Protocol):
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
         """What the code depends on of the numbers of a launch."""
+        ...
+
+    @property
+    def asks_numbers(self) -> bool:
+        """Whether the code or the grid of a launch may depend on its numbers."""
         ...
 
     def is_loaded(self, call: Call) -> bool:

@@ -15,7 +15,7 @@ from ..devices.protocol import AnyUse, FunctionRun, Stream
 from ..frontend.capture.captured import Captured
 from ..op.place import Location
 from .arguments import Arg, Bound, Held, OutputArg
-from .code import NOTHING, AnyPlan, Later, Recorded, Run
+from .code import NOTHING, Later, Recorded, Run
 from .cuda_plan import CudaPlan, label_of
 from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
 from .recent import Recent
@@ -29,7 +29,7 @@ MOST_PLANS = 256
 class ForeignCode:
     """Code of a foreign kernel for launches alike, ready to be put on streams."""
 
-    __slots__ = ("is_lasting", "kernel", "run")
+    __slots__ = ("is_lasting", "kernel", "plan", "run")
 
     def __init__(
         self,
@@ -45,9 +45,12 @@ class ForeignCode:
         """Whether it serves more than one launch."""
         self.run: Run = NOTHING
         """How launches get on their way."""
+        self.plan: CudaPlan | None = None
+        """How the core submits them; None: it does not."""
         if size(ready.config.grid_dim):
             written = sum(isinstance(arg, OutputArg) for arg in args)
-            self.run = ForeignRun(kernel, ready, written, again)
+            self.run = run = ForeignRun(kernel, ready, written, again)
+            self.plan = run.plan
 
     @property
     def compiled(self) -> ForeignCode:
@@ -97,7 +100,9 @@ class ForeignRun:
             elif isinstance(word, Address):
                 found.append(memory[word.place].address)
             else:
-                found.append(slot_of(word.dtype, numbers[word.place].value))
+                number = numbers[word.place]
+                value = number.value if isinstance(number, Typed) else number
+                found.append(slot_of(word.dtype, value))
         return found
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
@@ -166,21 +171,30 @@ def _plan_of(ready: Ready, written: int, label: Callable[[Location], str]) -> Cu
 
 
 class PlansByNumbers:
-    """Plain launches of tensors alike; of several codes, the one for their numbers and grid."""
+    """Launches of tensors alike; of several codes, the one for their numbers and grid."""
 
     __slots__ = ("_call", "_grid", "_maker", "_plans")
 
-    starts = True
     runs_here = False
 
-    def __init__(self, maker: Maker, call: Call, grid: Shape) -> None:
+    def __init__(self, maker: Maker, call: Call) -> None:
         self._maker, self._call = maker, call
-        self._grid = None if maker.counts else grid
-        self._plans: Recent[Hashable, AnyPlan] = Recent(MOST_PLANS)
+        self._grid = None if maker.counts else maker.grid(call)
+        self._plans: Recent[Hashable, CudaPlan] = Recent(MOST_PLANS)
 
-    def keep(self, numbers: Sequence[Typed], grid: Shape, plan: AnyPlan) -> None:
+    def keep(self, numbers: Sequence[Typed], grid: Shape, plan: CudaPlan) -> None:
         """Remember how launches with such numbers over a grid get on their way."""
         self._plans.keep((self._maker.traits(numbers), grid), plan)
+
+    def choose(self, numbers: Sequence[Any]) -> tuple[CudaPlan, tuple[Any, ...]] | None:
+        """How a launch with these numbers gets on its way, and they as Python ones; the core calls
+        this. None: that is not known."""
+        maker, grid = self._maker, self._grid
+        typed = self._call.typed(numbers)
+        if grid is None:
+            grid = maker.grid(self._call.with_numbers(typed))
+        plan = self._plans.get((maker.traits(typed), grid))
+        return None if plan is None else (plan, tuple([number.value for number in typed]))
 
     def watch(self, captured: Sequence[Captured]) -> None:
         """There are none."""
@@ -189,12 +203,8 @@ class PlansByNumbers:
         """None are refused."""
 
     def submit(
-        self, held: Held, numbers: Sequence[Typed], stream: CudaStream, use: AnyUse, waits: bool
+        self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
-        maker, grid = self._maker, self._grid
-        if grid is None:
-            grid = maker.grid(self._call.with_numbers(numbers))
-        plan = self._plans.get((maker.traits(numbers), grid))
-        values = [number.value for number in numbers]
-        return plan is not None and plan.submit(held, values, stream, use, waits)
+        chosen = self.choose(numbers)
+        return chosen is not None and chosen[0].submit(held, chosen[1], stream, use, waits)

@@ -51,8 +51,7 @@ class Form:
     links and grid."""
 
     def __init__(self, kernel: str, args: tuple[Arg, ...], links: Links) -> None:
-        self.args = args
-        self.links = links
+        self.kernel, self.args, self.links = kernel, args, links
         self.memory: tuple[OutputArg | TensorArg, ...] = (
             *[a for a in args if isinstance(a, OutputArg)],
             *[a for a in args if isinstance(a, TensorArg)],

@@ -14,17 +14,17 @@ from dataclasses import replace
 from typing import Any
 
 from .. import compile as compiler
-from .._core import Kernel as NativeKernel
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.options import NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError
 from ..frontend.capture.sources import KernelSource
-from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature, constant_kind
+from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
 from ..op.ambient import default_device
 from .arguments import Arg, Bound
-from .binding import Binder, Placed
+from .binding import Binder
+from .calls import CalledKernel
 from .code import Code, Program
 from .form import PLAIN, CodeKey, Form, Request
 from .grid import fits, is_folded, launch_grid
@@ -32,13 +32,7 @@ from .hidden import hidden_memory
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
-from .specialize import (
-    Specializer,
-    address_on,
-    cuda_facts,
-    refuse_unhashable,
-    refuse_unknown_target,
-)
+from .specialize import Specializer, address_on, cuda_facts, refuse_unknown_target
 from .variants import Structure
 from .watching import note
 
@@ -50,11 +44,8 @@ PROGRAMS = 256
 """Programs a kernel keeps loaded, those used lately: one per signature, device and options. What is
 in flight keeps its own."""
 
-REQUESTS = 256
-"""Constants of calls that a kernel remembers."""
 
-
-class Kernel(NativeKernel):
+class Kernel(CalledKernel):
     """A captured kernel with its specializations."""
 
     def __init__(
@@ -72,21 +63,11 @@ class Kernel(NativeKernel):
         self._function = function
         self._structure = Structure(source.parameters)
         self._variants: Recent[tuple[object, ...], Kernel] = Recent(FORMS)
-        self.name = source.name
         self.unsafe = source.unsafe
-        self._binder = Binder(source)
-        self.written = tuple(self._binder.outputs)
-        """Which of its parameters are outputs."""
+        super().__init__(source, Binder(source), self._structure.optional)
         self._specializer = Specializer(source.name)
-        self._arity = len(source.parameters)
-        self.bare: Request | None = None if source.constants else PLAIN
-        """What calls without keywords ask, if that is known."""
-        self._latest = None
-        self._asked: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
         plain = not (source.unsafe or self._structure.varies or self._binder.pointers)
-        self._set_calls(*self._binder.calls(), self._structure.optional)
-        self.plain: PlainBinder | None = None
-        """What binds most calls, and borrows too; None: all need a closer look."""
+        self.plain = None
         if plain and _has_memory(self._binder):
             self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: Recent[
@@ -114,33 +95,6 @@ class Kernel(NativeKernel):
             if name not in self._generics:
                 listed = ", ".join(sorted(self._generics)) or "none"
                 raise TypeError(f"`{self.name}` has no generic `{name}`; it has {listed}")
-
-    def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """The arguments by position, though some were given by name, and the other keywords."""
-        return self._binder.placed(args, keywords)
-
-    def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
-        """Check the number of arguments and the keywords of a call; give what it asks for."""
-        constants_given = self._binder.without_numbers(keywords)
-        known = self.asked(constants_given) if constants_given else self.bare
-        if known is not None and len(args) == self._arity and keywords is constants_given:
-            return known
-        self._binder.check_call(args, keywords)
-        constants = self._binder.constants(keywords)
-        refuse_unhashable(self.name, constants)
-        request = Request(constants, tuple([constant_kind(value) for _, value in constants]))
-        if constants_given:
-            self._asked.keep(_as_key(constants_given), request)
-        else:
-            self.bare = request
-        return request
-
-    def asked(self, keywords: Mapping[str, Any]) -> Request | None:
-        """What a call with these keywords, but for numbers, asks, if there was one before."""
-        try:
-            return self._asked.get(_as_key(keywords))
-        except TypeError:  # a constant that may change, which `request` refuses
-            return None
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
         """The arguments of a call, checked one by one; together they need not be fit to run."""
@@ -280,11 +234,6 @@ def _key(bound: Bound, request: Request) -> CodeKey:
             aligned = [address % POINTER_ALIGNMENT == 0 for address in _addresses(bound)]
             return device, request, tuple(aligned)
     return device if request is PLAIN else (device, request)
-
-
-def _as_key(keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Keywords and their values, of which equal ones may be of different kinds."""
-    return *keywords.items(), *map(constant_kind, keywords.values())
 
 
 def _addresses(bound: Bound) -> list[int]:

@@ -82,9 +82,7 @@ class NativeRun:
         artifact = self._loaded.artifact
         quiet = not (artifact.sites or artifact.scratch_bytes)
         tell = partial(_tell, self._loaded, self._grid)
-        return CpuPlan(
-            self._launcher, self._memory, written, numbers, tell, artifact.name, quiet=quiet
-        )
+        return CpuPlan(self._launcher, self._memory, written, numbers, tell, quiet=quiet)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""

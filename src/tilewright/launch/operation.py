@@ -13,11 +13,12 @@ from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
-from ..devices.protocol import AnyUse, Device, FirstUse, Stream
+from ..devices.protocol import AnyUse, Device, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import CLAIMED, NOT_RUN, NotRun
+from ..op.outcome import Outcome
 from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
@@ -39,6 +40,7 @@ from .arguments import Bound, Held
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
+from .foreign_code import PlansByNumbers
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
@@ -313,13 +315,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._pledges = ()
         give_back(args)
 
-    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
-        """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
-        code, plan = self._known(stream)
-        if code is None or plan is None or not (waits or plan.starts):
-            return NOT_RUN
-        return self._submit(code, plan, stream, use, waits)
-
     def _known(self, stream: Stream) -> Found:
         """Its code, and how it gets on its way on a stream, where that needs no closer look."""
         held, request = self._held, self._request
@@ -371,6 +366,13 @@ class Launch(NativeLaunch, Composite[R_co]):
         assert bound is not None, "the core has bound it"
         shielded(settle, bound, ctx)
 
+    def settle_started(self, ctx: ExecutionContext) -> None:
+        """As `settle_run`, where the core has started it: once its stream has passed it."""
+        bound = self._bound
+        assert bound is not None, "the core has bound it"
+        shielded(settle, bound, ctx, is_over=False)
+        ctx.stream.after(partial(settle, bound, ctx))
+
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """As `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
@@ -398,8 +400,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         if code is None or plan is None:
             return NOT_RUN
         here = plan.runs_here and may_run_here(code, ctx)
-        if not (here or plan.starts):
-            return NOT_RUN
         return self._submit(code, plan, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
@@ -526,9 +526,22 @@ def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
     op.settle_run(ctx)
 
 
+def _settle_started(op: Launch[Any], ctx: ExecutionContext) -> None:
+    """As `Launch.settle_started`."""
+    op.settle_started(ctx)
+
+
+def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) -> Outcome:
+    """What becomes of a launch that is about to be started, and may report something."""
+    outcome = Outcome(((op.name, op.built),)) if ctx is None else ctx.outcome(op)
+    outcome.event = stream.record()  # of its stream, which is asked what became of it
+    return outcome
+
+
 CORE_CLASSES: Mapping[str, Any] = {
-    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "tidy": _tidy,
-    "may_run_here": may_run_here, "settle": _settle, "give_back": give_back,
+    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "PlansByNumbers": PlansByNumbers,
+    "tidy": _tidy, "may_run_here": may_run_here, "settle": _settle,
+    "settle_started": _settle_started, "give_back": give_back, "new_outcome": _new_outcome,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 

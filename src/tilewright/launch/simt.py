@@ -19,11 +19,12 @@ from ..ir.signature import Signature
 from ..tensors.create import meta
 from ..tensors.shape import ShapeLike
 from .blocks import Asked, Contract, Threads, asked_for, block_of, chosen
+from .calls import REQUESTS
 from .code import Code
 from .definition import Entry, locals_of_caller
 from .form import Form, Request
 from .grid import padded
-from .kernel import REQUESTS, Kernel
+from .kernel import Kernel
 from .plain import PlainBinder
 from .recent import Recent
 from .slices import SliceBinder, lengths

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,12 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import python_calls
 from support.leaks import assert_none_left
 from support.numbers import fresh_rng
 from tilewright import f32, i32
 
 ROUNDS, SIZE = 100, 8
-OURS = str(Path(tw.__file__).parent)
 
 
 @tw.entry
@@ -79,23 +77,6 @@ def expected(how: str, x: Any, y: Any) -> Any:
         "a number by keyword": a * 3 + 1, "its default replaced": a * 3 + 2,
         "a constant besides": a - 1,
     }[how]  # fmt: skip
-
-
-def python_calls(call: Callable[[], object]) -> list[str]:
-    """The functions of the package that are entered."""
-    entered: list[str] = []
-
-    def note(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(OURS):
-            entered.append(frame.f_code.co_qualname)
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
-    return entered
 
 
 @pytest.mark.parametrize("how", CALLS)

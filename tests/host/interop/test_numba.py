@@ -87,7 +87,7 @@ def test_code_is_made_once_for_types_alike(scale, fake_gpu):
         launch = scale(x, z.borrow_mut(), factor, flag)
         launch.compile()
         launch.close()
-    types = [str(each[2]) for _, each in scale._kernel._maker._loaded]
+    types = [str(each[2]) for _, each in scale.kernel._maker._loaded]
     assert types == ["float64", "float32", "int64"]
 
 

@@ -66,7 +66,7 @@ def test_code_is_made_once_for_arguments_alike(add, fake_gpu, fake_cuda):
     x, z = some(fake_gpu), tw.empty((1000,), device=fake_gpu).sync()
     for n, warps in [(1000, 4), (1008, 4), (1003, 4), (1003, 8)]:
         add(x, x, z.borrow_mut(), min(n, 1000), 0.5, BLOCK=256, num_warps=warps).sync()
-    maker = add._kernel._maker
+    maker = add.kernel._maker
     divisible = [asked.divisible for _, asked in maker._loaded]
     assert divisible == [("x_ptr", "y_ptr", "out_ptr")] * 2, "1000 is no multiple of 16"
     assert [c.metadata.num_warps for c in maker._loaded.values()] == [4, 8]
@@ -75,7 +75,7 @@ def test_code_is_made_once_for_arguments_alike(add, fake_gpu, fake_cuda):
 def test_what_triton_specializes(add, fake_gpu, seen):
     x, z = some(fake_gpu), tw.empty((1000,), device=fake_gpu).sync()
     add(x[1:], x[:-1], z.borrow_mut(), 992, 0.5, BLOCK=128).sync()
-    (asked,) = [asked for _, asked in add._kernel._maker._loaded]
+    (asked,) = [asked for _, asked in add.kernel._maker._loaded]
     assert asked.divisible == ("y_ptr", "out_ptr", "n"), "x[1:] is not aligned"
     assert dict(asked.types)["x_ptr"] == "*fp32" and dict(asked.types)["n"] == "i32"
 
@@ -102,18 +102,12 @@ def test_shared_memory_and_warps_follow_the_metadata(fake_gpu, fake_cuda):
     x, z = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
     launch = scan(x, z.borrow_mut(), 3, WIDTH=1024, num_warps=8)
     launch.sync()
-    (compiled,) = scan._kernel._maker._loaded.values()
+    (compiled,) = scan.kernel._maker._loaded.values()
     assert compiled.metadata.num_warps == 8 and compiled.metadata.shared > 0
-    (code,) = [code for form in kernel_of(scan)._forms.values() for code in form.made.values()]
+    (code,) = [code for form in scan.kernel._forms.values() for code in form.made.values()]
     config = code.run._ready.config
     assert config.block_dim == (256, 1, 1)
     assert config.shared_mem_bytes == compiled.metadata.shared
-
-
-def kernel_of(entry):
-    """The kernel for the only constants that it was called with."""
-    (found,) = entry._with_constants.values()
-    return found
 
 
 @pytest.mark.parametrize(
@@ -126,7 +120,7 @@ def test_element_types_of_memory(fake_gpu, fake_cuda, name):
     dtype = getattr(tw, name)
     x, z = (tw.zeros((64,), dtype, device=fake_gpu).sync() for _ in range(2))
     copy(x, z.borrow_mut(), True, np.float64(2.0), tw.i64(7)).sync()
-    ((_, asked),) = copy._kernel._maker._loaded
+    ((_, asked),) = copy.kernel._maker._loaded
     assert dict(asked.types)["flag"] == "u1"
     assert dict(asked.types)["factor"] == "fp64" and dict(asked.types)["count"] == "i64"
 
@@ -137,7 +131,7 @@ def test_launches_alike_are_submitted(add, fake_gpu, seen, monkeypatch):
     x, y, z = some(fake_gpu), some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
     for n, alpha in numbers:
         add(x, y, z.borrow_mut(), n, alpha, BLOCK=256).sync()
-    made = len(add._kernel._maker._loaded)
+    made = len(add.kernel._maker._loaded)
     assert made == 5
     monkeypatch.setattr("tilewright.launch.foreign_code.ForeignRun.start", None)
     first = len(seen)
@@ -145,7 +139,7 @@ def test_launches_alike_are_submitted(add, fake_gpu, seen, monkeypatch):
         add(x, y, z.borrow_mut(), n, alpha, BLOCK=256).sync()
     assert [len(values) for values, _ in seen[first:]] == [7, 7, 6, 7, 7]
     assert [grid[0] for _, grid in seen[first:]] == [4, 4, 1, 1, 1]
-    assert len(add._kernel._maker._loaded) == made
+    assert len(add.kernel._maker._loaded) == made
 
 
 def test_nodes_keep_the_code_they_were_recorded_with(add, fake_gpu, seen):

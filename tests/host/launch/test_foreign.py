@@ -9,8 +9,11 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import python_calls
+from support.native_cuda import NativeCuda
 from support.numbers import fresh_rng
 from tilewright import f32, i32, simt, u32
+from tilewright.devices.cuda.device import CudaDevice
 from tilewright.interop import cuda
 from tilewright.launch.foreign_code import ForeignRun
 
@@ -389,3 +392,70 @@ def test_empty_arrays_share_nothing(scale, fake_gpu):
         scale(tw.asarray(z).borrow_mut(), empty, 0, 2.0).sync()
     kept = tw.asarray(z)
     scale(kept.borrow_mut(), empty, 0, 2.0).sync()
+
+
+@pytest.fixture
+def native():
+    """A device whose driver the core calls, by a table of functions."""
+    fake = NativeCuda()
+    fake.kernels["scale"], fake.parameters["scale"] = run_scale, (8, 8, 4, 4)
+    with tw.device(CudaDevice(fake, 0)) as device:
+        yield device
+
+
+def declared(device, grid):
+    function = tw.load_module_from_ptx(PTX, device).load_function("scale")
+    with tw.unsafe():
+
+        @cuda.kernel(function, block=128, grid=grid)
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    return scale
+
+
+@pytest.mark.parametrize("end", ["start_on", "sync_on"])
+def test_the_core_binds_and_submits_it(native, end):
+    x, z, stream = some(native), tw.zeros((300,), device=native).sync(), native.new_stream()
+    scale, borrow = declared(native, (3,)), z.borrow_mut()
+    for factor in (2.0, 3.0, 2.0):
+        scale(borrow, x, 300, factor).sync_on(stream)
+    results = []
+    entered = python_calls(
+        lambda: results.append(getattr(scale(borrow, x, n=300, factor=4.0), end)(stream))
+    )
+    assert entered == []
+    assert results == [(borrow, x, 300, 4.0)]
+    stream.synchronize()
+    np.testing.assert_array_equal(z.to_numpy(), 4 * x.to_numpy())
+
+
+def test_a_grid_that_is_computed_is_asked_for_each_launch(native):
+    x, z, stream = some(native), tw.zeros((300,), device=native).sync(), native.new_stream()
+    scale, borrow = declared(native, lambda a: (-(-a["n"] // 128),)), z.borrow_mut()
+    for n in (300, 100):
+        scale(borrow, x, n, 2.0).sync_on(stream)
+    entered = python_calls(lambda: scale(borrow, x, 300, 3.0).sync_on(stream))
+    assert "PlansByNumbers.choose" in entered and "Launch.execute_closely" not in entered
+    scale(borrow, x, 100, 4.0).sync_on(stream)
+    expected = np.where(np.arange(300) < 100, 4, 3).astype("f4") * x.to_numpy()
+    np.testing.assert_array_equal(z.to_numpy(), expected)
+
+
+def test_refusals_of_the_core_are_those_of_the_slow_path(native, monkeypatch):
+    x, z = some(native), tw.zeros((300,), device=native).sync()
+    scale, borrow = declared(native, (3,)), z.borrow_mut()
+    scale(borrow, x, 300, 2.0).sync()
+
+    def refusals():
+        found = []
+        for given in [(z, x, 3, 2.0), (borrow, x, -1, 2.0), (borrow, x, 3), (borrow, z, 3, 1.0)]:
+            with pytest.raises((TypeError, tw.Error)) as raised:
+                scale(*given)
+            found.append((type(raised.value), str(raised.value)))
+        return found
+
+    by_core = refusals()
+    monkeypatch.setattr(scale.kernel, "plain", None)
+    assert refusals() == by_core
