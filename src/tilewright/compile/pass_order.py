@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from ..ir.core import Func
 from ..passes.bounds_checks import place_checks, prove_checks
@@ -54,7 +55,17 @@ WARP_GROUPS = ("sm_90",)
 """Architectures whose products take one operand from registers, but not the other."""
 
 
-def cuda_passes(target: str, options: CompileOptions = PLAIN) -> Sequence[Callable[[Func], Func]]:
+Passes: TypeAlias = Sequence[Callable[[Func], Func]]
+
+
+def shared_passes(options: CompileOptions = PLAIN) -> Passes:
+    """Return the passes of all targets, but for those that options switch off."""
+    if options.needed_precision is False:
+        return tuple(pass_ for pass_ in PASSES if pass_ is not needed_precision)
+    return PASSES
+
+
+def cuda_passes(target: str, options: CompileOptions = PLAIN) -> Passes:
     """Return what follows for one architecture."""
     wanted = options.register_operands
     if target in WARP_GROUPS if wanted is None else wanted:

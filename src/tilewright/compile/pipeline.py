@@ -13,8 +13,9 @@ from ..ir.signature import Signature
 from .checks import LEFT_OUT, accepted
 from .legality import accept, limit_depth
 from .options import PLAIN, CompileOptions
-from .pass_order import PASSES, cuda_passes
+from .pass_order import cuda_passes, shared_passes
 from .runner import Runner
+
 
 @limit_depth
 def compile_kernel(
@@ -30,11 +31,8 @@ def compile_kernel(
     func = run.verified("frontend", built.func)
     accept(func, target, kernel.dialect)
     checks = options.checks or run.config.checks
-    left_out = LEFT_OUT[checks]
-    if options.needed_precision is False:
-        left_out = (*left_out, needed_precision.__name__)
-    for pass_ in PASSES:
-        if pass_.__name__ not in left_out:
+    for pass_ in shared_passes(options):
+        if pass_.__name__ not in LEFT_OUT[checks]:
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)

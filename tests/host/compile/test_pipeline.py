@@ -12,7 +12,6 @@ from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import Config, override
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
-from tilewright.compile import pipeline
 from tilewright.compile.pass_order import CUDA_PASSES, PASSES
 from tilewright.compile.pipeline import compile_kernel, stages
 from tilewright.compile.runner import Runner
