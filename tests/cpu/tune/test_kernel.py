@@ -19,7 +19,7 @@ from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.base.errors import BorrowError, LaunchError, SchedulingError
 from tilewright.tune import records
-from tilewright.tune.clock import HostClock
+from tilewright.tune.clock import DeviceClock, HostClock
 
 TILES = tw.search(tile=[(4, 4), (64, 64)])
 
@@ -35,13 +35,18 @@ def cache(tmp_path):
 def measured(monkeypatch):
     """How many samples were taken."""
     taken = []
-    sample = HostClock.sample
 
-    def look(self):
-        taken.append(self)
-        return sample(self)
+    def watch(clock):
+        sample = clock.sample
 
-    monkeypatch.setattr(HostClock, "sample", look)
+        def look(self):
+            taken.append(self)
+            return sample(self)
+
+        monkeypatch.setattr(clock, "sample", look)
+
+    watch(HostClock)
+    watch(DeviceClock)
     return taken
 
 
@@ -75,6 +80,7 @@ def pair(shape=(37, 41)):
     return x, tw.from_numpy(x).sync(), tw.zeros(shape).sync()
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_the_faster_of_two_very_different_ones_is_found():
     work = repeated()
     x, dx, dz = pair()
@@ -118,6 +124,7 @@ def test_a_wrong_candidate_is_dropped():
     assert dropped["tile=(16, 16), EXACT=False"].startswith("wrong: `z` differs from the first by")
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_a_tolerance_lets_it_pass():
     @tw.autotune(tw.search(tile=(16, 16), SLOW=[True, False]), tolerance=0.5)
     @tw.entry
@@ -348,6 +355,7 @@ def test_another_search_space_is_another_record(measured):
     assert measured
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_off_uses_the_first_and_cached_measures_nothing(measured):
     x, dx, dz = pair()
     for mode in ("off", "cached"):
@@ -482,6 +490,7 @@ def test_several_outputs_have_tiles_by_name():
     np.testing.assert_array_equal(dd.to_numpy(), x - 1)
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_partitions_where_tiles_are_not_chosen():
     work = repeated(tw.search(TIMES=[1, 500]))
     x, dx, dz = pair()
