@@ -17,13 +17,15 @@ from ..launch.operation import Outputs
 from ..launch.recent import Recent
 from ..launch.simt import SimtEntry
 from ..launch.whole import WholeOutputs
-from ..op.ambient import as_device, default_device
+from ..op.ambient import default_device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, as_op, has_op, is_op
 from ..op.nesting import RECORDERS, unlocked
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
-from ..tensors.tensor import Tensor
+from ..tensors.arc import Arc
+from ..tensors.partition import Partition
+from ..tensors.tensor import BorrowMut, Tensor
 from .choice import Choice, refuse_outputs, refuse_unfit
 from .facts import facts_of
 from .key import KeyRule, Read, follows_from_layouts, home_of, layouts_of, reader
@@ -245,6 +247,7 @@ class TuningLaunch(Composite[Any]):
             i for i, arg in enumerate(args) if is_op(arg) and parameters[i].kind == "output"
         ]
         """Which written arguments come from ops."""
+        self._home = tensor_home(args)
         self.effect = True
         self.made_of = tuple([as_op(arg) for arg in args])
         for part in self.made_of:
@@ -259,7 +262,7 @@ class TuningLaunch(Composite[Any]):
     @property
     def home(self) -> Device | None:
         """Where its arguments live, as far as they are known."""
-        return next((part.home for part in self.made_of if part.home is not None), None)
+        return self._home or next((p.home for p in self.made_of if p.home is not None), None)
 
     def out(self) -> DeviceOp[Any]:
         """The outputs alone: one tensor, or a tuple of them."""
@@ -290,12 +293,16 @@ def _places_of_tensors(entry: Entry) -> list[int]:
     return [i for i, p in enumerate(parameters) if p.kind in ("output", "tensor")]
 
 
+def tensor_home(args: Sequence[Any]) -> Device | None:
+    """Return the device of the first tensor; arrays of other libraries go where tensors are."""
+    ours: list[Any] = [arg for arg in args if isinstance(arg, Tensor | BorrowMut | Partition | Arc)]
+    home: Device | None = home_of(ours)
+    return home
+
+
 def _device_of(args: Sequence[Any]) -> Device:
     """Return where the launches of a call run."""
-    home = home_of(args)
-    if home is None or isinstance(home, str):  # host arrays go to the default device
-        return default_device()
-    return as_device(home) if hasattr(home, "host_visible") else default_device()
+    return tensor_home(args) or default_device()
 
 
 def _refuse_capture(kernel: str) -> None:
