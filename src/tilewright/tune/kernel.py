@@ -32,7 +32,7 @@ from .key import KeyRule, Read, follows_from_layouts, home_of, layouts_of, reade
 from .records import Record, alone, find, put
 from .report import Report, note
 from .sandbox import Sandbox, stand_in
-from .space import Space, as_space
+from .space import Config, Space, as_space
 from .tuner import Options, tune
 
 LAYOUTS = 1024
@@ -331,22 +331,25 @@ class Autotune:
         names = {name for config in self.space for name in config.constants}
         return frozenset(names | {"tile" for config in self.space if config.tile is not None})
 
-    def __call__(self, kernel: Any) -> TunedKernel:
+    def __call__(self, kernel: Entry) -> TunedKernel:
         """Let a kernel be tuned."""
-        if not isinstance(kernel, Entry):
-            got = type(kernel).__name__
-            raise TypeError(
-                f"tw.autotune stands above @tw.entry or @simt.kernel, and decorates what they make;"
-                f" got {got} `{getattr(kernel, '__name__', repr(kernel))}`"
-            )
+        _refuse_no_kernel(kernel)
         return TunedKernel(kernel, self.space, self.key, self.options)
 
     def __repr__(self) -> str:
         return f"<tw.autotune of {len(self.space)} configurations>"
 
 
+def _refuse_no_kernel(kernel: object) -> None:
+    if not isinstance(kernel, Entry):
+        raise TypeError(
+            "tw.autotune stands above @tw.entry or @simt.kernel, and decorates what they make; got"
+            f" {type(kernel).__name__} `{getattr(kernel, '__name__', repr(kernel))}`"
+        )
+
+
 def autotune(
-    space: Any,
+    space: Sequence[Config] | Config,
     /,
     *,
     key: KeyRule = None,
