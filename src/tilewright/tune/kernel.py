@@ -26,7 +26,7 @@ from ..op.running import ELSEWHERE, Steps
 from ..tensors.arc import Arc
 from ..tensors.partition import Partition
 from ..tensors.tensor import BorrowMut, Tensor
-from .choice import Choice, refuse_outputs, refuse_unfit
+from .choice import Choice, Grid, GridRule, refuse_outputs, refuse_unfit
 from .facts import facts_of
 from .key import KeyRule, Read, follows_from_layouts, home_of, layouts_of, reader
 from .records import Record, alone, find, put
@@ -52,8 +52,11 @@ class TunedKernel:
 
     __name__: str
 
-    def __init__(self, entry: Entry, space: Space, key: KeyRule, options: Options) -> None:
+    def __init__(
+        self, entry: Entry, space: Space, key: KeyRule, grid: GridRule, options: Options
+    ) -> None:
         refuse_unfit(entry, space)
+        self._grid = None if grid is None else Grid(entry, grid)
         self.entry = entry
         """The kernel."""
         self.space = space
@@ -189,7 +192,7 @@ class TunedKernel:
         sandbox = Sandbox(self.entry, args, constants, device)
         if len(self.space) == 1 or not sandbox.size:  # there is nothing to choose, or to measure
             return self._first
-        choices = [Choice(self.entry, config) for config in self.space]
+        choices = [self._choice(config) for config in self.space]
         choice, tried, seconds = tune(self.__name__, choices, sandbox, self._options)
         record = Record(facts, choice.config.text, tried)
         put(record)
@@ -206,13 +209,16 @@ class TunedKernel:
         if config is None:
             return None
         self._reports[key] = note(Report.of(record))
-        choice = self._choices[key] = Choice(self.entry, config)
+        choice = self._choices[key] = self._choice(config)
         return choice
 
     @functools.cached_property
     def _first(self) -> Choice:
         """What is used where nothing is measured."""
-        return Choice(self.entry, self.space[0])
+        return self._choice(self.space[0])
+
+    def _choice(self, config: Config) -> Choice:
+        return Choice(self.entry, config, self._grid)
 
     def _key_of(self, args: Sequence[Any], constants: Mapping[str, Any]) -> Any:
         key = self._key(args), home_of(args)
@@ -322,8 +328,8 @@ def _refuse_capture(kernel: str) -> None:
 class Autotune:
     """What `tw.autotune` gives: decorates kernels, and is the `tune` of `tw.function`."""
 
-    def __init__(self, space: Space, key: KeyRule, options: Options) -> None:
-        self.space, self.key, self.options = space, key, options
+    def __init__(self, space: Space, key: KeyRule, grid: GridRule, options: Options) -> None:
+        self.space, self.key, self.grid, self.options = space, key, grid, options
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -334,7 +340,7 @@ class Autotune:
     def __call__(self, kernel: Entry) -> TunedKernel:
         """Let a kernel be tuned."""
         _refuse_no_kernel(kernel)
-        return TunedKernel(kernel, self.space, self.key, self.options)
+        return TunedKernel(kernel, self.space, self.key, self.grid, self.options)
 
     def __repr__(self) -> str:
         return f"<tw.autotune of {len(self.space)} configurations>"
@@ -353,6 +359,7 @@ def autotune(
     /,
     *,
     key: KeyRule = None,
+    grid: GridRule = None,
     tolerance: float | None = None,
     flush: bool = False,
 ) -> Autotune:
@@ -361,7 +368,8 @@ def autotune(
     `space` is a `tw.search(...)`, or a list of `tw.Config`. Calls with the same `key` share a
     choice: facts such as `"x.shape"`, `"x.shape[0]"`, `"x.dtype"` or the name of a number, or a
     function of arguments by name, which may put shapes into buckets; by default it is the shapes
-    and element types of all tensors.
+    and element types of all tensors. `grid` is for kernels whose grid does not follow from outputs:
+    a function of arguments and constants by name, `lambda x, BLOCK: tw.cdiv(x.shape[0], BLOCK)`.
 
     Each candidate's results are compared with those of the first. `tolerance` is how far they may
     be apart, relative to their magnitude; by default it follows from the element type, and integers
@@ -369,4 +377,4 @@ def autotune(
     """
     if tolerance is not None and not tolerance >= 0:
         raise ValueError(f"the tolerance of tw.autotune is not negative, got {tolerance}")
-    return Autotune(as_space(space), key, Options(tolerance, flush))
+    return Autotune(as_space(space), key, grid, Options(tolerance, flush))

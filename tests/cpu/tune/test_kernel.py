@@ -189,6 +189,20 @@ def test_outputs_that_are_read_are_as_they_were():
         np.testing.assert_allclose(dz.to_numpy(), x * times, rtol=1e-6)
 
 
+def test_accumulators_are_added_to_once():
+    @tw.autotune(tw.search(BLOCK=[16, 64]), grid=lambda x, BLOCK: (tw.cdiv(x.shape[0], BLOCK),))
+    @tw.entry
+    def histogram(counts: tl.Accumulator, x: tl.Tensor[i32], *, BLOCK: tl.Const[int]) -> None:
+        counts.add(1, x.load_tile(BLOCK, tl.block_id(0), padding=-1), clip=True)
+
+    x = fresh_rng().integers(0, 10, 1000, dtype=np.int32)
+    dx, counts = tw.from_numpy(x).sync(), tw.zeros((10,), i32).sync()
+    for times in (1, 2):
+        histogram(counts.borrow_mut(), dx).sync()
+        np.testing.assert_array_equal(counts.to_numpy(), np.bincount(x, minlength=10) * times)
+    assert not any(t.dropped.startswith("wrong") for t in histogram.report().tried)
+
+
 def test_parts_of_tensors_and_what_surrounds_them():
     double = plain()
     x, dx, _ = pair((20, 30))
@@ -323,9 +337,9 @@ def test_an_op_that_is_dropped_gives_back_what_it_was_given():
 
 def test_a_record_is_reused_without_measuring(measured):
     _, dx, dz = pair()
-    chosen = repeated().tune(dz.borrow_mut(), dx).chosen
+    chosen = plain().tune(dz.borrow_mut(), dx).chosen
     del measured[:]
-    report = repeated().tune(dz.borrow_mut(), dx)
+    report = plain().tune(dz.borrow_mut(), dx)
     assert report.chosen == chosen
     assert report.seconds is None
     assert not measured
@@ -578,11 +592,18 @@ def named_badly(z: tl.TensorMut[f32], *, tile: tl.Const[int]) -> None:
     z.store(tl.full(z.shape, tile, f32))
 
 
+@tw.entry(unsafe=True)
+def through_a_pointer(z: tl.TensorMut[f32], p: tl.Ptr[f32]) -> None:
+    z.store(tl.zeros(z.shape, f32))
+
+
 WRONG = {
+    "a-pointer": lambda: tw.autotune(tw.search(tile=4))(through_a_pointer),
     "an-unknown-constant": lambda: tw.autotune(tw.search(tile=4, BN=[1, 2]))(constant),
     "tiles-of-threads": lambda: tw.autotune(tw.search(tile=4))(threads),
     "threads-of-tiles": lambda: tw.autotune(tw.search(block=4))(constant),
     "tiles-of-an-unknown-output": lambda: tw.autotune([tw.Config(tile={"y": 4})])(constant),
+    "a-grid-of-something-else": lambda: tw.autotune(tw.search(tile=4), grid=lambda q: q)(constant),
     "a-map-without-tiles": lambda: tw.autotune(tw.search(map=(1,)))(constant),
     "a-constant-with-a-name-of-ours": lambda: tw.autotune(tw.search(tile=4))(named_badly),
     "no-kernel": lambda: tw.autotune(tw.search(tile=4))(len),
