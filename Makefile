@@ -37,7 +37,7 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all newest native sanitize mutants other inplace wheel check lint mypy pyright format bench \
+.PHONY: help demo test test-all newest short native sanitize mutants other inplace wheel check lint mypy pyright format bench \
     figures hostbench gpubench gpu-pack clean FORCE
 
 help:  ## print this help
@@ -52,9 +52,8 @@ demo: $(VENV)/.base  ## run several kernels on this machine and check them again
 # What installs packages ends before anything reads them.
 test: $(VENV)/.dev  ## what CI runs, in minutes: checks, unit tests of the core, the quick tier of the tests
 	@$(PARALLEL) native $(FRAMEWORKS) $(if $(NEWEST),newest)
-	@$(PARALLEL) check
+	@$(PARALLEL) check $(if $(NEWEST),short)
 	$(PYTEST) $(PYTEST_ARGS)
-	@$(if $(NEWEST),$(MAKE) --no-print-directory other PYTHON=$(NEWEST))
 
 test-all: $(FRAMEWORKS)  ## everything: all cases, other random programs than before (SEED=), sanitizers, every Python
 	@$(PARALLEL) check
@@ -62,6 +61,10 @@ test-all: $(FRAMEWORKS)  ## everything: all cases, other random programs than be
 	@$(MAKE) --no-print-directory sanitize PYTEST_ARGS="$(FULL) $(PYTEST_ARGS)"
 	@for python in $(PYTHONS); do \
 	    $(MAKE) --no-print-directory other PYTHON=$$python PYTEST_ARGS="$(FULL) $(PYTEST_ARGS)" || exit 1; done
+
+# One process: the checkers beside it have the other processor.
+short:
+	@$(MAKE) --no-print-directory other PYTHON=$(NEWEST) JOBS=0
 
 newest:
 	@$(MAKE) --no-print-directory build/.test-$(notdir $(NEWEST)) PYTHON=$(NEWEST)

@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "interop": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
     "tune": (
         "base", "lang", "frontend", "backend", "compile", "devices", "op", "tensors", "graph",
-        "launch", "kernels",
+        "launch", "kernels", "functions",
     ),
     "tools": (
         "base", "ir", "frontend", "backend", "compile", "devices", "op", "tensors", "launch",

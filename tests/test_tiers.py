@@ -46,7 +46,7 @@ def test_few(a): pass
 
 def test_counts(pytestconfig):
     assert tiers.count(quick=1, full=2) == {"quick": 1, "full": 2}[tiers.tier()]
-    assert pytestconfig.getoption("--programs") == {"quick": 1_200, "full": 20_000}[tiers.tier()]
+    assert pytestconfig.getoption("--programs") == {"quick": 600, "full": 20_000}[tiers.tier()]
     assert pytestconfig.getoption("--kernels") == 7
 """
 

@@ -30,6 +30,8 @@ ROUNDS = 500
 CLOSE = 1e-9
 """By how much the error at a point of the grid may exceed that at the chosen points."""
 MOVES = 3
+UNITS = {"f16": 2.0**-12, "f32": 2.0**-24, "f64": 2.0**-53}
+"""Half an ulp of a number just below a power of two, relative to it."""
 Number = Any
 """A float of many digits; mpmath has no types."""
 
@@ -52,7 +54,7 @@ class Polynomial:
     @property
     def unit(self) -> float:
         """Half an ulp of the result, relative to it."""
-        return 2.0**-24 if (self.result or self.dtype) == "f32" else 2.0**-53
+        return UNITS[self.result or self.dtype]
 
     @property
     def label(self) -> str:
@@ -130,6 +132,10 @@ def _erfc_weight(t: Number) -> Number:
     return mp.erfc(1 + t) * mp.log(2) * t / mp.erf(1 + t)
 
 
+def _log_erfc(z: Number) -> Number:
+    return mp.log(mp.erfc(z), 2) / z
+
+
 def _over_cube(f: Callable[[Number], Number]) -> Callable[[Number], Number]:
     """(f(x) / x - 1) / x^2."""
     return lambda x: (f(x) / x - 1) / x**2
@@ -172,6 +178,8 @@ def declared() -> Iterator[Polynomial]:
                          dtype, dtype, even=True)  # fmt: skip
         yield Polynomial(shared, "ERFC", _erfc, _erfc_weight,
                          _from_zero(end), dtype, dtype)  # fmt: skip
+    yield Polynomial(shared, "LOG_ERFC", _log_erfc, lambda z: z * mp.log(2),
+                     _from_zero(lambda: mpf("9.3")), "f32", result="f16")  # fmt: skip
     for result in ("f32", "f64"):
         yield _odd(waves, f"SIN_{result.upper()}", mp.sin, lambda: mp.pi / 4, "f64", result=result)
         yield Polynomial(

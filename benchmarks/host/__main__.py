@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import tilewright as tw
@@ -23,6 +24,8 @@ from .report import Report, Table
 
 USUAL, QUICK = Effort(seconds=0.3, rounds=5), Effort(seconds=0.03, rounds=1)
 PROFILE = "profile"
+GPU_FORMS = "launch_forms"
+"""On a GPU: launches by how they are written, beside what others write."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -40,7 +43,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def chosen(parts: Sequence[str]) -> list[str]:
     """The experiments whose names contain one of the parts, and the profile; all without parts."""
-    known = [*EXPERIMENTS, PROFILE]
+    known = [*EXPERIMENTS, GPU_FORMS, PROFILE]
     return [name for name in known if not parts or any(part in name for part in parts)]
 
 
@@ -59,6 +62,14 @@ def described(device: tw.Device) -> dict[str, str]:
 def stem(device: tw.Device) -> str:
     """The name of the files of a run on this device."""
     return "host" if device.host_visible else f"host_{device.name.partition(':')[0]}"
+
+
+def experiments_on(device: tw.Device) -> Mapping[str, Experiment]:
+    """What can be measured there."""
+    if device.host_visible:
+        return EXPERIMENTS
+    beside: Experiment = import_module("benchmarks.gpu.launch.forms").forms
+    return {**EXPERIMENTS, GPU_FORMS: beside}
 
 
 def run(experiments: Mapping[str, Experiment], how: Effort) -> tuple[list[Table], list[str]]:
@@ -80,14 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parse(arguments)
     names, place = chosen(given.only), given.out
     if given.list or not names:
-        print("\n".join([*EXPERIMENTS, PROFILE]))
+        print("\n".join([*EXPERIMENTS, GPU_FORMS, PROFILE]))
         return 0 if given.list else 2
     if given.draw is not None:
         write(read(given.draw), place)
         return 0
     with tw.device(given.device or tw.default_device()) as device:
         machine = described(device)
-        wanted = {name: EXPERIMENTS[name] for name in names if name in EXPERIMENTS}
+        known = experiments_on(device)
+        wanted = {name: known[name] for name in names if name in known}
         tables, failed = run(wanted, effort(given))
         profile = launch_profile() if PROFILE in names else []
     write(Report(machine, tables, profile, stem=stem(device)), place)

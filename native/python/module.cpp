@@ -31,6 +31,7 @@ int execute(PyObject* module) {
       add_entry,        //
       add_kernel,       //
       add_listed,       //
+      add_started,      //
       add_external,     //
       add_graph,        //
       add_launching,    //

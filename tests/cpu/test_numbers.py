@@ -90,6 +90,7 @@ def mod_total(a, b):
     return a % b if b else a
 
 
+@pytest.mark.thinned(4)
 @row("`+ - *`, negation, `abs`")
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_integers_wrap(device, dtype):
@@ -242,6 +243,7 @@ def test_integer_to_float(device, source, target):
         assert_same(result, np.array(expected, np.float64).astype(target.np))
 
 
+@pytest.mark.thinned(16)
 @row("float to integer")
 @pytest.mark.parametrize("target", INTS, ids=str)
 @pytest.mark.parametrize("source", FLOATS, ids=str)
@@ -296,6 +298,7 @@ BOUNDED = {
 FUNCTIONS = [(name, limits) for group in BOUNDED.values() for name, limits in group.items()]
 
 
+@pytest.mark.thinned(22)
 @row(*BOUNDED)
 @pytest.mark.parametrize("dtype", [f32, f64], ids=str)
 @pytest.mark.parametrize(("name", "limits"), FUNCTIONS, ids=[n for n, _ in FUNCTIONS])

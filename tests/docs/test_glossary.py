@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,8 +86,13 @@ GOOD_SENTENCES = (
 )
 
 
-def covered_prose() -> Iterator[Prose]:
+@cache
+def covered_prose() -> tuple[Prose, ...]:
     """Read every page, public docstring and message that the test covers."""
+    return tuple(_covered_prose())
+
+
+def _covered_prose() -> Iterator[Prose]:
     for pattern in COVERED_PAGES:
         for page in sorted(ROOT.glob(pattern)):
             yield from prose_of_page(page.read_text(encoding="utf-8"), relative(page))
@@ -112,7 +118,7 @@ def test_no_retired_words():
 def test_all_that_is_covered_exists():
     assert all(list(ROOT.glob(pattern)) for pattern in COVERED_PAGES)
     assert all((SOURCES / name).exists() for name in COVERED_MESSAGES)
-    assert len(list(covered_prose())) > 3000
+    assert len(covered_prose()) > 3000
 
 
 @pytest.mark.parametrize("sentence", BAD_SENTENCES)

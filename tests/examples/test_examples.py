@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 from source_tree import ROOT
+from support import tiers
 from tilewright.tools.command import main as build
 
 FOLDER = ROOT / "examples"
@@ -29,6 +30,8 @@ def load(monkeypatch):
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, spec.name, module)
         spec.loader.exec_module(module)
+        if hasattr(module, "LAYERS"):
+            module.LAYERS = tiers.count(quick=3, full=module.LAYERS)
         return module
 
     return by_name

@@ -57,6 +57,7 @@ def tracked(*folders: str) -> set[str]:
     return {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
 
 
+@pytest.mark.full
 def test_the_sdist_has_all_sources_and_nothing_built(unpacked):
     names = {p.relative_to(unpacked).as_posix() for p in unpacked.rglob("*") if p.is_file()}
     folders = ("src", "native", "tests", "examples", "docs", "tools", "benchmarks", "typings")

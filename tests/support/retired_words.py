@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from source_tree import nodes_of, tree_of
+
 
 @dataclass(frozen=True)
 class Retired:
@@ -157,7 +159,7 @@ def _blank(code: re.Match[str]) -> str:
 
 def public_docstrings(path: Path, where: str) -> Iterator[Prose]:
     """Read the docstrings of a module and of its public functions, classes and methods."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    tree = tree_of(path)
     yield Prose(f"{where}:1", ast.get_docstring(tree) or "")
     for owner, node in _documented(tree):
         summary, _, rest = (ast.get_docstring(owner) or "").partition("\n")
@@ -168,7 +170,7 @@ def public_docstrings(path: Path, where: str) -> Iterator[Prose]:
 def prose_of_source(path: Path, where: str) -> Iterator[Prose]:
     """Read every docstring and every comment of a module, those of private names included."""
     text = path.read_text(encoding="utf-8")
-    for node in _docstring_nodes(ast.parse(text, str(path))):
+    for node in _docstring_nodes(path):
         summary, _, rest = str(node.value).strip().partition("\n")
         yield Prose(f"{where}:{node.lineno}", summary, is_summary=True)
         yield Prose(f"{where}:{node.lineno}", rest)
@@ -188,18 +190,17 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 def messages(path: Path, where: str) -> Iterator[Prose]:
     """Read the strings of more than one word that are no docstrings: errors, hints, reports."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    docstrings = set(_docstring_nodes(tree))
-    for node in ast.walk(tree):
+    docstrings = set(_docstring_nodes(path))
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and node not in docstrings:
             text = node.value if isinstance(node.value, str) else ""
             if len(text.split()) > 1:
                 yield Prose(f"{where}:{node.lineno}", re.sub(r"`[^`]*`", "X", text))
 
 
-def _docstring_nodes(tree: ast.AST) -> Iterator[ast.Constant]:
+def _docstring_nodes(path: Path) -> Iterator[ast.Constant]:
     """Find every string that is a statement: docstrings, and those behind attributes."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value
 

@@ -117,7 +117,7 @@ def check(text, given, result, rng, gpu, ulps=0.0):
     assert same.all(), (text, expected[~same][:4], got[~same][:4])
 
 
-@pytest.mark.thinned(24)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize(("text", "name"), CASES)
 def test_arithmetic(text, name, rng, gpu):
     dtype = getattr(dtypes, name)
@@ -132,7 +132,7 @@ def test_conversions(given, result, rng, gpu):
     check(f"x[i].astype({result})", one, other, rng, gpu)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("libdevice", ["", "off"])
 @pytest.mark.parametrize("name", ["f16", "f32", "f64"])
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -162,6 +162,7 @@ def test_the_kernels_are_right(gpu):
     assert outcome(gpu) == outcome("reference")
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("gpu", ["sm_90"], indirect=True)
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mistakes_in_the_lowering_are_noticed(gpu, mutant, monkeypatch):

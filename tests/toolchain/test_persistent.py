@@ -71,7 +71,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("arch", ["sm_90", "sm_100"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiles(name, arch, tool):

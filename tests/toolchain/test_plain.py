@@ -44,6 +44,7 @@ def kernels():
     }
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["add", "softmax", "gemm"])
 def test_compiles_in_every_version(name, version, tool, disassemble):

@@ -95,7 +95,7 @@ def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
     assert "remark[failed]" not in remarks and "remark[missed]" not in remarks
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_spilling(name, tool):
     made = PROGRAMS[name]()

@@ -28,7 +28,7 @@ def ptxas(tool) -> Path:
     return path
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_ptx_is_accepted(name, arch, ptxas, tmp_path):

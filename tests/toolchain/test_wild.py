@@ -12,6 +12,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from fuzz.wild.campaign import conduct
 from fuzz.wild.running import AGREES
+from support import tiers
 from support.numbers import fresh_seed
 from tilewright import bool_, i32
 from tilewright.backend.tileir import selection
@@ -23,10 +24,15 @@ from tilewright.base.config import override
 from tilewright.base.errors import CompileError
 from tilewright.frontend.capture.sources import execute
 
+QUICK = 551_935
+"""The first seed in the quick tier: there are programs that take tileiras half a minute."""
+
 
 def test_all_become_cubins(tool, pytestconfig):
-    count, first = pytestconfig.getoption("--kernels") // 2, fresh_seed() % 1_000_000
-    campaign = conduct("assembler", count, first, workers=2, seconds=300, shrinks=20)
+    count = pytestconfig.getoption("--kernels") // 2
+    first = tiers.count(quick=QUICK, full=fresh_seed() % 1_000_000)
+    workers = tiers.count(quick=1, full=2)
+    campaign = conduct("assembler", count, first, workers, seconds=300, shrinks=20)
     assert campaign.counts[AGREES] >= count * 0.7, campaign.counts
     assert not campaign.bad, "\n\n".join(program.shown() for program, _ in campaign.bad)
 

@@ -62,6 +62,13 @@ ERFC = {
             -7.157687985228447e-12),
 }  # fmt: skip
 """log2((1 - erf(1 + t)) / (1 - erf(1))) / t, from t = 0 to where erf(1 + t) rounds to 1."""
+LOG_ERFC = (
+    -1.627908706665039, -0.9172371625900269, -0.15293829143047333, 0.03483707830309868,
+    -0.005827160086482763, 0.0006787716411054134, -5.15587926201988e-05, 2.2803230876888847e-06,
+    -4.435700518001795e-08,
+)  # fmt: skip
+"""log2(1 - erf(z)) / z, from 0 to where 1 - erf(z) is subnormal in f32, for results of f16."""
+LOG_ERFC_END = 9.3
 ERF_ONE = {"f32": 4.0, "f64": 6.0}
 """From here on erf rounds to 1."""
 

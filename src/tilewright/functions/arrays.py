@@ -75,7 +75,9 @@ def call_by_dlpack(function: Function, args: tuple[Any, ...]) -> Any:
     given = list(args)
     for place in function.tensors:
         given[place] = _as_tensor(function, place, given[place], see)
-    launch = function.wrapped.launch_in_order([see(array) for array in made], given)
+    settle = None if stream is None else stream.synchronize
+    outputs = [see(array) for array in made]
+    launch = function.wrapped.launch_in_order(outputs, given, settle=settle)
     if stream is None:
         launch.sync()
     else:

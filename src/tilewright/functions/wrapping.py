@@ -43,6 +43,8 @@ OfArrays: TypeAlias = (
     | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
 )
 """A function of the user's on arrays and numbers; by arity, so that checkers know a lambda's."""
+Settle: TypeAlias = Callable[[], None]
+"""Waits for work of a library that puts its own where ours does not wait for it."""
 AnyKernel: TypeAlias = Entry | ForeignEntry
 """Of tiles, of single threads, or of another compiler."""
 
@@ -56,6 +58,10 @@ class Tuned(Protocol):
 
     def launch(self, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the launch; what is not chosen yet is chosen now."""
+        ...
+
+    def is_known(self, args: Sequence[Any], constants: Mapping[str, Any], /) -> bool:
+        """Whether a call needs no measuring."""
         ...
 
     def report(self, *args: Any, **constants: Any) -> Any:
@@ -117,29 +123,40 @@ class KernelFunction:
         """The others: tensors and numbers."""
         return tuple(p for p in self.parameters if p.kind != "output")
 
-    def launch(self, values: Mapping[str, Any]) -> Launch[Any]:
-        """The launch on these arrays and numbers, by name; outputs are written in place."""
+    def launch(self, values: Mapping[str, Any], settle: Settle | None = None) -> Launch[Any]:
+        """The launch on these arrays and numbers, by name; outputs are written in place.
+
+        `settle` is called before a tuned kernel is measured: its inputs must be there.
+        """
         given = [self._argument(p, values[p.name]) for p in self.parameters]
-        return self._launched(given)
+        return self._launched(given, settle)
 
     def launch_in_order(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], shapes: Sequence[Shape] | None = None
+        self,
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+        shapes: Sequence[Shape] | None = None,
+        settle: Settle | None = None,
     ) -> Launch[Any]:
         """The launch on outputs, and inputs in the kernel's order.
 
         Outputs are tensors, which are written in place, or ops that make some of these shapes.
+        `settle` as for `launch`.
         """
         known = [output.shape for output in outputs] if shapes is None else shapes
         given = [*map(_divided, outputs, known, self._cuts), *inputs]
         if not self._is_ordered:
             given = [given[i] for i in self._order]
-        return self._launched(given)
+        return self._launched(given, settle)
 
-    def _launched(self, given: Sequence[Any]) -> Launch[Any]:
+    def _launched(self, given: Sequence[Any], settle: Settle | None) -> Launch[Any]:
         kernel: Any = self.kernel  # type checkers see the call by arity
         if self.tuned is not None:
-            # Where outputs are ops the call is one, too: it tunes when it runs.
-            kernel = self.tuned if has_op(tuple(given)) else self.tuned.launch
+            kernel = self.tuned  # where outputs are ops the call is one, too: it tunes when it runs
+            if not has_op(tuple(given)):
+                if settle is not None and not self.tuned.is_known(given, self._constants):
+                    settle()
+                kernel = self.tuned.launch
         launch: Launch[Any] = kernel(*given, **self._constants)
         return launch
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType
-from ..base.errors import DeviceError, Error
+from ..base.errors import DeviceError, Error, SchedulingError
 from ..devices.protocol import Stream
 from ..devices.registry import gpus
 from ..functions.describing import Describer, Outputs, describers, element_type
@@ -111,7 +111,7 @@ class TorchOp:
 
     def _run_closely(self, args: Sequence[Any], results: Any, kind: Hashable | None) -> Any:
         """By way of tensors of ours; what is learned of it makes calls alike quick."""
-        launch = self._function.launch(self._seen(args, results))
+        launch = self._function.launch(self._seen(args, results), self._settle)
         if kind is not None:
             self._lent.learn(kind, launch)
         kept = _end(launch, args)
@@ -154,6 +154,18 @@ class TorchOp:
     def launch(self, *args: Any) -> Launch[Any]:
         """The launch that such a call would run."""
         return self._function.launch(self._seen(args, self._results(*args)))
+
+    def _settle(self) -> None:
+        """Wait for PyTorch's work before a tuned kernel is measured; it cannot be in a capture."""
+        if not torch.cuda.is_available():
+            return
+        if torch.cuda.is_current_stream_capturing():
+            raise SchedulingError(
+                f"`{self._function.name}` is not tuned for these arguments, and cannot be while"
+                " PyTorch captures a graph",
+                hint="call it with such arguments before the capture",
+            )
+        torch.cuda.current_stream().synchronize()
 
     def _seen(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
         """Tensors of PyTorch as ours, in the same memory, and numbers as they are, by name."""

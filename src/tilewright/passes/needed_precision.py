@@ -13,6 +13,9 @@ Rules:
    needs no more than a power of two and a division, both of which may be approximated.
        %t = tanh %u; addf %t, 1   ->  2 / (1 + exp(-2 %u))
        %t = tanh %u; subf 1, %t   ->  2 / (1 + exp(2 %u))
+   1 + erf(u) likewise, where an error of 2**-14 is hidden: for negative u it is a power
+   of two, of a polynomial in |u|, and for others 2 less that.
+       %t = erf %u; addf %t, 1    ->  %u < 0 ? 2**p(|%u|) : 2 - 2**p(|%u|)
 2. A function of which only so many bits matter: they are noted on it.
        exp %x                     ->  exp %x {bits=17}
 3. A quotient or root of which only so many bits matter, by or of a sum of a normal constant and
@@ -28,18 +31,19 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..analysis.constants import Constants, constants
-from ..analysis.needed_precision import NONE, NeededPrecision, is_approximable
+from ..analysis.needed_precision import LEAST, NeededPrecision, is_approximable, tolerance_of
 from ..analysis.signs import signs
 from ..analysis.structure import structure, use_counts
-from ..base.dtypes import f32, round_to
-from ..ir.attrs import Rounding
+from ..base.dtypes import f16, f32, round_to
+from ..base.polynomials import LOG_ERFC, LOG_ERFC_END
+from ..ir.attrs import Predicate, Rounding
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import OpDef, Trait
-from ..ir.ops.elementwise import ADDF, DIVF, EXP, MULF, RSQRT, SQRT, SUBF, TANH
+from ..ir.ops.elementwise import ADDF, DIVF, ERF, EXP, MULF, RSQRT, SQRT, SUBF, TANH
 from ..ir.rewrite import Rewriter, rewrite
 
 LEAST_NORMAL = 2.0**-126
@@ -107,37 +111,45 @@ class _Operands:
         )
 
 
+# -------------------------------------------------------------------------------------------------
+# Rule 1: sums of 1 and a function that tends to -1.
+
+
 def _without_cancellation(func: Func) -> Func:
-    """Replace sums of 1 and a hyperbolic tangent by Rule 1."""
     found = _sums(func)
 
     def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
-        tangent = found.get(op)
-        return None if tangent is None else (_logistic(r, op, r.get(tangent.one("arg"))),)
+        function = found.get(op)
+        if function is None:
+            return None
+        _, formula = FORMULAS[function.defn]
+        x = r.get(function.one("arg"))
+        return (formula(r, x if op.is_a(ADDF) else r.emit("negf", x)),)
 
     return rewrite(func, visit) if found else func
 
 
 def _sums(func: Func) -> dict[Op, Op]:
-    """Return the sums that Rule 1 replaces, each with its hyperbolic tangent."""
-    if not any(op.is_a(TANH) for op in func.walk()):
+    """Return the sums that Rule 1 replaces, each with its function, which is used there alone."""
+    if not any(op.is_a(*FORMULAS) for op in func.walk()):
         return {}
     nesting, uses = structure(func), use_counts(func)
     numbers, needed = constants(func), NeededPrecision(func)
     found: dict[Op, Op] = {}
     for op in func.walk():
-        if not op.is_a(ADDF, SUBF) or needed.of(op.result) == NONE:
+        term = _term_beside_one(op, numbers) if op.is_a(ADDF, SUBF) else None
+        function = None if term is None else nesting.definer(term)
+        if function is None or not function.is_a(*FORMULAS) or uses[function.result] > 1:
             continue
-        tangent = nesting.definer(_term_beside_one(op, numbers) or op.result)
-        if tangent is None or not tangent.is_a(TANH) or not is_approximable(tangent):
-            continue
-        if op.result.tile.dtype is f32 and uses[tangent.result] == 1:
-            found[op] = tangent
+        least, _ = FORMULAS[function.defn]
+        is_f32 = op.result.tile.dtype is f32
+        if is_f32 and is_approximable(function) and needed.of(op.result) >= least:
+            found[op] = function
     return found
 
 
 def _term_beside_one(op: Op, numbers: Constants) -> Value | None:
-    """Return x of 1 + x, x + 1 and 1 - x, rounded to nearest."""
+    """Return x of the sums 1 + x, x + 1 and 1 - x, rounded to nearest."""
     if op.attrs["rounding"] is not Rounding.NEAREST_EVEN:
         return None
     lhs, rhs = op.operands
@@ -146,12 +158,40 @@ def _term_beside_one(op: Op, numbers: Constants) -> Value | None:
     return lhs if op.is_a(ADDF) and numbers.get(rhs) == 1.0 else None
 
 
-def _logistic(r: Rewriter, op: Op, x: Value) -> Value:
-    """Emit 2 * (1 / (1 + exp(-2 x))), or with 2 x for a difference."""
-    kind = op.result.tile
-    one, two, scale = (
-        r.constant(n, kind.dtype, kind.shape) for n in (1.0, 2.0, -2.0 if op.is_a(ADDF) else 2.0)
-    )
-    power = r.emit("exp", r.emit("mulf", x, scale))
-    share = r.emit("divf", one, r.emit("addf", power, one), rounding=Rounding.FULL)
-    return r.emit("mulf", share, two)
+def _logistic(r: Rewriter, x: Value) -> Value:
+    """Emit 1 + tanh(x) = 2 * (1 / (1 + exp(-2 x)))."""
+    number = _numbers(r, x)
+    power = r.emit("exp", r.emit("mulf", x, number(-2.0)))
+    sum_ = r.emit("addf", power, number(1.0))
+    share = r.emit("divf", number(1.0), sum_, rounding=Rounding.FULL)
+    return r.emit("mulf", share, number(2.0))
+
+
+def _erfc(r: Rewriter, x: Value) -> Value:
+    """Emit 1 + erf(x) = 1 - erf(-x), which is small where x is negative."""
+    number = _numbers(r, x)
+    size = r.emit("absf", x)
+    # Beyond its end the polynomial is not one of the function; the exponent goes on falling.
+    inside = r.emit("minf", size, number(LOG_ERFC_END))
+    slope = number(LOG_ERFC[-1])
+    for coefficient in LOG_ERFC[-2::-1]:
+        slope = r.emit("fma", slope, inside, number(coefficient))
+    tail = r.emit("exp2", r.emit("mulf", size, slope))
+    negative = r.emit("cmpf", x, number(0.0), predicate=Predicate.LT)
+    return r.emit("select", negative, tail, r.emit("subf", number(2.0), tail))
+
+
+def _numbers(r: Rewriter, like: Value) -> Callable[[float], Value]:
+    """Return what makes tiles of one number, of the type of another."""
+
+    def number(value: float) -> Value:
+        return r.constant(round_to(f32, value), f32, like.tile.shape)
+
+    return number
+
+
+FORMULAS: dict[OpDef, tuple[float, Callable[[Rewriter, Value], Value]]] = {
+    TANH: (LEAST, _logistic),
+    ERF: (tolerance_of(f16), _erfc),
+}
+"""1 + f(x) for an odd function f, and how far off its result may be at least."""

@@ -19,8 +19,9 @@ from .submission import release_kept, submit_work
 if TYPE_CHECKING:
     from ..op.core import DeviceOp
 
-LINE = 256
-"""Bytes to which memory that stands for other memory is aligned in the same way."""
+LINE = 64
+"""Bytes to which memory that stands for other memory is aligned in the same way; new memory begins
+at a multiple."""
 
 
 def put_copy(ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: Region) -> None:

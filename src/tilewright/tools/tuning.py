@@ -79,7 +79,7 @@ def tuned_of(path: Path) -> Mapping[str, TunedKernel]:
 def _keep(given: Namespace, reports: list[Report]) -> None:
     if given.export is not None:
         count = export(given.export, kernels=sorted({report.kernel for report in reports}))
-        say(f"\n{given.export}: {count} records")
+        say(f"\n{given.export}: {count} record{'s' * (count != 1)}")
     if given.plot is not None:
         given.plot.mkdir(parents=True, exist_ok=True)
         for number, report in enumerate(reports):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..base.errors import LaunchError
 from ..compile.options import PLAIN
+from ..functions.wrapping import OfArrays
 from ..launch import Entry, Launch
 from ..launch.simt import SimtEntry
 from ..op.core import is_op
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from ..frontend.capture.parameters import Parameter
     from ..launch.form import Request
 
+GridRule: TypeAlias = OfArrays | None
+"""The grid of a launch, as a function of arguments and constants by name."""
 Cut: TypeAlias = "tuple[int, str, Any]"
 """The place of an output among the arguments, its name, and its tiles."""
 
@@ -26,10 +30,11 @@ Cut: TypeAlias = "tuple[int, str, Any]"
 class Choice:
     """A configuration of one kernel: builds its launches in that way."""
 
-    __slots__ = ("_cuts", "_entry", "_options", "_requests", "config")
+    __slots__ = ("_cuts", "_entry", "_grid", "_options", "_requests", "config")
 
-    def __init__(self, entry: Entry, config: Config) -> None:
+    def __init__(self, entry: Entry, config: Config, grid: Grid | None = None) -> None:
         self.config = config
+        self._grid = grid
         self._entry: Any = entry  # type checkers see calls by arity
         self._cuts = cuts_of(entry, config)
         self._options = config.hints if config.hints != PLAIN else None
@@ -49,6 +54,8 @@ class Choice:
         launch: Launch[Any] = self._entry(*args, **chosen)
         if self._options is not None or self.config.block is not None:
             self._ask(launch)
+        if self._grid is not None:
+            launch.grid(self._grid(args, chosen))
         return launch
 
     def _ask(self, launch: Launch[Any]) -> None:
@@ -69,6 +76,31 @@ class Choice:
         if self.config.map is None:
             return divided
         return divided.map(self.config.map, self.config.blocks)
+
+
+class Grid:
+    """Computes the grids of launches of one kernel."""
+
+    __slots__ = ("_defaults", "_names", "_places", "_rule")
+
+    def __init__(self, entry: Entry, rule: Callable[..., Any]) -> None:
+        parameters = [p.name for p in entry.source.parameters]
+        constants = self._defaults = {p.name: p.default for p in entry.source.constants}
+        self._rule = rule
+        self._names = [*inspect.signature(rule).parameters]
+        unknown = [n for n in self._names if n not in parameters and n not in constants]
+        if unknown:
+            raise TypeError(
+                f"the grid of `{entry.__name__}` is a function of arguments and constants by name:"
+                f" it has no `{unknown[0]}`, only {listed([*parameters, *constants])}"
+            )
+        self._places = {n: parameters.index(n) for n in self._names if n in parameters}
+
+    def __call__(self, args: Sequence[Any], constants: Mapping[str, Any]) -> Any:
+        """Return the grid of a call."""
+        places, known = self._places, {**self._defaults, **constants}
+        given = [args[places[n]] if n in places else known[n] for n in self._names]
+        return self._rule(*given)
 
 
 def refuse_outputs(entry: Entry, space: Space, args: Sequence[Any]) -> None:
@@ -116,6 +148,12 @@ def refuse_unfit(entry: Entry, space: Space) -> None:
         raise TypeError(
             f"`{name}` cannot be tuned: its constant `{hidden[0]}` is called like something that a"
             " tw.Config chooses for all kernels; rename it"
+        )
+    pointers = [p.name for p in entry.source.parameters if p.kind == "pointer"]
+    if pointers:
+        raise TypeError(
+            f"`{name}` cannot be tuned: what candidates write through the raw pointer"
+            f" `{pointers[0]}` could not be undone; take a tensor"
         )
     for config in space:
         _refuse_names(f"{config!r} of `{name}`", entry, config, constants)

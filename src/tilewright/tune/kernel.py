@@ -17,20 +17,22 @@ from ..launch.operation import Outputs
 from ..launch.recent import Recent
 from ..launch.simt import SimtEntry
 from ..launch.whole import WholeOutputs
-from ..op.ambient import as_device, default_device
+from ..op.ambient import default_device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, as_op, has_op, is_op
 from ..op.nesting import RECORDERS, unlocked
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
-from ..tensors.tensor import Tensor
-from .choice import Choice, refuse_outputs, refuse_unfit
+from ..tensors.arc import Arc
+from ..tensors.partition import Partition
+from ..tensors.tensor import BorrowMut, Tensor
+from .choice import Choice, Grid, GridRule, refuse_outputs, refuse_unfit
 from .facts import facts_of
 from .key import KeyRule, Read, follows_from_layouts, home_of, layouts_of, reader
 from .records import Record, alone, find, put
 from .report import Report, note
 from .sandbox import Sandbox, stand_in
-from .space import Space, as_space
+from .space import Config, Space, as_space
 from .tuner import Options, tune
 
 LAYOUTS = 1024
@@ -50,8 +52,11 @@ class TunedKernel:
 
     __name__: str
 
-    def __init__(self, entry: Entry, space: Space, key: KeyRule, options: Options) -> None:
+    def __init__(
+        self, entry: Entry, space: Space, key: KeyRule, grid: GridRule, options: Options
+    ) -> None:
         refuse_unfit(entry, space)
+        self._grid = None if grid is None else Grid(entry, grid)
         self.entry = entry
         """The kernel."""
         self.space = space
@@ -187,7 +192,7 @@ class TunedKernel:
         sandbox = Sandbox(self.entry, args, constants, device)
         if len(self.space) == 1 or not sandbox.size:  # there is nothing to choose, or to measure
             return self._first
-        choices = [Choice(self.entry, config) for config in self.space]
+        choices = [self._choice(config) for config in self.space]
         choice, tried, seconds = tune(self.__name__, choices, sandbox, self._options)
         record = Record(facts, choice.config.text, tried)
         put(record)
@@ -204,13 +209,16 @@ class TunedKernel:
         if config is None:
             return None
         self._reports[key] = note(Report.of(record))
-        choice = self._choices[key] = Choice(self.entry, config)
+        choice = self._choices[key] = self._choice(config)
         return choice
 
     @functools.cached_property
     def _first(self) -> Choice:
         """What is used where nothing is measured."""
-        return Choice(self.entry, self.space[0])
+        return self._choice(self.space[0])
+
+    def _choice(self, config: Config) -> Choice:
+        return Choice(self.entry, config, self._grid)
 
     def _key_of(self, args: Sequence[Any], constants: Mapping[str, Any]) -> Any:
         key = self._key(args), home_of(args)
@@ -245,6 +253,7 @@ class TuningLaunch(Composite[Any]):
             i for i, arg in enumerate(args) if is_op(arg) and parameters[i].kind == "output"
         ]
         """Which written arguments come from ops."""
+        self._home = tensor_home(args)
         self.effect = True
         self.made_of = tuple([as_op(arg) for arg in args])
         for part in self.made_of:
@@ -259,7 +268,7 @@ class TuningLaunch(Composite[Any]):
     @property
     def home(self) -> Device | None:
         """Where its arguments live, as far as they are known."""
-        return next((part.home for part in self.made_of if part.home is not None), None)
+        return self._home or next((p.home for p in self.made_of if p.home is not None), None)
 
     def out(self) -> DeviceOp[Any]:
         """The outputs alone: one tensor, or a tuple of them."""
@@ -290,12 +299,16 @@ def _places_of_tensors(entry: Entry) -> list[int]:
     return [i for i, p in enumerate(parameters) if p.kind in ("output", "tensor")]
 
 
+def tensor_home(args: Sequence[Any]) -> Device | None:
+    """Return the device of the first tensor; arrays of other libraries go where tensors are."""
+    ours: list[Any] = [arg for arg in args if isinstance(arg, Tensor | BorrowMut | Partition | Arc)]
+    home: Device | None = home_of(ours)
+    return home
+
+
 def _device_of(args: Sequence[Any]) -> Device:
     """Return where the launches of a call run."""
-    home = home_of(args)
-    if home is None or isinstance(home, str):  # host arrays go to the default device
-        return default_device()
-    return as_device(home) if hasattr(home, "host_visible") else default_device()
+    return tensor_home(args) or default_device()
 
 
 def _refuse_capture(kernel: str) -> None:
@@ -315,8 +328,8 @@ def _refuse_capture(kernel: str) -> None:
 class Autotune:
     """What `tw.autotune` gives: decorates kernels, and is the `tune` of `tw.function`."""
 
-    def __init__(self, space: Space, key: KeyRule, options: Options) -> None:
-        self.space, self.key, self.options = space, key, options
+    def __init__(self, space: Space, key: KeyRule, grid: GridRule, options: Options) -> None:
+        self.space, self.key, self.grid, self.options = space, key, grid, options
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -324,25 +337,29 @@ class Autotune:
         names = {name for config in self.space for name in config.constants}
         return frozenset(names | {"tile" for config in self.space if config.tile is not None})
 
-    def __call__(self, kernel: Any) -> TunedKernel:
+    def __call__(self, kernel: Entry) -> TunedKernel:
         """Let a kernel be tuned."""
-        if not isinstance(kernel, Entry):
-            got = type(kernel).__name__
-            raise TypeError(
-                f"tw.autotune stands above @tw.entry or @simt.kernel, and decorates what they make;"
-                f" got {got} `{getattr(kernel, '__name__', repr(kernel))}`"
-            )
-        return TunedKernel(kernel, self.space, self.key, self.options)
+        _refuse_no_kernel(kernel)
+        return TunedKernel(kernel, self.space, self.key, self.grid, self.options)
 
     def __repr__(self) -> str:
         return f"<tw.autotune of {len(self.space)} configurations>"
 
 
+def _refuse_no_kernel(kernel: object) -> None:
+    if not isinstance(kernel, Entry):
+        raise TypeError(
+            "tw.autotune stands above @tw.entry or @simt.kernel, and decorates what they make; got"
+            f" {type(kernel).__name__} `{getattr(kernel, '__name__', repr(kernel))}`"
+        )
+
+
 def autotune(
-    space: Any,
+    space: Sequence[Config] | Config,
     /,
     *,
     key: KeyRule = None,
+    grid: GridRule = None,
     tolerance: float | None = None,
     flush: bool = False,
 ) -> Autotune:
@@ -351,7 +368,8 @@ def autotune(
     `space` is a `tw.search(...)`, or a list of `tw.Config`. Calls with the same `key` share a
     choice: facts such as `"x.shape"`, `"x.shape[0]"`, `"x.dtype"` or the name of a number, or a
     function of arguments by name, which may put shapes into buckets; by default it is the shapes
-    and element types of all tensors.
+    and element types of all tensors. `grid` is for kernels whose grid does not follow from outputs:
+    a function of arguments and constants by name, `lambda x, BLOCK: tw.cdiv(x.shape[0], BLOCK)`.
 
     Each candidate's results are compared with those of the first. `tolerance` is how far they may
     be apart, relative to their magnitude; by default it follows from the element type, and integers
@@ -359,4 +377,4 @@ def autotune(
     """
     if tolerance is not None and not tolerance >= 0:
         raise ValueError(f"the tolerance of tw.autotune is not negative, got {tolerance}")
-    return Autotune(as_space(space), key, Options(tolerance, flush))
+    return Autotune(as_space(space), key, grid, Options(tolerance, flush))

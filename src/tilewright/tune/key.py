@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from ..base.dtypes import AnyDType, DTypeMeta, as_dtype
 from ..devices.protocol import Device
+from ..functions.wrapping import OfArrays
 from ..tensors.tensor import BorrowMut, Tensor
 
 if TYPE_CHECKING:
     from ..frontend.capture.parameters import Parameter
 
-KeyRule: TypeAlias = "Sequence[str] | Callable[..., Any] | None"
+KeyRule: TypeAlias = Sequence[str] | OfArrays | None
 """Facts about arguments, such as `x.shape`, `x.shape[0]`, `x.dtype` and `n`; or a function of
 arguments, by the names of the kernel's parameters."""
 Read: TypeAlias = Callable[[Sequence[Any]], Any]

@@ -41,11 +41,10 @@ class Config:
         map: ShapeLike | None = None,  # noqa: A002 - the name of the method it is given to
         blocks: int | None = None,
         block: ShapeLike | None = None,
-        hints: Any = None,
+        hints: CompileOptions | None = None,
         **values: Any,
     ) -> None:
-        if not isinstance(hints, CompileOptions | None):
-            raise TypeError(f"hints of a Config are a tw.CompileOptions, got {hints!r:.60}")
+        _refuse_no_hints(hints)
         named = {name: values.pop(name) for name in HINTS if name in values}
         self.tile: Any = tile
         self.map = map
@@ -145,7 +144,7 @@ def search(*, where: Callable[[Config], bool] | None = None, **alternatives: Any
     return Space([config for config in made if where is None or where(config)])
 
 
-def as_space(given: Any) -> Space:
+def as_space(given: object) -> Space:
     """Return a space of what `tw.autotune` was given: one, or configurations."""
     if isinstance(given, Space):
         return given
@@ -157,6 +156,11 @@ def as_space(given: Any) -> Space:
         "tw.autotune takes what to choose from: tw.search(...), or a list of tw.Config, got"
         f" {type(given).__name__}"
     )
+
+
+def _refuse_no_hints(hints: object) -> None:
+    if not isinstance(hints, CompileOptions | None):
+        raise TypeError(f"hints of a Config are a tw.CompileOptions, got {hints!r:.60}")
 
 
 def _refuse_strangers(configs: Sequence[object]) -> None:

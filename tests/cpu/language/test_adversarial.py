@@ -192,6 +192,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(numbers, name):
     function = getattr(tl, name)
@@ -274,6 +275,7 @@ def test_products(numbers, shape):
 ATTENTION = ("usual", "tiny", "subnormal", "zeros", "nan", "masked")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     ("tokens", "step"), [(1, 16), (15, 16), (16, 16), (33, 16), (47, 32), (97, 32)]

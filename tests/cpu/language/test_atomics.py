@@ -51,6 +51,7 @@ def updated(device, dtype, memory, value, **constants):
         return old.result(), target.result()
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_modes_on_integers(device, dtype, mode, rng):

@@ -130,7 +130,7 @@ def forget_nan(small, numbers):
     return np.where(lost, np.zeros_like(small), small)
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("source", IN_MEMORY, ids=str)
 def test_to_every_type(device, source, rng):
     values = source_values(source, rng)

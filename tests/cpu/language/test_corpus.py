@@ -10,6 +10,7 @@ import random
 import pytest
 
 import tilewright as tw
+from support import tiers
 from support.corpus import BODIES, LAUNCHES, kernel, launches, outcome
 
 WRAPS = "wraps around"
@@ -49,7 +50,7 @@ def test_there_are_enough_probes_of_every_kind():
     assert any(a.x % 4 for a in LAUNCHES)
 
 
-@pytest.mark.thinned(30)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", BODIES)
 def test_placed_checks_stop_what_forced_ones_stop(device, name):
     probe = kernel(name)
@@ -68,7 +69,7 @@ def test_placed_checks_stop_what_forced_ones_stop(device, name):
 
 def test_a_kernel_launched_before_ends_as_a_new_one_does():
     """What was compiled and found out for other extents says nothing of these."""
-    names = random.sample([*BODIES], 12)
+    names = random.sample([*BODIES], tiers.count(quick=5, full=12))
     for name in names:
         known = kernel(name)
         several = [*launches(name)]

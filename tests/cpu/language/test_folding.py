@@ -67,7 +67,7 @@ FLOAT_PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_floats(device, dtype, rng):
     table, compared = once(floats.EXACT), once(floats.COMPARED)

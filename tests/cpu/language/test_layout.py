@@ -81,6 +81,7 @@ def random_bytes(dtype, shape, rng):
     return raw.view(dtype.np).reshape(shape)
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_arrangements(device, dtype, rng):
     """Bits stay what they are; the last rows and columns of the tile are padding."""

@@ -60,7 +60,7 @@ def test_boundary_extents(device, extent, groups):
 
 def test_small_shapes_tiles_and_maps_exhaustively():
     every = [*product(*(product(each, repeat=2) for each in ((1, 3, 6), (1, 2, 4), (1, 2, 7))))]
-    for shape, tile, groups in every[:: tiers.count(quick=5, full=1)]:
+    for shape, tile, groups in every[:: tiers.count(quick=15, full=1)]:
         doubled("cpu", shape, tile, groups, 3)
 
 
@@ -79,6 +79,7 @@ def gemm(z: tl.MappedPartitionMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[i
         z.store(acc.astype(z.dtype), index)
 
 
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("dtype", [tw.f32, tw.f16, tw.bf16], ids=str)
 @pytest.mark.parametrize("size", [(1, 1, 1), (15, 9, 17), (16, 8, 16), (33, 31, 47), (64, 40, 48)])
 @pytest.mark.parametrize("groups", [(1, 1), (2, 1), (2, 2), (8, 1), (1, 8)], ids=str)

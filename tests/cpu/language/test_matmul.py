@@ -67,6 +67,7 @@ def multiply(device, x, y, start, dtypes, tile=(16, 16), **constants):
         return z.result()
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("element", "sums"), FLOAT_PAIRS, ids=str)
 def test_every_pair_of_floats(device, element, sums, rng):
     for m, k, n in SIZES:
@@ -118,6 +119,7 @@ MATMUL = {f16: f32, bf16: f32, tf32: f32, f32: f32, f64: f64, f8e4m3fn: f32, f8e
           i8: i32, u8: i32}  # fmt: skip
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("element", MATMUL, ids=str)
 def test_operators_and_batches(device, element, rng):
     """`a @ b`, mma by its other names, and products of rank 3."""
@@ -177,6 +179,7 @@ SCALED = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("batch", [(), (2,)], ids=str)
 @pytest.mark.parametrize(("element", "scale", "run_length"), SCALED, ids=str)
 def test_scaled_products(device, element, scale, run_length, batch, rng):

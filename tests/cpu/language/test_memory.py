@@ -80,6 +80,7 @@ PADDINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", PADDINGS, ids=str)
 def test_padding_of_every_type(device, dtype, rng):
     x = random_bytes(dtype, (5, 11), rng)

@@ -39,6 +39,7 @@ def gather_scatter(
     tl.scatter(target, n - 1 - at, tile, mask=at < n)
 
 
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("dtype", STORED, ids=str)
 def test_gather_and_scatter(device, dtype, rng):
     for n in (1, 15, 16, 17, 31):

@@ -78,6 +78,7 @@ def tile_of(text, rank):
     return (16,) if "axis=0" in text else (4,)
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_sums(device, dtype, rng):
     """Whole numbers: exact in every order; f16 and bf16 are rounded once, at the end."""
@@ -107,6 +108,7 @@ def test_products(device, dtype, rng):
             check(device, reduced("reduce_prod", dtype), a, dtype, dtype, 1, wide)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_extrema(device, dtype, rng):
     low, high = limits(dtype)
@@ -121,6 +123,7 @@ def test_extrema(device, dtype, rng):
         check(device, reduced("reduce_min", dtype), a, dtype, dtype, high)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [*NUMBERS, bool_], ids=str)
 def test_places_of_extrema(device, dtype, rng):
     """The first of equals and the first NaN, as NumPy has it."""
@@ -135,6 +138,7 @@ def test_places_of_extrema(device, dtype, rng):
             check(device, table, a, dtype, i32, padding)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [*NUMBERS, bool_], ids=str)
 def test_any_and_all(device, dtype, rng):
     for shape in SHAPES:
@@ -207,6 +211,7 @@ def test_sums_of_ones_own_keep_the_sign_of_zeros(device, dtype):
 # --- scans -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_scans(device, dtype, rng):
     low, high = (0, 9) if dtype.kind == "u" else (-9, 9)

@@ -62,7 +62,7 @@ ARRANGED = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("dtype", [t for t in ALL if t is not f4e2m1fn], ids=str)
 def test_arrangements(device, dtype, rng):
     """Bits stay what they are."""
@@ -80,6 +80,7 @@ INDICES_OF = {  # the axis, and the shape of the indices, for a tile of (2, 8, 4
 }
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [t for t in ALL if t is not f4e2m1fn], ids=str)
 def test_elements_taken_along_an_axis(device, dtype, rng):
     """Bits stay what they are, and an index outside wraps around."""
@@ -156,6 +157,7 @@ SORTED = {
 }
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [bool_, *INTS, *FLOATS], ids=str)
 def test_sorting(device, dtype, rng):
     got, expected = computed(SORTED, device, values(dtype, rng, CUBE), dtype, dtype)
@@ -196,6 +198,7 @@ LARGEST = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("dtype", [t for t in (bool_, *INTS, *FLOATS) if t.bits <= 32], ids=str)
 def test_indices_in_order(device, dtype, rng):
     """Indices are exact: of equal elements, zeros of either sign among them, the first is first."""
@@ -246,6 +249,7 @@ def test_activations(device, dtype, rng):
     assert_close(table, got, expected, dtype, 1 if dtype.bits == 16 else 8)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS], ids=str)
 def test_signs(device, dtype, rng):
     a = values(dtype, rng, SHAPE)
@@ -341,6 +345,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.thinned(6)
 @full_tiles
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS], ids=str)
 def test_partial_products(device, dtype, rng):

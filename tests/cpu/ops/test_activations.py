@@ -43,6 +43,7 @@ def test_results(name, dtype, shape):
     check(*CASES[name], numbers(shape), dtype)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name):
     check_gradients(CASES[name][0], numbers((4, 7)))

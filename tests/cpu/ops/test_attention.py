@@ -53,7 +53,7 @@ def inputs_of(case):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(6)
 def test_results(case, dtype):
     inputs, named, plain = inputs_of(case)
     check(
@@ -64,7 +64,7 @@ def test_results(case, dtype):
 
 @pytest.mark.parametrize("case", [c for c in CASES if not c.startswith("no ")])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.thinned(10)
+@pytest.mark.thinned(4)
 def test_gradients(case, dtype):
     inputs, named, plain = inputs_of(case)
     check_gradients_as(
@@ -83,6 +83,7 @@ def test_gradients_by_differences():
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_sinks(dtype):
     def op(q, k, v, s):

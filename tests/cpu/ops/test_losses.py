@@ -25,7 +25,7 @@ def classes(shape, ignored=False):
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.thinned
+@pytest.mark.thinned(4)
 def test_results(dtype, shape, reduction):
     x = numbers(shape)[0].to(getattr(torch, dtype))
     for ignored, smoothing in ((False, 0.0), (True, 0.25)):

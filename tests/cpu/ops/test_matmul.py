@@ -23,14 +23,14 @@ SHAPES = [
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("a", "b"), SHAPES)
-@pytest.mark.thinned
+@pytest.mark.thinned(5)
 def test_products(dtype, a, b):
     check(ops.matmul, torch.matmul, numbers(a, b), dtype, scale=10)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.thinned
+@pytest.mark.thinned(3)
 def test_epilogues(activation, dtype):
     def expected(x, w, b, r):
         return ACTIVATIONS[activation](functional.linear(x, w, b)) + r
@@ -56,6 +56,7 @@ def test_gradients(a, b):
     check_gradients(lambda a, b: ops.matmul(a.mT, b), numbers((*a[:-2], a[-1], a[-2]), b))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("activation", [None, *ACTIVATIONS])
 def test_gradients_of_epilogues(activation):
     check_gradients(

@@ -24,7 +24,7 @@ SHAPES = [((3, 5), 1), ((7,), 1), ((2, 3, 4), 2), ((2, 3, 1), 1), ((40, 37), 1),
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("shape", "count"), SHAPES)
-@pytest.mark.thinned
+@pytest.mark.thinned(4)
 def test_results(dtype, shape, count):
     row = shape[-count:]
     given = row[0] if count == 1 else row
@@ -75,6 +75,7 @@ def test_residuals():
     close(torch.tensor(y.to_numpy()), functional.rms_norm(x + r, (5,)))
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(
     ("shape", "groups"), [((2, 4, 5), 2), ((3, 6), 3), ((2, 4, 3, 2), 4), ((1, 4, 300), 1)]

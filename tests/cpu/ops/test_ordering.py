@@ -23,7 +23,7 @@ SHAPES = [
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.thinned
+@pytest.mark.thinned(3)
 def test_sorted(dtype, shape, axis, descending):
     x = numbers(shape)[0].to(getattr(torch, dtype)).round(decimals=1)  # with equal elements
     wanted = torch.sort(x, dim=axis, descending=descending, stable=True)
@@ -37,6 +37,7 @@ def test_sorted(dtype, shape, axis, descending):
         np.testing.assert_array_equal(indices.to_numpy(), wanted.indices.numpy())
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("k", [0, 1, 3, 8, 9])
 @pytest.mark.parametrize("largest", [False, True])
 def test_largest(k, largest):

@@ -31,18 +31,21 @@ def test_results(name, dtype, shape, axis):
     check(lambda x: op(x, axis), lambda x: expected(x, axis), [x], dtype, scale=4)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", EXPECTED)
 @pytest.mark.parametrize(("shape", "axis"), [((3, 5), 1), ((2, 3, 4), (0, 2)), ((5, 3), None)])
 def test_gradients(name, shape, axis):
     check_gradients(lambda x: getattr(ops, name)(x, dim=axis), numbers(shape))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_gradients_of_long_rows(name):
     op, expected = getattr(ops, name), EXPECTED[name]
     check_gradients_as(lambda x: op(x, 1), lambda x: expected(x, 1), numbers((2, 40001)))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize(
     ("shape", "axis"), [((3, 5), 1), ((3, 5), 0), ((5, 6), None), ((2, 20001), 1)]
@@ -58,6 +61,7 @@ def test_indices(name, shape, axis, special):
     assert found.dtype == torch.int64
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(
     ("shape", "axis"), [((7,), 0), ((3, 5), 0), ((2, 3, 4), 1), ((2, 20001), -1)]

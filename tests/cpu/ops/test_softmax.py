@@ -21,18 +21,20 @@ SHAPES = [
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
-@pytest.mark.thinned
+@pytest.mark.thinned(5)
 def test_results(name, dtype, shape, axis):
     op, expected = CASES[name]
     check(lambda x: op(x, axis), lambda x: expected(x, dim=axis), numbers(shape), dtype)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("shape", "axis"), [((3, 5), 1), ((2, 3, 4), 1), ((5,), 0)])
 def test_gradients(name, shape, axis):
     check_gradients(lambda x: CASES[name][0](x, dim=axis), numbers(shape))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_gradients_of_long_rows(name, dtype):

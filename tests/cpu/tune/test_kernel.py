@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.base.errors import BorrowError, LaunchError, SchedulingError
 from tilewright.tune import records
-from tilewright.tune.clock import HostClock
+from tilewright.tune.clock import DeviceClock, HostClock
 
 TILES = tw.search(tile=[(4, 4), (64, 64)])
 
@@ -35,13 +36,18 @@ def cache(tmp_path):
 def measured(monkeypatch):
     """How many samples were taken."""
     taken = []
-    sample = HostClock.sample
 
-    def look(self):
-        taken.append(self)
-        return sample(self)
+    def watch(clock):
+        sample = clock.sample
 
-    monkeypatch.setattr(HostClock, "sample", look)
+        def look(self):
+            taken.append(self)
+            return sample(self)
+
+        monkeypatch.setattr(clock, "sample", look)
+
+    watch(HostClock)
+    watch(DeviceClock)
     return taken
 
 
@@ -75,6 +81,7 @@ def pair(shape=(37, 41)):
     return x, tw.from_numpy(x).sync(), tw.zeros(shape).sync()
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_the_faster_of_two_very_different_ones_is_found():
     work = repeated()
     x, dx, dz = pair()
@@ -118,6 +125,7 @@ def test_a_wrong_candidate_is_dropped():
     assert dropped["tile=(16, 16), EXACT=False"].startswith("wrong: `z` differs from the first by")
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_a_tolerance_lets_it_pass():
     @tw.autotune(tw.search(tile=(16, 16), SLOW=[True, False]), tolerance=0.5)
     @tw.entry
@@ -179,6 +187,20 @@ def test_outputs_that_are_read_are_as_they_were():
     for times in (1, 2):
         add_to(dz.borrow_mut(), dx).sync()
         np.testing.assert_allclose(dz.to_numpy(), x * times, rtol=1e-6)
+
+
+def test_accumulators_are_added_to_once():
+    @tw.autotune(tw.search(BLOCK=[16, 64]), grid=lambda x, BLOCK: (tw.cdiv(x.shape[0], BLOCK),))
+    @tw.entry
+    def histogram(counts: tl.Accumulator, x: tl.Tensor[i32], *, BLOCK: tl.Const[int]) -> None:
+        counts.add(1, x.load_tile(BLOCK, tl.block_id(0), padding=-1), clip=True)
+
+    x = fresh_rng().integers(0, 10, 1000, dtype=np.int32)
+    dx, counts = tw.from_numpy(x).sync(), tw.zeros((10,), i32).sync()
+    for times in (1, 2):
+        histogram(counts.borrow_mut(), dx).sync()
+        np.testing.assert_array_equal(counts.to_numpy(), np.bincount(x, minlength=10) * times)
+    assert not any(t.dropped.startswith("wrong") for t in histogram.report().tried)
 
 
 def test_parts_of_tensors_and_what_surrounds_them():
@@ -272,6 +294,14 @@ def test_started_and_awaited():
         np.testing.assert_array_equal(out.to_numpy(), x * 2)
 
 
+def test_it_runs_where_its_tensors_are():
+    double = plain()
+    x, dx, dz = pair()
+    with tw.device("reference"):
+        double(dz.borrow_mut(), dx).sync()
+    np.testing.assert_array_equal(dz.to_numpy(), x * 2)
+
+
 def test_in_a_chain():
     double = plain()
     x, dx, _ = pair()
@@ -285,7 +315,7 @@ def test_a_capture_needs_a_choice(golden):
     x, dx, dz = pair()
     with pytest.raises(SchedulingError) as caught:
         double(dz.borrow_mut(), dx).graph()
-    golden(str(caught.value).replace(__file__, "test_kernel.py"))
+    golden(re.sub(r"here: .*?:\d+:", "here: test_kernel.py:", str(caught.value)))
     double.tune(dz.borrow_mut(), dx)
     graph = double(dz.borrow_mut(), dx).graph()
     graph.launch().sync()
@@ -307,9 +337,9 @@ def test_an_op_that_is_dropped_gives_back_what_it_was_given():
 
 def test_a_record_is_reused_without_measuring(measured):
     _, dx, dz = pair()
-    chosen = repeated().tune(dz.borrow_mut(), dx).chosen
+    chosen = plain().tune(dz.borrow_mut(), dx).chosen
     del measured[:]
-    report = repeated().tune(dz.borrow_mut(), dx)
+    report = plain().tune(dz.borrow_mut(), dx)
     assert report.chosen == chosen
     assert report.seconds is None
     assert not measured
@@ -348,6 +378,7 @@ def test_another_search_space_is_another_record(measured):
     assert measured
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_off_uses_the_first_and_cached_measures_nothing(measured):
     x, dx, dz = pair()
     for mode in ("off", "cached"):
@@ -482,6 +513,7 @@ def test_several_outputs_have_tiles_by_name():
     np.testing.assert_array_equal(dd.to_numpy(), x - 1)
 
 
+@pytest.mark.cpu_alone  # an interpreter has no speed
 def test_partitions_where_tiles_are_not_chosen():
     work = repeated(tw.search(TIMES=[1, 500]))
     x, dx, dz = pair()
@@ -525,6 +557,20 @@ def test_functions_give_the_other_constants():
         )  # fmt: skip
 
 
+def test_functions_of_other_libraries_are_tuned():
+    torch = pytest.importorskip("torch")
+
+    @tw.function(outputs="x", tune=tw.autotune(TILES))
+    @tw.entry
+    def double(y: tl.TensorMut, x: tl.Tensor) -> None:
+        y.store(tl.load_tile_like(x, y) * 2.0)
+
+    x, _, _ = pair()
+    for _ in range(3):
+        np.testing.assert_array_equal(double(torch.from_numpy(x)).numpy(), x * 2)
+    assert len(double.tuned.report().tried) == 2
+
+
 # -------------------------------------------------------------------------------------------------
 # Messages.
 
@@ -546,11 +592,18 @@ def named_badly(z: tl.TensorMut[f32], *, tile: tl.Const[int]) -> None:
     z.store(tl.full(z.shape, tile, f32))
 
 
+@tw.entry(unsafe=True)
+def through_a_pointer(z: tl.TensorMut[f32], p: tl.Ptr[f32]) -> None:
+    z.store(tl.zeros(z.shape, f32))
+
+
 WRONG = {
+    "a-pointer": lambda: tw.autotune(tw.search(tile=4))(through_a_pointer),
     "an-unknown-constant": lambda: tw.autotune(tw.search(tile=4, BN=[1, 2]))(constant),
     "tiles-of-threads": lambda: tw.autotune(tw.search(tile=4))(threads),
     "threads-of-tiles": lambda: tw.autotune(tw.search(block=4))(constant),
     "tiles-of-an-unknown-output": lambda: tw.autotune([tw.Config(tile={"y": 4})])(constant),
+    "a-grid-of-something-else": lambda: tw.autotune(tw.search(tile=4), grid=lambda q: q)(constant),
     "a-map-without-tiles": lambda: tw.autotune(tw.search(map=(1,)))(constant),
     "a-constant-with-a-name-of-ours": lambda: tw.autotune(tw.search(tile=4))(named_badly),
     "no-kernel": lambda: tw.autotune(tw.search(tile=4))(len),

@@ -123,6 +123,7 @@ MULTIPLES = [EIGHT, Step("muli", 0, 2, 0), FOUR, Step("muli", 0, 3, 0)]
 """8 n and 4 m, as the values before and at the end."""
 
 
+@pytest.mark.thinned(30)
 @pytest.mark.parametrize(
     "name", ["addi", "subi", "muli", "divi", "remi", "maxi", "mini", "andi", "ori", "xori", "shli",
              "shri", "select"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+pytest.importorskip("mpmath", reason="mpmath is not installed")
+
 from mpmath import mp, mpf
 
 from support import tiers

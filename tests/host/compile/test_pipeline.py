@@ -12,8 +12,8 @@ from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import Config, override
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
-from tilewright.compile import pipeline
-from tilewright.compile.pipeline import PASSES, compile_kernel, stages
+from tilewright.compile.pass_order import CUDA_PASSES, PASSES
+from tilewright.compile.pipeline import compile_kernel, stages
 from tilewright.compile.runner import Runner
 from tilewright.frontend.capture.annotations import capture
 from tilewright.ir.artifact import Artifact
@@ -86,5 +86,5 @@ def test_settings_reach_the_target():
 
 
 def test_passes_take_and_give_functions():
-    for pass_ in (*PASSES, *pipeline.CUDA_PASSES):
+    for pass_ in (*PASSES, *CUDA_PASSES):
         assert list(inspect.signature(pass_).parameters) == ["func"]

@@ -38,6 +38,7 @@ def way(request):
     return request.param
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (3, 7), (4, 8), (5, 9), (37, 1009)])
 def test_values(way, shape):
     soft, x = way(custom_op(softmax, tiles=whole_rows, outputs="x")), some(*shape)
@@ -143,6 +144,7 @@ def halved(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32], least: tw.f32) 
         z[i] = x[i] / 2.0 if x[i] > least else 0.0
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (5, 7), (257,)])
 def test_kernels_of_threads_are_functions(way, shape):
     op, x = custom_op(halved, outputs="x"), some(*shape)

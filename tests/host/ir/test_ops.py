@@ -16,7 +16,7 @@ from tilewright.ir.builder import make_op
 from tilewright.ir.core import Value
 from tilewright.ir.opdef import Effect, Trait, TypeRuleError
 from tilewright.ir.ops import FAMILIES, OPS
-from tilewright.ir.semantics import EXACT, evaluate, number_of
+from tilewright.ir.semantics import ABOUT, EXACT, evaluate, number_of
 from tilewright.ir.types import TileType
 
 
@@ -112,6 +112,51 @@ def test_integers_are_grouped_exactly(name):
         for a, b, c in itertools.islice(itertools.permutations(numbers(dtype), 3), 400):
             left = evaluate(op, (evaluate(op, (a, b)), c))
             assert left == evaluate(op, (a, evaluate(op, (b, c)))), (dtype, a, b, c)
+
+
+TO_CHECK = sorted(n for n in ABOUT if n not in ("ceil", "floor", "remf", "fma", "ftof", "itof"))
+SMALL = 1e-7
+"""A relative error, larger than those of f64."""
+LARGEST_GROWTH = 5.0
+"""How much an error grows somewhere, where no condition number is declared."""
+
+
+def growth(name, place):
+    """How many times as large a relative error of an operand becomes, at most."""
+    rng, found = fresh_rng(), 0.0
+    for _ in range(4000):
+        # Near 1, -1 and pi as well, where some functions are 0 or -inf.
+        about = rng.choice([-np.pi, -1.0, 1.0, np.pi, 0.0])
+        spread = 10.0 ** rng.uniform(-3, 1.3)
+        given = [float(about + spread * rng.standard_normal()) for _ in OPS[name].operands]
+        moved = [x * (1 + SMALL) if k == place else x for k, x in enumerate(given)]
+        with np.errstate(all="ignore"):
+            a, b = (float(ABOUT[name](*map(np.float64, x))) for x in (given, moved))
+        if math.isfinite(a) and math.isfinite(b) and a:
+            found = max(found, abs(b / a - 1) / SMALL)
+    return found
+
+
+@pytest.mark.parametrize("name", TO_CHECK)
+def test_condition_numbers(name):
+    """Those declared bound what errors become; where there are none, they may become large."""
+    conditions = OPS[name].conditions or [math.inf] * len(OPS[name].operands)
+    for place, condition in enumerate(conditions):
+        grown = growth(name, place)
+        if condition == math.inf:
+            assert grown > LARGEST_GROWTH
+        else:
+            assert 0.9 * condition < grown < condition * 1.001 + 1e-3
+
+
+def test_results_that_are_not_negative():
+    for name in ABOUT:
+        if len(OPS[name].operands) > 1 or name in ("ftof", "itof"):
+            continue
+        with np.errstate(all="ignore"):
+            results = [float(ABOUT[name](np.float64(x))) for x in (-50, -3, -2, -0.3, 0.4, 3)]
+        least = min([x for x in results if not math.isnan(x)], default=-1.0)
+        assert OPS[name].has(Trait.NONNEGATIVE) == (least >= 0)
 
 
 def test_traits_follow_from_one_another():

@@ -261,15 +261,15 @@ class _Chooser:
 
         As many as keep enough bytes in flight (Little's law), shared among the resident blocks.
         """
-        asked = latency_asked(self.codegen_hints, op)
+        asked = self.latency(op)
         if asked is not None:
             return asked
         loop = self.traits.nesting.parent[op]
         loads = [each for each in self.traits.loads if self.traits.nesting.parent.get(each) is loop]
         kinds = [each.results[0].tile for each in loads]
-        each = sum(kind.size * kind.dtype.itemsize for kind in kinds)
+        nbytes = sum(kind.size * kind.dtype.itemsize for kind in kinds)
         blocks = self.choices.occupancy or 1
-        wanted = -(-self.policy.in_flight // max(blocks * each, 1))
+        wanted = -(-self.policy.in_flight // max(blocks * nbytes, 1))
         return max(min(wanted, self.policy.stages), 2)
 
     # --- as tiles, or element by element -------------------------------------------------------

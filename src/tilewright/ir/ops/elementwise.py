@@ -219,7 +219,12 @@ ERF = _fn(
     conditions=(1.0,),
 )
 POW = _fn("pow", "lhs rhs", "lhs to the power rhs.")
-ATAN2 = _fn("atan2", "lhs rhs", "The angle of the point (rhs, lhs): lhs is the numerator.")
+ATAN2 = _fn(
+    "atan2",
+    "lhs rhs",
+    "The angle of the point (rhs, lhs): lhs is the numerator.",
+    conditions=(1.0, 1.0),
+)
 
 MATH_OPS = (
     CEIL,

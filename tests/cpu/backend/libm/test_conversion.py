@@ -139,6 +139,7 @@ def test_tf32() -> None:
         same(convert("tf32", "f64", short), short.astype(np.float64))
 
 
+@pytest.mark.thinned(18)
 @pytest.mark.parametrize("target", SMALL)
 @pytest.mark.parametrize("source", SMALL)
 def test_small_to_small(source: str, target: str) -> None:
@@ -189,6 +190,7 @@ def test_bool() -> None:
     assert symbol == "@tw_convert_bool_bf16_x4"
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("name", ["f16", "bf16", "f8e4m3fn", "f4e2m1fn"])
 def test_lanes_agree(name: str, lanes: int) -> None:

@@ -27,6 +27,7 @@ def test_error_bound(dtype, lanes):
     check_unary("erf", dtype, erf, lanes)
 
 
+@pytest.mark.thinned(4)
 @BOTH
 @pytest.mark.parametrize(("low", "high"), [(-1, 1), (0.9, 1.1), (1, 4), (3.5, 6.5)])
 def test_around_the_change_of_method(dtype, low, high):

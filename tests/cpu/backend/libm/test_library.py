@@ -73,7 +73,7 @@ def test_lanes_out_of_range(lanes):
         Library().use("exp", "f32", lanes)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_result_does_not_depend_on_lanes(name, dtype):

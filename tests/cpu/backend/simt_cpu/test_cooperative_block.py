@@ -21,7 +21,7 @@ def same_as_reference(team: Team, n: int, block: int | tuple[int, int]) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.thinned(10)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("name", TEAMS)
 def test_same_as_the_reference(name: str, block: int) -> None:
@@ -29,7 +29,7 @@ def test_same_as_the_reference(name: str, block: int) -> None:
     same_as_reference(TEAMS[name], block + min(block, 40) if block < 100 else block - 3, block)
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("block", FLAT)
 @pytest.mark.parametrize("name", PLANES)
 def test_same_as_the_reference_in_planes(name: str, block: tuple[int, int]) -> None:

@@ -61,6 +61,7 @@ WAYS = [("divi", 0), ("divi", 1), ("divi", 2), ("remi", 0), ("remi", 1), ("muli"
 """Ops, and which way they round: down, up, toward zero."""
 
 
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize(("name", "way"), [*WAYS, ("shli", 0), ("shri", 0)])
 @pytest.mark.parametrize("assumed", [*SIGNED, NOT_NEGATIVE], ids=str)
 def test_operands_of_either_sign(name, way, assumed):
@@ -74,6 +75,7 @@ def test_operands_of_either_sign(name, way, assumed):
         assert_known(program([made, Step(name, 2, 0, way)]), assumed)
 
 
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize(("name", "way"), [*WAYS, ("subi", 0)])
 @pytest.mark.parametrize("assumed", [*SIGNED, NOT_NEGATIVE], ids=str)
 def test_operands_of_either_sign_that_cannot_wrap(name, way, assumed):

@@ -82,6 +82,7 @@ def test_wide_floats_are_rounded_once(target):
             assert result == expected, x
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("source", ALL_FLOATS)
 @pytest.mark.parametrize("target", [f32, f64, f16, bf16])
 def test_between_floats(source, target):
@@ -136,6 +137,7 @@ def test_tf32_keeps_ten_bits():
     assert got.tolist() == [1, 1 + 2 * 2.0**-10, 1 + 2.0**-10]
 
 
+@pytest.mark.thinned(24)
 @pytest.mark.parametrize("source", ALL_FLOATS)
 @pytest.mark.parametrize("target", INTS)
 def test_float_to_integer_saturates(source, target):
@@ -201,6 +203,7 @@ def test_narrower_integers(source, target):
     assert apply("trunci", (source, a), to=target).tolist() == expected
 
 
+@pytest.mark.thinned(90)
 @pytest.mark.parametrize("source", ALL)
 @pytest.mark.parametrize("target", ALL)
 def test_bitcast_keeps_the_bits(source, target):

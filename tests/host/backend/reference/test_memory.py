@@ -47,6 +47,7 @@ def copy_kernel(dtype, tile):
     return k.finish()
 
 
+@pytest.mark.thinned(60)
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("shape", [(4, 8), (5, 9), (3, 7), (1, 1), (0, 4), (4, 0), (13, 17)])
 def test_copy_of_any_shape_and_type(dtype, shape):

@@ -105,6 +105,7 @@ MATTER: dict[str, tuple[str, ...]] = {
 """Options that change the code of a kernel."""
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
 @pytest.mark.parametrize(("name", "options"), [(n, o) for n in CASES for o in MATTER[n]])
 def test_options_change_no_result(

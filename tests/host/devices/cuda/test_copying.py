@@ -223,6 +223,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("piece", [1, 8, 96, 1000, 4096])
 @pytest.mark.parametrize(("ours", "theirs"), PIECES)
 def test_large_copies_go_in_pieces(device, fake, stream, monkeypatch, ours, theirs, piece):

@@ -26,6 +26,7 @@ def updates(dtype, mode, count):
     return k.finish()
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS])
 def test_every_mode(dtype):
     rng = fresh_rng()

@@ -11,6 +11,7 @@ from support.numbers import fresh_rng
 from tilewright.base.dtypes import ALL, bool_, f4e2m1fnx2, f32, i32, i64
 
 
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("dtype", [d for d in ALL if d is not f4e2m1fnx2])
 @pytest.mark.parametrize("shape", [(), (1,), (4, 8)])
 def test_prints_of_every_dtype(dtype, shape):

@@ -299,6 +299,7 @@ def test_rounds_are_counted_right_around_each_look(n, by):
     assert int(z.to_numpy()[0]) % (1 << 64) == total
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("n", [0, 1, 5, 65])
 @pytest.mark.parametrize("kernel", [in_step, apart], ids=["in-step", "apart"])
 def test_so_are_those_of_lanes(kernel, n):

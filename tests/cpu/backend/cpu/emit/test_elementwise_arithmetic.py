@@ -31,6 +31,7 @@ def test_floats_round_once(dtype):
     assert_ops(cases, (dtype, a), (dtype, b), (dtype, c))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", [f32, f64])
 @pytest.mark.parametrize("mode", DIRECTED)
 def test_floats_round_where_they_are_told(dtype, mode):

@@ -24,6 +24,7 @@ def test_floats_with_either_answer_for_nan(dtype):
     assert_ops(cases, (dtype, a), (dtype, b))
 
 
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("dtype", ALL)
 def test_select_moves_bits(dtype):
     rng = fresh_rng()

@@ -37,6 +37,7 @@ def values_of(dtype, rng):
     return np.arange(1 << dtype.bits, dtype=np.uint8).view(dtype.np)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", ALL_FLOATS)
 def test_from_floats(dtype):
     x = values_of(dtype, fresh_rng())
@@ -45,6 +46,7 @@ def test_from_floats(dtype):
     assert_ops(cases, (dtype, x))
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", [*INTS, bool_])
 def test_from_integers(dtype):
     x = values_of(dtype, fresh_rng())
@@ -54,6 +56,7 @@ def test_from_integers(dtype):
     assert_ops(cases, (dtype, x))
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", [d for d in ALL if d.bits >= 8])
 def test_bits_stay(dtype):
     raw = fresh_rng().integers(0, 256, (64, dtype.itemsize), dtype=np.uint8)

@@ -97,6 +97,7 @@ def test_extremes(dtype, n):
     check(dtype, np.ascontiguousarray(x.T), 0)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("n", [1, 24, 64])
 def test_extremes_with_shorter_vectors(dtype, n):

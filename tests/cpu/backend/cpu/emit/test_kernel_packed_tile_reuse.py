@@ -86,6 +86,7 @@ def test_grids(made, rows, columns):
     assert np.array_equal(z, expected(x, y, turned=turned))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("k", [1, TK - 1, TK, TK + 1, 2 * TK, 131])
 def test_more_tiles_than_there_is_room_for(k):
     """With room for two tiles per row of blocks, the second serves all but the first."""

@@ -19,7 +19,7 @@ def bits_of(dtype, shape):
     return raw.view(dtype.np)[..., 0]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", ALL)
 def test_every_dtype_is_moved(dtype):
     cases = [

@@ -50,6 +50,7 @@ def test_constants(dtype, shape):
     assert_kernel(k.finish(), [], outputs)
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("dtype", INTS)
 @pytest.mark.parametrize("size", [1, 2, 64, 1024])
 def test_iota_wraps(dtype, size):

@@ -19,13 +19,14 @@ def random_bits(dtype, shape):
     return raw.view(dtype.np)[..., 0]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", ALL)
 def test_every_dtype(dtype):
     for shape in [(16, 16), (64, 32), (8, 128)]:
         assert_ops([case("permute", order=(1, 0))], (dtype, random_bits(dtype, shape)))
 
 
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("dtype", [i8, f32, i64])
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_every_order(dtype, order):

@@ -54,6 +54,7 @@ def test_integer_types(a, b):
     assert_ops([case("mmai")], (a, x), (b, y), (i32, acc))
 
 
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize(("m", "n", "k"), [*SHAPES, (16, 4, 2), (16, 8, 1), (8, 8, 2)])
 @pytest.mark.parametrize("narrow", [False, True])
 def test_integer_shapes(m, n, k, narrow):
@@ -75,6 +76,7 @@ def test_shapes(m, n, k):
         assert_ops([case("mmaf")], *operands, (dtype, small(dtype, (m, n))))
 
 
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("m", [1, 2, 4, 8, 16, 32, 64])
 @pytest.mark.parametrize("n", [4, 8, 16])
 def test_blocks_of_six_rows(m, n):

@@ -64,6 +64,7 @@ def doubled(dtype, tile):
     return k.finish()
 
 
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("dtype", [f32, f16, i8, i64, bool_])
 @pytest.mark.parametrize("shift", [0, 1, 4, 8, 32])
 def test_same_bits(dtype, shift):

@@ -19,6 +19,7 @@ def random_bits(dtype, count):
     return raw.view(dtype.np)[:, 0]
 
 
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("count", [1, 16, 64])
 def test_copies(dtype, count):

@@ -37,6 +37,7 @@ def small(dtype, shape):
     return fresh_rng().integers(0 if dtype.kind == "u" else -3, 4, shape).astype(dtype.np)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("dtype", INTS)
 def test_integers(dtype):
     x = small(dtype, (8, 32))
@@ -62,6 +63,7 @@ def test_floats(dtype):
         assert np.array_equal(got, wanted)
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 def test_every_axis(shape, axis):
     x = small(i32, shape)
@@ -82,6 +84,7 @@ def test_scans_of_floats(dtype):
     assert_ops(cases, (dtype, x))
 
 
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("shape", [(8, 64), (64, 64), (16, 2, 32), (2, 16, 32)])
 @pytest.mark.parametrize("extent", [1, 5, 8, 11, 64])
 def test_several_rows_at_once(shape, extent):

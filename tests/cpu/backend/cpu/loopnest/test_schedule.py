@@ -26,6 +26,7 @@ def test_random_programs_over_tiles(kernel):
         assert shown(report) == shown(expected), f"seed {seed}"
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("element", "sums"), PRODUCTS, ids=str)
 def test_random_chains_of_products(element, sums):
     """In wide vectors and narrow ones, which have panels of other widths."""

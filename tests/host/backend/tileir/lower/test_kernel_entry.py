@@ -149,6 +149,7 @@ def product(shape, cut=lambda partition: partition, **codegen_hints):
     return cuda_ir(kernels.gemm, out, x, y, BK=16), [shape, x.shape, y.shape]
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("group", [1, 2, 3, 8])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_grouped_blocks_are_all_blocks_once(shape, group):

@@ -110,6 +110,7 @@ def ulps(found, expected):
     return np.max(np.abs(found[finite].astype(np.longdouble) - expected[finite]) / step)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("scalar", [F32, F64], ids=str)
 @pytest.mark.parametrize(("name", "off"), CASES)
 def test_error_bound(name, off, scalar):
