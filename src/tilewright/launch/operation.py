@@ -13,7 +13,7 @@ from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
-from ..devices.protocol import AnyUse, Device, Stream
+from ..devices.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
@@ -314,6 +314,13 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._held = self._examined = None
         self._pledges = ()
         give_back(args)
+
+    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
+        """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
+        code, plan = self._known(stream)
+        if code is None or plan is None:
+            return NOT_RUN
+        return self._submit(code, plan, stream, use, waits)
 
     def _known(self, stream: Stream) -> Found:
         """Its code, and how it gets on its way on a stream, where that needs no closer look."""
