@@ -25,6 +25,13 @@ from tilewright.launch.inspection import Inspection
 pytestmark = pytest.mark.usefixtures("tool", "greedy")
 
 
+@pytest.fixture(autouse=True)
+def patient():
+    """Let candidates be compiled, which other tests do without, however busy the machine is."""
+    with override(selection_seconds=60.0):
+        yield
+
+
 @pytest.fixture
 def greedy(monkeypatch):
     """Let the table want so many blocks that the kernel below spills."""
