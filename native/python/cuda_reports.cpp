@@ -4,6 +4,7 @@
 
 #include "core/timeline.hpp"
 #include "python/borrowing.hpp"
+#include "python/listed.hpp"
 #include "python/module.hpp"
 #include "python/setup.hpp"
 
@@ -19,9 +20,7 @@ struct ReportClasses {
   int64_t is_fine = 0;              // of the context
   PyTypeObject* report = nullptr;   // devices.cuda.record.PinnedReport
   int64_t report_address = 0;
-  PyTypeObject* timeline = nullptr;  // devices.timeline.Timeline
-  int64_t timeline_address = 0;
-  int64_t pending = 0;  // a dict: what it lists, by number
+  int64_t timeline_address = 0;     // of a timeline
   int64_t taken = 0;    // which words of a report say that a check has failed,
   int64_t used = 0;     // and how much was printed
 };
@@ -82,23 +81,10 @@ bool is_quiet(const ReportedObject& reported) {
   return read(classes.taken) == 0 && read(classes.used) == 0;
 }
 
-// Has its timeline list it no longer: nobody needs to know of it. As `Timeline.end`. False: an
-// error is set.
+// Has its timeline list it no longer. False: an error is set.
 bool unlist(ReportedObject& reported) {
-  if (reported.number == 0) return true;
-  const Owned number(PyLong_FromLongLong(reported.number));
-  if (!number) return false;
-  const BorrowLock lock;
-  if (!lock.ok()) return false;
-  PyObject* pending = slot(reported.timeline_object, classes.pending);
-  if (PyDict_GetItemWithError(pending, number.get()) == nullptr) return !PyErr_Occurred();
-  if (PyDict_DelItem(pending, number.get()) < 0) return false;
-  Py_ssize_t position = 0;
-  PyObject* first = nullptr;
-  const bool is_any = PyDict_Next(pending, &position, &first, nullptr) != 0;
-  reported.timeline->first_listed = is_any ? PyLong_AsLongLong(first) : 0;
-  reap(*reported.timeline);
-  return true;
+  return reported.number == 0 ||
+         unlist_work(reported.timeline_object, *reported.timeline, reported.number);
 }
 
 PyObject* call(PyObject* self, PyObject*, PyObject*) {
@@ -147,8 +133,7 @@ PyObject* set_report_classes(PyObject*, PyObject* given) {
   found.plan = setup.type("CudaPlan", {{"_idle", &found.idle}, {"context", &found.context}});
   setup.type("Context", {{"is_fine", &found.is_fine}});
   found.report = setup.type("PinnedReport", {{"address", &found.report_address}});
-  found.timeline = setup.type(
-      "Timeline", {{"address", &found.timeline_address}, {"pending", &found.pending}});
+  setup.type("Timeline", {{"address", &found.timeline_address}});
   found.taken = setup.number("ERROR_TAKEN");
   found.used = setup.number("PRINT_USED");
   if (!setup.ok()) return nullptr;
@@ -165,12 +150,7 @@ PyMethodDef kFunctions[] = {
 }  // namespace
 
 Owned new_reported(PyObject* plan, PyObject* held, PyObject* timeline_object) {
-  if (Py_TYPE(timeline_object) != classes.timeline ||
-      slot(timeline_object, classes.pending) == nullptr ||
-      !PyDict_CheckExact(slot(timeline_object, classes.pending))) {
-    PyErr_SetString(PyExc_TypeError, "a whole Timeline is expected");
-    return Owned();
-  }
+  if (!lists_work(timeline_object)) return Owned();
   Owned report = take_report(plan);
   if (!report) return Owned();
   if (Py_TYPE(report.get()) != classes.report) {
@@ -195,10 +175,8 @@ int64_t report_address(PyObject* reported) {
 
 bool list_reported(PyObject* self, int64_t number) {
   ReportedObject& reported = as_reported(self);
-  const Owned key(PyLong_FromLongLong(number));
-  if (!key) return false;
   reported.number = number;
-  return PyDict_SetItem(slot(reported.timeline_object, classes.pending), key.get(), self) == 0;
+  return list_work(reported.timeline_object, number, self);
 }
 
 bool drop_reported(PyObject* self) {

@@ -53,6 +53,7 @@ PyObject* usual_run = nullptr;  // the method of ops that cannot run directly
 struct Names {
   PyObject* built;
   PyObject* deliver;
+  PyObject* device;
   PyObject* end;
   PyObject* failed;  // a tuple: the keyword of `end`
   PyObject* home;
@@ -248,6 +249,9 @@ PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) 
     own = call_python(classes.as_stream, {op, stream, verb.giver});
   }
   if (!own || !may_end(op, verb)) return nullptr;
+  // Before the op is used: Python can make a stream without its device, too.
+  const Owned device(PyObject_GetAttr(own.get(), names.device));
+  if (!device) return nullptr;
   Owned result;
   switch (run_directly(op, own.get(), verb, result)) {
     case Ending::kDone:
@@ -329,6 +333,7 @@ bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.built = name("_built"),
            .deliver = name("deliver_by_core"),
+           .device = name("device"),
            .end = name("end"),
            .failed = Py_BuildValue("(s)", "failed"),
            .home = name("home"),

@@ -5,11 +5,13 @@
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
+#include "python/listed.hpp"
 #include "python/cuda_launching.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
 #include "python/setup.hpp"
+#include "python/started.hpp"
 #include "python/submit_cpu.hpp"
 
 namespace tw::py {
@@ -47,7 +49,6 @@ struct Names {
   PyObject* choose;
   PyObject* has_passed;
   PyObject* hear;
-  PyObject* hear_started;
   PyObject* packed;
   PyObject* prepare_start;
   PyObject* record;
@@ -65,7 +66,6 @@ bool name_all() {
            .choose = name("choose"),
            .has_passed = name("has_passed"),
            .hear = name("hear"),
-           .hear_started = name("hear_started"),
            .packed = name("packed"),
            .prepare_start = name("prepare_start"),
            .record = name("record"),
@@ -174,78 +174,6 @@ Ending run_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Pre
   return heard ? Ending::kDone : Ending::kError;
 }
 
-// A launch that was put on a stream of the CPU: what it uses until the stream has passed it. Called
-// then, and again where an interrupt has left it.
-struct StartedObject {
-  PyObject_HEAD
-  int64_t number;        // in its timeline
-  Timeline* timeline;    // which is there for good
-  const cpu::Job* job;
-  PyObject* plan;
-  PyObject* record;  // null: it was given back
-  PyObject* held;
-  PyObject* timeline_object;
-  PyObject* outcome;  // who is told what becomes of it; None: it reports nothing
-};
-
-using StartedFields = Fields<StartedObject, NoFields, offsetof(StartedObject, plan)>;
-
-PyTypeObject* started_type = nullptr;
-
-StartedObject& as_started(PyObject* self) { return *reinterpret_cast<StartedObject*>(self); }
-
-PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
-  StartedObject& started = as_started(self);
-  if (started.number == 0) Py_RETURN_NONE;  // it was not begun
-  if (started.record != nullptr) {
-    if (started.job->has_report()) {
-      const Owned number(PyLong_FromLongLong(started.number));
-      PyObject* given[] = {started.plan,  started.record,          started.held,
-                           started.outcome, started.timeline_object, number.get()};
-      const Owned heard(number ? PyObject_VectorcallMethod(names.hear_started, given, 6, nullptr)
-                               : nullptr);
-      if (!heard) return nullptr;
-    } else {
-      if (started.outcome != Py_None) {
-        const Owned settled(PyObject_CallMethodNoArgs(started.outcome, names.settle));
-        if (!settled) return nullptr;
-      }
-      if (!put_back(started.plan, started.record)) return nullptr;
-    }
-    Py_CLEAR(started.record);
-  }
-  pass(*started.timeline, started.number);
-  Py_RETURN_NONE;
-}
-
-PyType_Slot kStartedSlots[] = {
-    {Py_tp_doc, const_cast<char*>("Work that was put on a stream of the CPU; called at its end.")},
-    {Py_tp_call, as_slot(call_started)},
-    {Py_tp_traverse, as_slot(StartedFields::visit)},
-    {Py_tp_clear, as_slot(StartedFields::clear)},
-    {Py_tp_dealloc, as_slot(StartedFields::free)},
-    {0, nullptr},
-};
-
-PyType_Spec kStartedSpec = {
-    "tilewright._core.Started", sizeof(StartedObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, kStartedSlots};
-
-Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemory& memory,
-                  PyObject* outcome) {
-  Owned made(started_type->tp_alloc(started_type, 0));
-  if (!made) return made;
-  StartedObject& started = as_started(made.get());
-  started.timeline = queue.timeline;
-  started.job = &memory.job();
-  set_field(started.plan, prepared.plan.get());
-  set_field(started.record, memory.record());
-  set_field(started.held, prepared.held.get());
-  set_field(started.timeline_object, queue.timeline_object);
-  set_field(started.outcome, outcome);
-  return made;
-}
-
 // Sees to it that there are workers, and room in the queue.
 Ending prepare_start(const CpuQueue& queue) {
   const int64_t threads = threads_for(queue);
@@ -313,14 +241,17 @@ Ending start_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, P
   if (spread(queue, memory.job()) < 0) return Ending::kError;
   const Owned outcome = outcome_of(op, queue, prepared, use);
   if (!outcome) return Ending::kError;
-  const Owned started = new_started(queue, prepared, memory, outcome.get());
-  if (!started) return Ending::kError;
+  const Owned started = new_started(queue, memory, prepared.plan.get(), prepared.held.get(),
+                                    outcome.get());
+  if (!started || !lists_work(queue.timeline_object)) return Ending::kError;
   int64_t place = 0;  // in the stream
+  const Listing listing{queue.timeline_object, started.get(), number_of_started(started.get())};
   const int64_t number =
-      submit_launch(submission_of(queue, memory, use), plan, prepared.values(), place);
+      submit_launch(submission_of(queue, memory, use), plan, prepared.values(),
+                    outcome.get() == Py_None ? nullptr : &listing, place);
   if (number == kFailed) return Ending::kError;
   if (number == 0) return take_back(prepared, memory, outcome.get());
-  as_started(started.get()).number = number;
+  number_of_started(started.get()) = number;
   if (!keep_until(queue, place, started.get())) return Ending::kError;
   return sweep(queue) ? Ending::kDone : Ending::kError;
 }
@@ -360,6 +291,8 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
   const Ending packed = pack_passed(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
+  // Where it may fail, who gives it what it was moved must hear of that.
+  if (plan.report != 0 && has_former_in(prepared.held.get())) return Ending::kSlowPath;
   return end_on_cuda({op, stream, prepared.plan.get(), plan, prepared.held.get(), prepared.row(),
                       prepared.packed.words()},
                      use);
@@ -589,9 +522,7 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
 }
 
 int add_launching(PyObject* module) {
-  if (!name_all() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  started_type = add_type(module, kStartedSpec);
-  return started_type == nullptr ? -1 : 0;
+  return name_all() ? PyModule_AddFunctions(module, kFunctions) : -1;
 }
 
 }  // namespace tw::py

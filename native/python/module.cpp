@@ -30,6 +30,8 @@ int execute(PyObject* module) {
       add_endings,      //
       add_entry,        //
       add_kernel,       //
+      add_listed,       //
+      add_started,      //
       add_external,     //
       add_graph,        //
       add_launching,    //

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cpu/pool.hpp"
+#include "python/listed.hpp"
 
 namespace tw::py {
 
@@ -20,6 +21,16 @@ bool enqueue_waits(cpu::Stream& stream, const Waits& waits) {
     const auto& theirs = *static_cast<const cpu::Stream*>(other->queue);
     return stream.enqueue_wait(theirs.completed_count(), theirs.submitted()) > 0;
   });
+}
+
+// Has a timeline list work that begins with this number. False: there is no memory for that, which
+// the slow path says.
+bool list(const Listing& listing, int64_t number) {
+  listing.number = number;
+  if (list_work(listing.timeline_object, number, listing.work)) return true;
+  listing.number = 0;
+  PyErr_Clear();
+  return false;
 }
 
 // Adds a job that was judged to an idle stream, for this thread to run it. All of it in one step,
@@ -40,7 +51,7 @@ int64_t occupy_idle(const CpuSubmission& what, const TensorUses& tensors, Waits&
 }  // namespace
 
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
-                      int64_t& place) {
+                      const Listing* listing, int64_t& place) {
   return begin_launch(plan, what.uses, what.user, what.known, values.row,
                       [&](const TensorUses& tensors) {
                         if (what.stream.pool().is_lost()) return kSlowPath;
@@ -50,7 +61,11 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
                         // Where there is memory for some of them only, these do no harm.
                         if (!enqueue_waits(what.stream, waits)) return kSlowPath;
                         fill(what, plan, tensors, values.numbers);
-                        const int64_t number = begin(tensors, what.timeline, 0, waits);
+                        if (listing != nullptr && !list(*listing, what.timeline.issued + 1)) {
+                          return kSlowPath;
+                        }
+                        const int64_t how = listing == nullptr ? 0 : kListed;
+                        const int64_t number = begin(tensors, what.timeline, how, waits);
                         place = what.stream.enqueue(what.job);
                         submitted(what.timeline);
                         mark_written(tensors);

@@ -22,11 +22,18 @@ struct LaunchValues {
   const int64_t* numbers;
 };
 
+// What a timeline lists until somebody has heard what became of a launch, which is told its number.
+struct Listing {
+  PyObject* timeline_object;
+  PyObject* work;
+  int64_t& number;
+};
+
 // Puts a launch behind what is on the stream, and behind what it conflicts with elsewhere. Its
 // number in its timeline, 0 if it needs a closer look and nothing was done, or `kFailed`. `place`
-// is told its number in the stream.
+// is told its number in the stream. `listing` may be null.
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
-                      int64_t& place);
+                      const Listing* listing, int64_t& place);
 
 // Puts a launch on the stream if that is idle, for this thread to run it. As above. 0 with some
 // `waits`: once these streams have passed what they have, it may be tried again.

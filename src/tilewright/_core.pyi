@@ -486,6 +486,9 @@ class Reported:
     def __call__(self) -> None:
         """Hear what it reported."""
 
+def set_listing(classes: dict[str, Any], /) -> None:
+    """Say where timelines list work."""
+
 def set_report_classes(classes: dict[str, Any], /) -> None:
     """Say what Python has for launches that report."""
 
@@ -923,6 +926,11 @@ class GraphLaunch(Op):
 @final
 class Started:
     """Work that was put on a stream of the CPU; called once the stream has passed it."""
+
+    number: Final[int]
+    """In its timeline."""
+    outcome: Final[Any]
+    """What others hear of it by; None: it reports nothing."""
 
     def __call__(self) -> None:
         """Take note that it is over."""

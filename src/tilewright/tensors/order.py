@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK, Reported
+from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK, Reported, Started
 from .._core import reserve as reserve_in_core
 from ..devices.native_records import SlowPath
 from ..devices.timeline import LATEST, OVER, Timeline
@@ -264,7 +264,7 @@ def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
     for address, number, start, end, writes in work:
         timeline = Timeline.by_address[address]
         pending = timeline.pending.get(number)
-        if isinstance(pending, Reported):
+        if isinstance(pending, Reported | Started):
             pending = ReportedWork(timeline.stream, timeline, pending)
         elif (
             pending is None

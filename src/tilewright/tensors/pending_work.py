@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .._core import Reported, note_submitted, set_process
+from .._core import Reported, Started, note_submitted, set_listing, set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
 from ..devices.timeline import OVER, Timeline
@@ -199,7 +199,9 @@ class ReportedWork(NumberedWork):
 
     __slots__ = ("_launch",)
 
-    def __init__(self, stream: Stream | None, timeline: Timeline, launch: Reported) -> None:
+    def __init__(
+        self, stream: Stream | None, timeline: Timeline, launch: Reported | Started
+    ) -> None:
         super().__init__(stream, timeline, launch.number)
         self._launch = launch
 
@@ -251,3 +253,4 @@ def notify_submitted() -> None:
 
 
 set_process(Tracing, THREAD, SUBMISSIONS, notify_submitted)
+set_listing({"Timeline": Timeline})
