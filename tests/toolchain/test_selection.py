@@ -104,6 +104,8 @@ def test_a_hint_that_equals_the_default_is_part_of_the_name(tmp_path):
     with override(cache_dir=str(tmp_path / "cache")):
         assert made().choices
         assert not made(num_worker_warps_per_cta=4, occupancy=7).choices
+        with override(selection_seconds=0.0):
+            assert not made().choices, "so is the time of the search"
 
 
 def test_the_first_good_one_is_enough(tool):
@@ -167,7 +169,7 @@ def test_if_nothing_works_the_error_is_that_of_the_default(failing):
 
 
 def test_candidates_have_a_limited_time(monkeypatch):
-    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)  # times what the default took
     with override(selection_seconds=1e-6):
         found = made()
     assert not found.choices and resources(found.code).stack_bytes > 100

@@ -86,10 +86,9 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
     trials = [default]
     seconds = current().selection_seconds
     if seconds and not default.careful and not default.is_good:
-        limit: float | None = seconds
-        if default.judged is None:
-            limit = None
-        elif default.judged[1].spilled_bytes:
+        limit = None
+        if default.judged is not None:
+            # The time of the default says how fast this machine is now.
             many = default.judged[1].spilled_bytes >= WORTH_SAYING
             limit = seconds + (PATIENCE if many else 1.0) * default.seconds
         trials += compile_candidates(_others(default), made, tool, relower, limit)
