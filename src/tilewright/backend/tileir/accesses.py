@@ -233,7 +233,7 @@ class _Chooser:
     def bulk_stages(self, op: Op) -> int | None:
         """Return how many iterations ahead a bulk copy begins, if the assembler chooses badly.
 
-        It takes one buffer for what is converted before it is multiplied, unless it is told.
+        It has one buffer for what is converted before a product, unless a hint asks for more.
         """
         traits = self.traits
         is_converted = traits.computes_operands and not traits.chain and traits.is_bulk
