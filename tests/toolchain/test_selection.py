@@ -135,6 +135,7 @@ def failing(monkeypatch):
             return fail(job, tool) if which(number) else real(job, tool, wait)
 
         monkeypatch.setattr(selection, "attempt", attempt)
+        monkeypatch.setattr(selection, "CORES", 1)  # one after the other, in their order
 
     return begin
 
