@@ -30,6 +30,8 @@ from tilewright.base.errors import Code, CompileError  # noqa: E402
 
 # Before anything reads the settings: a pass that breaks the IR is named at once.
 os.environ.setdefault("TILEWRIGHT_VERIFY", "1")
+# Kernels of tests are compiled once, as the tables say; tests of the selection ask for candidates.
+os.environ.setdefault("TILEWRIGHT_SELECTION_SECONDS", "0")
 # Tests are about the compiler that is here, not about what another one left on disk; and the cache
 # of whoever runs them is theirs. Tests of the cache name a directory of their own. Where there is a
 # GPU, a pack made by `make gpu-pack` may be used, and stands for its assembler.

@@ -1,11 +1,14 @@
-// Arrays of other libraries in memory of the host: described by NumPy's `__array_struct__` or by
-// DLPack, read with distrust. What makes no sense is left to Python, which asks again and says so.
+// Arrays of other libraries: described by NumPy's `__array_struct__` or by DLPack, read with
+// distrust. What makes no sense is left to Python, which asks again and says so.
 #include "python/host_arrays.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "core/timeline.hpp"
+#include "python/borrowing.hpp"
+#include "python/cuda.hpp"
 #include "python/dlpack.hpp"
 #include "python/memory.hpp"
 #include "python/module.hpp"
@@ -26,13 +29,18 @@ struct ArrayClasses {
   PyObject* immutable = nullptr;  // a frozenset: packages whose arrays are never written
   PyObject* look_closer = nullptr;  // the region of an array that is not described here
   PyObject* wishes = nullptr;       // for `__dlpack__`: the names of keywords,
+  PyObject* gpu_wishes = nullptr;   // and where a stream is told of,
   PyObject* version = nullptr;      // and the newest version that is understood
+  PyObject* import_stream = nullptr;  // the stream of a GPU that other libraries are told of
 };
 
 ArrayClasses classes;
 
 PyObject* name_array_struct = nullptr;
 PyObject* name_dlpack = nullptr;
+PyObject* name_dlpack_device = nullptr;
+PyObject* name_ordinal = nullptr;
+PyObject* name_requires_grad = nullptr;
 PyObject* name_is_neg = nullptr;
 PyObject* name_module = nullptr;
 
@@ -49,7 +57,7 @@ struct ElementType {
 };
 
 // An array as its library describes it.
-struct HostArray {
+struct ArrayDescription {
   ElementType type;
   int rank;
   std::array<int64_t, kMostAxes> shape;
@@ -60,7 +68,7 @@ struct HostArray {
 
 // Whether an array has elements, fewer bytes than there are addresses, and lies where its elements
 // may lie.
-bool makes_sense(const HostArray& array) {
+bool makes_sense(const ArrayDescription& array) {
   int64_t bytes = array.type.bytes();
   if (bytes <= 0 || array.address <= 0 || array.address % bytes != 0) return false;
   for (int i = 0; i < array.rank; ++i) {
@@ -73,7 +81,7 @@ bool makes_sense(const HostArray& array) {
 class LayoutCache {
  public:
   // A layout; null: an error is set, or there is no such element type.
-  Owned find(const HostArray& array) {
+  Owned find(const ArrayDescription& array) {
     std::array<int64_t, 1 + 2 * kMostAxes> key;
     const auto end = describe(array, key);
     uint64_t hash = 0;
@@ -100,7 +108,7 @@ class LayoutCache {
 
   // Writes what tells layouts apart; gives the end of that.
   template <typename Key>
-  static typename Key::iterator describe(const HostArray& array, Key& key) {
+  static typename Key::iterator describe(const ArrayDescription& array, Key& key) {
     key[0] = array.type.key() << 8 | array.rank;
     const auto strides = std::copy_n(array.shape.begin(), array.rank, key.begin() + 1);
     return std::copy_n(array.strides.begin(), array.rank, strides);
@@ -116,7 +124,7 @@ class LayoutCache {
     return tuple;
   }
 
-  static Owned make(const HostArray& array) {
+  static Owned make(const ArrayDescription& array) {
     const Owned code(PyLong_FromLongLong(array.type.key()));
     PyObject* dtype = code ? PyDict_GetItemWithError(classes.dtypes, code.get()) : nullptr;
     if (dtype == nullptr) return Owned();
@@ -139,8 +147,8 @@ LayoutCache& layouts() {
   return *cache;
 }
 
-// The region of an array that `owner` keeps. None: look closer. Null: an error is set.
-Owned region_of(const HostArray& array, PyObject* owner) {
+// The region of an array on a device that `owner` keeps. None: look closer. Null: an error is set.
+Owned region_of(const ArrayDescription& array, PyObject* device, PyObject* owner) {
   const Owned layout = makes_sense(array) ? layouts().find(array) : Owned();
   if (!layout) return PyErr_Occurred() ? Owned() : Owned::borrowed(Py_None);
   const LayoutObject& its = as<LayoutObject>(layout.get());
@@ -149,7 +157,7 @@ Owned region_of(const HostArray& array, PyObject* owner) {
       __builtin_add_overflow(array.address, its.high, &end)) {
     return Owned::borrowed(Py_None);
   }
-  const Owned storage = find_import(classes.device, owner, start, end, array.is_readonly);
+  const Owned storage = find_import(device, owner, start, end, array.is_readonly);
   return storage ? new_region(storage.get(), layout.get(), array.address) : Owned();
 }
 
@@ -181,7 +189,7 @@ bool find_type(char kind, int itemsize, ElementType& type) {
   return true;
 }
 
-bool describe(const ArrayStruct& given, HostArray& array) {
+bool describe(const ArrayStruct& given, ArrayDescription& array) {
   constexpr int kNeeded = ArrayStruct::kAligned | ArrayStruct::kNativeOrder;
   if (given.two != 2 || (given.flags & kNeeded) != kNeeded) return false;
   if (given.rank < 0 || given.rank > kMostAxes) return false;
@@ -203,14 +211,15 @@ Owned region_of_numpy(PyObject* value) {
   if (!PyCapsule_IsValid(capsule.get(), nullptr)) return Owned::borrowed(Py_None);
   const auto* given =
       static_cast<const ArrayStruct*>(PyCapsule_GetPointer(capsule.get(), nullptr));
-  HostArray array;
-  return describe(*given, array) ? region_of(array, value) : Owned::borrowed(Py_None);
+  ArrayDescription array;
+  return describe(*given, array) ? region_of(array, classes.device, value)
+                                : Owned::borrowed(Py_None);
 }
 
 // DLPack
 
 // Row-major strides of the shape; false: they are more than there are addresses.
-bool set_row_major(HostArray& array) {
+bool set_row_major(ArrayDescription& array) {
   int64_t step = 1;
   for (int i = array.rank; i-- > 0;) {
     array.strides[i] = step;
@@ -226,7 +235,7 @@ bool is_on_host(const DLTensor& tensor) {
   return tensor.device_type == kHost || tensor.device_type == kPinnedHost;
 }
 
-bool describe(const DLTensor& given, HostArray& array) {
+bool describe(const DLTensor& given, ArrayDescription& array) {
   if (given.data == nullptr || given.rank < 0 || given.rank > kMostAxes) return false;
   if (given.rank > 0 && given.shape == nullptr) return false;
   const auto data = reinterpret_cast<uint64_t>(given.data);
@@ -314,14 +323,14 @@ Owned region_of_exported(PyObject* value) {
   if (!capsule) return PyErr_Occurred() ? Owned() : look_closer(value);
   const Capsule exported(capsule.get());
   if (exported.tensor == nullptr || !is_on_host(*exported.tensor)) return Owned::borrowed(Py_None);
-  HostArray array;
+  ArrayDescription array;
   if (!describe(*exported.tensor, array)) return look_closer(value);
   const int is_readonly = is_read_only(value, exported.versioned);
   if (is_readonly < 0) return Owned();
   array.is_readonly = is_readonly != 0;
   if (!makes_sense(array)) return look_closer(value);
   const Owned owner = take_capsule(capsule.get());
-  return owner ? region_of(array, owner.get()) : Owned();
+  return owner ? region_of(array, classes.device, owner.get()) : Owned();
 }
 
 // The memory of an array, as a region, which keeps it. None: it is no array of the host, or must be
@@ -333,6 +342,102 @@ Owned region_of_host_array(PyObject* value) {
   }
   // Of arrays that extend NumPy's, some have a mask.
   return PyObject_TypeCheck(value, classes.array) ? look_closer(value) : region_of_exported(value);
+}
+
+// GPUs
+
+constexpr int32_t kGpu = 2;         // DLPack's types of devices: a GPU of CUDA,
+constexpr int32_t kManagedGpu = 13;  // and memory that host and GPU share
+
+bool is_on_gpu(int32_t type) { return type == kGpu || type == kManagedGpu; }
+
+// Where an array says that it is; false: it does not, or an error is set.
+bool find_device(PyObject* value, int32_t& type, int32_t& number) {
+  if (!PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(value)), name_dlpack_device)) {
+    return false;
+  }
+  const Owned told(PyObject_CallMethodNoArgs(value, name_dlpack_device));
+  return told && PyTuple_Check(told.get()) && PyArg_ParseTuple(told.get(), "ii", &type, &number);
+}
+
+// The number of a GPU in DLPack; below 0: an error is set.
+int64_t ordinal_of(PyObject* device) {
+  const Owned number(PyObject_GetAttr(device, name_ordinal));
+  return number ? PyLong_AsLongLong(number.get()) : -1;
+}
+
+// Whether an array wants gradients, and so exports its memory detached alone.
+bool needs_gradient(PyObject* value) {
+  const Owned wants(PyObject_GetAttr(value, name_requires_grad));
+  if (!wants) PyErr_Clear();
+  return wants.get() == Py_True;
+}
+
+// None: whoever looks closer meets the error that is set, too. Null: it is an interrupt.
+Owned look_closer_unless_interrupted() {
+  if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+  return PyErr_Occurred() ? Owned() : Owned::borrowed(Py_None);
+}
+
+// Notes that what another library does with memory comes before what is on a stream from now on:
+// as if the stream wrote it now. False: there is no place for that, or an error is set.
+bool note_on_stream(const RegionObject& region, Timeline& timeline) {
+  const BorrowLock lock;
+  if (!lock.ok()) return false;
+  StorageRecord& storage = *region.record.storage;
+  if ((storage.slow_path & slow_path::kPendingWork) != 0 || storage.marked == kMarks) return false;
+  const int64_t number = timeline.issued + 1;
+  note(storage, {region.record.start, region.record.end, 1}, timeline, number, Waits());
+  issue(timeline, number, false);
+  submitted(timeline);
+  ++timeline.submitted;
+  return true;
+}
+
+// The region of an array on a GPU, which has its library order what it does with the array before
+// what is on our stream for that. None: look closer. Null: an error is set.
+Owned region_on_gpu(PyObject* value, PyObject* device) {
+  int32_t type = 0, number = 0;
+  const bool is_there = find_device(value, type, number) && is_on_gpu(type);
+  const int64_t ordinal = is_there ? ordinal_of(device) : -1;
+  if (!is_there || number != ordinal || needs_gradient(value)) {
+    return look_closer_unless_interrupted();
+  }
+  sweep_imports();
+  const Owned stream = call_python(classes.import_stream, {device});
+  if (!stream) return Owned();
+  if (!is_cuda_stream(stream.get())) return Owned::borrowed(Py_None);
+  const StreamPoint point = point_of(stream.get());
+  if (!point.ok()) return Owned();
+  const int negated = is_negated(value);
+  const Owned handle(PyLong_FromVoidPtr(point.handle));
+  if (negated != 0 || !handle) return negated > 0 ? Owned::borrowed(Py_None) : Owned();
+  PyObject* given[] = {value, classes.version, handle.get()};
+  const Owned capsule(PyObject_VectorcallMethod(name_dlpack, given, 1, classes.gpu_wishes));
+  if (!capsule) return look_closer_unless_interrupted();
+  const Capsule exported(capsule.get());
+  ArrayDescription array;
+  if (exported.tensor == nullptr || !is_on_gpu(exported.tensor->device_type) ||
+      exported.tensor->device_id != number || !describe(*exported.tensor, array)) {
+    return Owned::borrowed(Py_None);
+  }
+  const int is_readonly = is_read_only(value, exported.versioned);
+  if (is_readonly < 0) return Owned();
+  array.is_readonly = is_readonly != 0;
+  if (!makes_sense(array)) return Owned::borrowed(Py_None);
+  const Owned owner = take_capsule(capsule.get());
+  Owned region = owner ? region_of(array, device, owner.get()) : Owned();
+  if (!region || region.get() == Py_None) return region;
+  if (note_on_stream(as<RegionObject>(region.get()), *point.timeline)) return region;
+  return PyErr_Occurred() ? Owned() : Owned::borrowed(Py_None);
+}
+
+// The memory of an array as launches on a device read it: where it is, or on the host for a copy.
+Owned region_for(PyObject* device, PyObject* value) {
+  if (device == classes.device || Py_TYPE(value) == classes.array) {
+    return region_of_host_array(value);
+  }
+  return Py_TYPE(device) == classes.gpu ? region_on_gpu(value, device) : Owned::borrowed(Py_None);
 }
 
 // Whether an object may be an array of another library: it is none of our own.
@@ -356,12 +461,6 @@ PyObject* device_written(const BindPlan& plan, PyObject* arguments) {
   return device;
 }
 
-// Whether launches on a device read an array where it is, or a copy of it: which arrays of other
-// libraries are on a GPU, Python finds out.
-bool can_read(PyObject* device, PyObject* value) {
-  if (device == classes.device) return true;
-  return Py_TYPE(device) == classes.gpu && Py_TYPE(value) == classes.array;
-}
 
 Owned tuple_of_none(Py_ssize_t count) {
   Owned tuple(PyTuple_New(count));
@@ -383,8 +482,10 @@ PyObject* set_array_classes(PyObject*, PyObject* given) {
   found.immutable = setup.object("immutable");
   found.look_closer = setup.object("look_closer");
   found.version = setup.object("version");
+  found.import_stream = setup.object("import_stream");
   found.wishes = Py_BuildValue("(s)", "max_version");
-  if (!setup.ok() || found.wishes == nullptr) return nullptr;
+  found.gpu_wishes = Py_BuildValue("(ss)", "max_version", "stream");
+  if (!setup.ok() || found.wishes == nullptr || found.gpu_wishes == nullptr) return nullptr;
   if (!PyDict_Check(found.dtypes) || !PyAnySet_Check(found.immutable)) {
     PyErr_SetString(PyExc_TypeError, "dtypes is a dict, immutable a set");
     return nullptr;
@@ -418,8 +519,7 @@ Owned regions_of_arrays(const BindPlan& plan, PyObject* arguments) {
   for (int64_t i = plan.written; i < plan.count; ++i) {
     PyObject* value = PyTuple_GET_ITEM(arguments, plan.places[i]);
     if (is_exactly(value, plan.tensor_class) || !is_foreign(value)) continue;
-    if (!can_read(device, value)) return Owned::borrowed(Py_None);
-    Owned region = region_of_host_array(value);
+    Owned region = region_for(device, value);
     if (!region || region.get() == Py_None) return region;
     if (!regions) regions = tuple_of_none(plan.arity);
     if (!regions) return Owned();
@@ -431,6 +531,9 @@ Owned regions_of_arrays(const BindPlan& plan, PyObject* arguments) {
 int add_host_arrays(PyObject* module) {
   name_array_struct = PyUnicode_InternFromString("__array_struct__");
   name_dlpack = PyUnicode_InternFromString("__dlpack__");
+  name_dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+  name_ordinal = PyUnicode_InternFromString("ordinal");
+  name_requires_grad = PyUnicode_InternFromString("requires_grad");
   name_is_neg = PyUnicode_InternFromString("is_neg");
   name_module = PyUnicode_InternFromString("__module__");
   if (PyErr_Occurred()) return -1;

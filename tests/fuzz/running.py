@@ -30,7 +30,7 @@ NAMES = {t.__name__: t for t in dtypes.ALL} | {"tl": tl}
 
 def examples(most: int) -> int:
     """How many programs to try: fewer in the quick tier, and where each takes an assembler."""
-    wanted = tiers.count(quick=most // 10, full=most)
+    wanted = tiers.count(quick=most // 15, full=most)
     return wanted if DEVICE == "cpu" else wanted // 5
 
 

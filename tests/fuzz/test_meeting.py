@@ -14,7 +14,7 @@ from support.numbers import fresh_seed
 from tilewright import i32, simt
 from tilewright.frontend.capture.sources import execute
 
-PROGRAMS = tiers.count(quick=8, full=48)
+PROGRAMS = tiers.count(quick=5, full=48)
 HEAD = """
 @simt.kernel(unsafe=True)
 def kernel(out: simt.DisjointSlice[i32], x: simt.Slice[i32], n: i32) -> None:

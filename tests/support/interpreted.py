@@ -41,6 +41,9 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_kernels": ("test_softmax[cpu-1025-f32]", "test_gemm_of_strided_views[cpu]"),
         "test_order": ("test_in_place",),
         "test_parameters": ("test_scalars_of_many_types[cpu]",),
+        "test_tile_forms": ("test_loops_over_a_row[cpu-bf16-shape2]", "test_partial_sums_of_rows",
+                            "test_products_of_converted_weights[cpu-f16-shape1]",
+                            "test_products_of_gathered_rows[cpu-shape1]"),
         "test_examples": tuple(f"test_example[{name}]" for name in EXAMPLES),
     },
 }  # fmt: skip

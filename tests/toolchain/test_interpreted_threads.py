@@ -27,9 +27,9 @@ from tilewright.devices import registry
 from tilewright.ir.attrs import AtomicMode, ShuffleMode, ThreadCoordinate
 
 SUITES = {
-    "tests/gpu/test_threads.py": 12,
-    "tests/cpu/launch/test_simt.py": 6,
-    "tests/cpu/kernels/test_cooperative.py": 4,
+    "tests/gpu/test_threads.py": 20,
+    "tests/cpu/launch/test_simt.py": 10,
+    "tests/cpu/kernels/test_cooperative.py": 6,
     "tests/examples/test_examples.py::test_example[tile_to_simt]": 1,
 }
 """Tests, and of how many one runs in the quick tier."""

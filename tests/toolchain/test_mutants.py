@@ -74,6 +74,7 @@ def host_part(cubin):
     return next(section.data for section in sections(cubin) if section.name == HOST)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100", "sm_120"])
 def test_the_part_for_the_host_is_known_whatever_the_kernel(tool, arch):
     for kernel, shape, tile in (

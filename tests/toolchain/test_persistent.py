@@ -89,6 +89,7 @@ def remarks_of(made, tool, folder):
     return done.stdout + done.stderr
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["f16", "bf16", "row-major", "groups of both"])
 def test_bulk_copies_tensor_cores_and_no_spilling(name, tool, tmp_path):
     made = lowered(PROGRAMS[name]())

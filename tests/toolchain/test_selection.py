@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from benchmarks.gpu.meta import CALLS
 from tilewright.backend.tileir import heuristics, selection
 from tilewright.backend.tileir.assembler import Defeat, Job, assemble
 from tilewright.backend.tileir.policy import OccupancyConfig, policy_for
@@ -23,6 +24,13 @@ from tilewright.compile.store import current_store
 from tilewright.launch.inspection import Inspection
 
 pytestmark = pytest.mark.usefixtures("tool", "greedy")
+
+
+@pytest.fixture(autouse=True)
+def patient():
+    """Let candidates be compiled, which other tests do without, however busy the machine is."""
+    with override(selection_seconds=60.0):
+        yield
 
 
 @pytest.fixture
@@ -103,6 +111,8 @@ def test_a_hint_that_equals_the_default_is_part_of_the_name(tmp_path):
     with override(cache_dir=str(tmp_path / "cache")):
         assert made().choices
         assert not made(num_worker_warps_per_cta=4, occupancy=7).choices
+        with override(selection_seconds=0.0):
+            assert not made().choices, "so is the time of the search"
 
 
 def test_the_first_good_one_is_enough(tool):
@@ -125,6 +135,7 @@ def failing(monkeypatch):
             return fail(job, tool) if which(number) else real(job, tool, wait)
 
         monkeypatch.setattr(selection, "attempt", attempt)
+        monkeypatch.setattr(selection, "CORES", 1)  # one after the other, in their order
 
     return begin
 
@@ -166,7 +177,7 @@ def test_if_nothing_works_the_error_is_that_of_the_default(failing):
 
 
 def test_candidates_have_a_limited_time(monkeypatch):
-    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)  # times what the default took
     with override(selection_seconds=1e-6):
         found = made()
     assert not found.choices and resources(found.code).stack_bytes > 100
@@ -201,3 +212,12 @@ def test_machine_code_says_what_the_disassembler_says(tool):
     assert found.instructions * 16 == resources(code).code_bytes
     assert found.copied == 16 * text.count(" LDGSTS.E.BYPASS.128")
     assert found.loaded_ahead >= 16
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_defaults_that_were_measured_to_be_best_are_shipped(name, monkeypatch):
+    """On an H200 no hint made one of these kernels more than 3 % faster (results/gpu.json)."""
+    monkeypatch.undo()  # the greedy table
+    call = CALLS[name]
+    found = call.kernel.compile_for("sm_90", *call.arguments(), **call.constants)
+    assert not found.choices and len(found.candidates) == 1, found.candidates

@@ -77,7 +77,7 @@ ODD = {
 PROGRAMS = {**PRODUCTS, **ROWS, **ODD}
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
     made = PROGRAMS[name]()

@@ -127,6 +127,7 @@ def toggled(z: tl.MappedPartitionMut, x: tl.Tensor, n: i32) -> None:
         z.store(found.reshape(1, 256), index)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
 @pytest.mark.parametrize("dtype", [tw.i8, tw.bf16, tw.f64])
 @pytest.mark.parametrize(("kernel", "rank"), [(passed_on, 1), (compared, 2)])

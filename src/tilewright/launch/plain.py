@@ -34,7 +34,7 @@ from ..tensors.ownership import Ours
 from ..tensors.partition import MappedPartition, Partition
 from ..tensors.region import Region
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
-from .arguments import Bound, Foreign, Held
+from .arguments import Bound, Foreign, ForeignOnGpu, Held
 from .binding import Binder
 from .form import Form, Known
 from .protocol import Declared
@@ -126,6 +126,8 @@ class PlainBinder(NativeBinder):
 
         None: one is missing.
         """
+        if not self._binder.keyword_numbers:
+            return args
         given = [keywords.get(p.name, p.default) for p in self._binder.keyword_numbers]
         return None if inspect.Parameter.empty in given else (*args, *given)
 
@@ -191,7 +193,7 @@ class PlainBinder(NativeBinder):
         outputs, inputs = self._outputs(values), self._inputs(values)
         if not all(isinstance(value, Ours) for value in inputs):
             inputs = [
-                value if isinstance(value, Ours) else Foreign(region, value)
+                value if isinstance(value, Ours) else _as_foreign(region, value)
                 for region, value in zip(memory[self._written :], inputs, strict=True)
             ]
         outputs = [
@@ -205,6 +207,11 @@ class PlainBinder(NativeBinder):
         known = Known(kinds, self._form_of(self._described(values, held, numbers)))
         self._forms.keep(kinds, known)
         return known
+
+
+def _as_foreign(region: Region, value: object) -> Foreign:
+    kind = Foreign if region.storage.device.host_visible else ForeignOnGpu
+    return kind(region, value)
 
 
 def above(where: Where) -> Where:

@@ -26,6 +26,9 @@ Rules:
 4. A power of e of a number times a constant, of which only so many bits matter: the constant takes
    the logarithm in, by which GPUs would multiply.
        exp (mulf %x, c)           ->  exp2 (mulf %x, c log2(e)) {bits=17}
+5. A quotient by a constant, of which only so many bits matter: a product with its reciprocal, which
+   is within 1.5 ulp where both are normal numbers.
+       divf %x, c                 ->  mulf %x, 1 / c
 """
 
 from __future__ import annotations
@@ -70,6 +73,10 @@ def needed_precision(func: Func) -> Func:
             x, factor = scaled
             number = r.constant(factor, f32, x.tile.shape)
             return (r.emit("exp2", r.emit("mulf", r.get(x), number), bits=bits[op]),)
+        reciprocal = operands.reciprocal(op) if op.is_a(DIVF) else None
+        if reciprocal is not None:
+            number = r.constant(reciprocal, f32, op.result.tile.shape)
+            return (r.emit("mulf", r.get(op.one("lhs")), number),)
         noted: dict[str, Any] = {**op.attrs, "bits": bits[op]}
         if op.is_a(*ONLY_NORMAL) and operands.is_normal(op.operands[-1]):
             noted |= ONLY_NORMAL[op.defn]
@@ -97,6 +104,13 @@ class _Operands:
                 factor = round_to(f32, number * math.log2(math.e))
                 return (x, factor) if math.isfinite(factor) else None
         return None
+
+    def reciprocal(self, op: Op) -> float | None:
+        """Return the reciprocal of the constant that an f32 division divides by (Rule 5)."""
+        number = abs(self.numbers.get(op.one("rhs"), 0.0))
+        if op.result.tile.dtype is not f32 or not LEAST_NORMAL <= number <= 1 / LEAST_NORMAL:
+            return None
+        return round_to(f32, 1.0 / self.numbers[op.one("rhs")])
 
     def is_normal(self, value: Value) -> bool:
         """Return whether a value is always a normal f32, infinity or NaN (Rule 3)."""

@@ -9,6 +9,7 @@ import numpy as np
 from .._core import set_array_classes
 from ..base.errors import ShapeError
 from ..devices.cuda.device import CudaDevice
+from ..devices.cuda.stream import CudaStream
 from ..devices.host import CPU
 from .capsules import IMMUTABLE, claimed, looked_at
 from .described import wrong
@@ -110,9 +111,14 @@ def _looked_closer(x: Any) -> Region | None:
         return None
 
 
+def _import_stream(device: CudaDevice) -> CudaStream:
+    """The stream of a GPU that other libraries are told of, as `gpu_imports` has it."""
+    return device.streams()[0]
+
+
 set_array_classes({
     "ndarray": np.ndarray, "Ours": Ours, "CPU": CPU, "CudaDevice": CudaDevice,
-    "layout_of": layout_of,
+    "import_stream": _import_stream, "layout_of": layout_of,
     "dtypes": {kind << 24 | bits << 16 | lanes: dtype
                for (kind, bits, lanes), dtype in DTYPES.items()},
     "immutable": IMMUTABLE, "look_closer": _looked_closer, "version": VERSION,

@@ -17,6 +17,9 @@ Key: TypeAlias = "Index | tuple[Index, ...]"
 
 def select(shape: Shape, strides: Shape, key: Key) -> tuple[Shape, Shape, int]:
     """The selected part's shape and strides, and how many elements it starts further on."""
+    if type(key) is slice and shape:  # most are that, and each launch may make one
+        count, stride, offset = _sliced(key, shape[0], strides[0])
+        return (count, *shape[1:]), (stride, *strides[1:]), offset
     dims: list[tuple[int, int]] = []
     offset, axis = 0, 0
     for index in _spelled_out(shape, key):
@@ -25,14 +28,20 @@ def select(shape: Shape, strides: Shape, key: Key) -> tuple[Shape, Shape, int]:
             continue
         extent, stride = shape[axis], strides[axis]
         if isinstance(index, slice):
-            start, stop, step = index.indices(extent)
-            count = len(range(start, stop, step))
-            offset += start * stride if count else 0
-            dims.append((count, stride * step))
+            count, step, start = _sliced(index, extent, stride)
+            offset += start
+            dims.append((count, step))
         else:
             offset += _position(index, extent, axis) * stride
         axis += 1
     return tuple(n for n, _ in dims), tuple(s for _, s in dims), offset
+
+
+def _sliced(index: slice, extent: int, stride: int) -> tuple[int, int, int]:
+    """The extent and the stride of a sliced axis, and how many elements it starts further on."""
+    start, stop, step = index.indices(extent)
+    count = len(range(start, stop, step))
+    return count, stride * step, start * stride if count else 0
 
 
 def _spelled_out(shape: Shape, key: Key) -> list[SupportsIndex | slice | None]:

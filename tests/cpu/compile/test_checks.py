@@ -29,6 +29,7 @@ def fresh(shape, dtype=tw.f32):
     return tw.randn(shape, seed=1).sync() if dtype is tw.f32 else tw.zeros(shape, dtype).sync()
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_check_is_left(name):
     case = cases()[name]
@@ -47,7 +48,7 @@ def test_the_object_is_that_of_the_unchecked_twin(name):
     assert isinstance(safe.code, bytes) and safe.code == twin.code
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_forced_checks_change_no_result(name):
     case = cases()[name]

@@ -22,7 +22,7 @@ def values(source):
     return a
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("source", PLAIN, ids=repr)
 def test_all_pairs_agree_with_the_reference(source):
     a = values(source)

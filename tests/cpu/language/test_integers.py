@@ -34,6 +34,7 @@ def test_nothing_traps_in_a_process_of_its_own():
     assert done.stdout.count(": right") == len(INTS)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_every_operation(device, dtype):
     integers.check(device, dtype)

@@ -60,6 +60,7 @@ def in_numpy(function, *arrays):
         return function(*(x.astype(np.longdouble) for x in arrays))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_functions_of_one_number(device, dtype, rng):
     inputs = {n: rng.uniform(*limits, 250).astype(dtype.np) for n, (_, limits) in ONE.items()}

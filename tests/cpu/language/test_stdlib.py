@@ -157,13 +157,14 @@ SORTED = {
 }
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("dtype", [bool_, *INTS, *FLOATS], ids=str)
 def test_sorting(device, dtype, rng):
     got, expected = computed(SORTED, device, values(dtype, rng, CUBE), dtype, dtype)
     assert_same_values(SORTED, got, expected)
 
 
+@pytest.mark.thinned(1)
 @pytest.mark.parametrize("dtype", [i32, f32], ids=str)
 def test_sorting_long_rows(device, dtype, rng):
     a = values(dtype, rng, (2, 1024))
@@ -198,7 +199,7 @@ LARGEST = {
 }
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", [t for t in (bool_, *INTS, *FLOATS) if t.bits <= 32], ids=str)
 def test_indices_in_order(device, dtype, rng):
     """Indices are exact: of equal elements, zeros of either sign among them, the first is first."""
@@ -328,6 +329,7 @@ REDUCED = {
 }
 
 
+@pytest.mark.thinned(2)
 @full_tiles
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_reductions(device, dtype, rng):

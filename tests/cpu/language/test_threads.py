@@ -21,7 +21,7 @@ def picked(out: simt.DisjointSlice[f32], x: simt.Slice[f32], where: simt.Slice[i
 SIZES = (1, 2, 31, 32, 33, 100, 257)
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_same_as_the_reference(name, n):

@@ -25,7 +25,7 @@ def classes(shape, count, ignored=False):
     ("rows", "depth", "count"), [((5,), 7, 3), ((70,), 65, 300), ((2, 3), 4, 5)]
 )
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.thinned
+@pytest.mark.thinned(2)
 def test_results(dtype, rows, depth, count, reduction):
     x, w = (t.to(getattr(torch, dtype)) for t in numbers((*rows, depth), (count, depth)))
     target = classes(rows, count, ignored=True)

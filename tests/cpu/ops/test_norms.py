@@ -48,6 +48,7 @@ def test_results(dtype, shape, count):
     )  # fmt: skip
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("shape", "count"), [((3, 5), 1), ((2, 3, 4), 2), ((4, 1), 1)])
 def test_gradients(shape, count):
     row = shape[-count:]

@@ -35,6 +35,7 @@ from tilewright.tensors.arc import Core
 from tilewright.tensors.borrow import BorrowState, Use
 from tilewright.tensors.partition import MappedPartition, Partition
 from tilewright.tensors.region import Region
+from tilewright.tensors.tensor import BorrowMut
 
 
 class Tensor:
@@ -101,12 +102,15 @@ class Call:
         self.found = new_words(count + written)
         self.places = (ctypes.c_int64 * count)(*(places or range(count)))
         self.known, self.kinds = object(), (ctypes.c_int64 * (count + written))(*(kinds or ()))
+        self.whole = new_words(written)
+        """No tensor is borrowed as a whole: all are cut."""
         self.words = new_words(BIND_WORDS)
         self.words[:] = [
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
-            id(tw.Tensor), id(tw.Arc), id(Partition), id(MappedPartition), count, id(WRITING),
-            id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"),
+            id(tw.Tensor), id(tw.Arc), id(Partition), id(MappedPartition), id(BorrowMut), count,
+            id(WRITING), id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"),
+            ctypes.addressof(self.whole),
         ]  # fmt: skip
 
     def bind(self, *arguments):

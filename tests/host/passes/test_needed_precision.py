@@ -67,6 +67,24 @@ def test_divisors_that_are_normal():
     )
 
 
+@pytest.mark.parametrize(("divisor", "factor"), [("3.0", "0.3333333432674408"), ("-0.5", "-2.0")])
+def test_constant_divisors(divisor, factor):
+    constant = f"%c = constant {{value={divisor}, dtype=f32}}"
+    expect(
+        needed_precision,
+        body(constant, "%e = divf %f, %c {rounding=full}"),
+        body(constant, f"%k = constant {{value={factor}, dtype=f32}}", "%e = mulf %f, %k"),
+    )
+    unchanged(needed_precision, body(constant, "%e = divf %f, %c"))
+
+
+@pytest.mark.parametrize("divisor", ["1e-38", "1.7014118346046923e+38", "inf", "0.0"])
+def test_divisors_whose_reciprocal_is_not_normal(divisor):
+    constant = f"%c = constant {{value={divisor}, dtype=f32}}"
+    made = apply(needed_precision, kernel(body(constant, "%e = divf %f, %c {rounding=full}")))
+    assert "divf %f, %c {rounding=full, bits=10}" in made
+
+
 @pytest.mark.parametrize("function", ["sqrt", "rsqrt"])
 def test_roots_of_what_is_normal(function):
     mode = "rounding=approx, " if function == "sqrt" else ""

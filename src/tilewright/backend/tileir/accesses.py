@@ -226,7 +226,20 @@ class _Chooser:
         given = latency_asked(self.codegen_hints, op)
         if given is not None:
             return given
-        return self.choices.latency if plain(op) == "load_view" else None
+        if plain(op) != "load_view":
+            return None
+        return self.choices.latency or self.bulk_stages(op)
+
+    def bulk_stages(self, op: Op) -> int | None:
+        """Return how many iterations ahead a bulk copy begins, if the assembler chooses badly.
+
+        It has one buffer for what is converted before a product, unless a hint asks for more.
+        """
+        traits = self.traits
+        is_converted = traits.computes_operands and not traits.chain and traits.is_bulk
+        if not is_converted or not self.policy.bulk_copies or not traits.loops_around(op):
+            return None
+        return self.policy.stages
 
     # --- loads of loops ------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...ir.core import Func, Op, Value
 from ...ir.opdef import Trait
 from ...ir.ops.control import BLOCK_ID
-from ...ir.ops.layout import RESHAPE
+from ...ir.ops.layout import PERMUTE, RESHAPE
 from ...ir.ops.matmul import PRODUCTS
 from ...ir.ops.reduction import REDUCE, SCAN
 from ...ir.signature import OutputSpec, TensorSpec
@@ -66,6 +66,20 @@ class Traits:
     def loops_around(self, op: Op) -> int:
         """Return the number of loops around an op."""
         return sum(outer.has(Trait.LOOP) for outer in self.nesting.ancestors(op))
+
+    @cached_property
+    def computes_operands(self) -> bool:
+        """Whether an operand of a product in a loop is computed there, such as a converted one."""
+        values = [v for op in self.products for v in (op.one("lhs"), op.one("rhs"))]
+        return any(self._is_computed(value) for value in values)
+
+    def _is_computed(self, value: Value) -> bool:
+        maker = self.nesting.definer(value)
+        while maker is not None and maker.is_a(PERMUTE, RESHAPE):
+            maker = self.nesting.definer(maker.operands[0])
+        if maker is None or plain(maker) in ("load_view", "load_ptr"):
+            return False
+        return self.loops_around(maker) > 0
 
     # --- rows ----------------------------------------------------------------------------------
 

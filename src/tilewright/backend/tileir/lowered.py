@@ -66,7 +66,7 @@ def is_cubin(code: object) -> TypeGuard[bytes]:
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""
 
-MODEL = 1
+MODEL = 2
 """Counts up when the model or the generator of candidates may select another one."""
 
 Again: TypeAlias = Callable[["Lowered", Choices], "Lowered"]
@@ -136,7 +136,7 @@ def _needs(cubin: bytes) -> Iterator[str]:
 
 def facts(made: Lowered, tool: Toolchain) -> Facts:
     """Return everything that can change the cubin. Places in the source do where it names them."""
-    with_lines = current().line_info
+    with_lines, seconds = current().line_info, current().selection_seconds
     asked = requested(made.target.codegen_hints)
     return {
         "made": "cubin",
@@ -146,7 +146,7 @@ def facts(made: Lowered, tool: Toolchain) -> Facts:
         "bytecode": sha256(made.bytecode(places=with_lines)).hexdigest(),
         "lines": int(with_lines),
         # What the search may vary: a hint that equals the default is in no other way seen.
-        "selection": f"model {MODEL}, fixed: {asked}" if current().selection_seconds else None,
+        "selection": f"model {MODEL}, {seconds:g} s, fixed: {asked}" if seconds else None,
         "tileiras": tool.fingerprint,
     }
 

@@ -161,15 +161,18 @@ def candidates(
     spills = report is None or report.resources.stack_bytes > 0
     warps = default.num_worker_warps_per_cta or WARPS[0]
     numbers = (warps,) if "num_worker_warps_per_cta" in fixed else WARPS
-    # More warps first where registers are short, fewer where loads are.
-    fits = {n: _fit(report, warps, n, processor) for n in sorted(numbers, reverse=spills)}
-    # Fewer blocks leave each more registers, more blocks have more loads in flight.
-    step = -1 if spills else 1
-    sizes = [(n, fit + k) for n, fit in fits.items() for k in ((0, step) if spills else (step, 0))]
-    first = sizes[0]
-    varied: list[Mapping[str, int]] = [_size(*size) for size in sizes]
-    varied += [{**_size(*first), **form} for form in forms]
-    varied += [_size(n, fit - step) for n, fit in fits.items()]
+    varied: list[Mapping[str, int]] = []
+    if spills:
+        # More warps first: each holds less. Then fewer blocks, which leave each more registers.
+        fits = [(n, _fit(report, warps, n, processor)) for n in sorted(numbers, reverse=True)]
+        sizes = [_size(n, fit - k) for n, fit in fits for k in (0, 1)]
+        varied += sizes + [{**sizes[0], **form} for form in forms]
+    else:
+        # Other forms of the loads first, then fewer warps with more loads each, and more blocks.
+        fits = [(n, _fit(report, warps, n, processor)) for n in sorted(numbers)]
+        most = {n: processor.threads // (n * WARP) for n in numbers}
+        sizes = [_size(n, min(fit + 1, most[n])) for n, fit in fits]
+        varied += [*forms, sizes[0], *({**sizes[0], **form} for form in forms), *sizes]
     found = [_varied(default, each, fixed) for each in varied]
     return [c for c in dict.fromkeys(found) if c != default][:MOST]
 

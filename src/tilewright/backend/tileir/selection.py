@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from subprocess import TimeoutExpired
 from threading import BoundedSemaphore, Event
@@ -25,14 +25,14 @@ from ...ir.signature import OutputSpec
 from .assembler import Defeat, Job, attempt
 from .choices import Choices, requested
 from .features import Traits
-from .lowered import Lowered
+from .lowered import WORTH_SAYING, Lowered
 from .processors import processor_of
 from .resource_model import PHASES, Estimate, Report, candidates, estimate, rank
 from .resources import memory_code, resources
 from .toolchain import Process, Toolchain
 
 PATIENCE = 3.0
-"""If the default spills, the search may take this many times as long as compiling it did."""
+"""If the default spills many bytes, the search may take so many times as long as compiling it."""
 STEP_SECONDS = 0.05
 OVER = "stopped, the time for candidates was over"
 
@@ -86,12 +86,12 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
     trials = [default]
     seconds = current().selection_seconds
     if seconds and not default.careful and not default.is_good:
-        limit: float | None = seconds
-        if default.judged is None:
-            limit = None
-        elif default.judged[1].spilled_bytes:
-            limit = seconds + PATIENCE * default.seconds
-        trials += compile_candidates(_others(default), tool, relower, limit)
+        limit = None
+        if default.judged is not None:
+            # The time of the default says how fast this machine is now.
+            many = default.judged[1].spilled_bytes >= WORTH_SAYING
+            limit = seconds + (PATIENCE if many else 1.0) * default.seconds
+        trials += compile_candidates(_others(default), made, tool, relower, limit)
     if all(each.judged is None for each in trials):
         assert defeat is not None, "the default has code, or has failed"
         raise defeat.error()
@@ -134,11 +134,10 @@ def _others(default: Trial) -> list[Choices]:
 def _forms(made: Lowered) -> list[dict[str, bool]]:
     """Return other forms of the accesses than the default has."""
     accesses = made.decisions.accesses.values()
-    found: list[dict[str, bool]] = []
+    apart = made.decisions.multiversioned or any(a.whole_first for a in accesses)
+    found = [{"whole_first": not apart}] if any(a.view is not None for a in accesses) else []
     if any(a.streamed for a in accesses):
         found.append({"async_loads": False})
-    if made.decisions.multiversioned or any(a.whole_first for a in accesses):
-        found.append({"whole_first": False})
     return found
 
 
@@ -183,30 +182,51 @@ ROOM = BoundedSemaphore(CORES)
 
 
 def compile_candidates(
-    wanted: Sequence[Choices], tool: Toolchain, relower: Relower, seconds: float | None
-) -> list[Trial]:
-    """Lower and assemble candidates in parallel, as many at a time as there are cores.
+    wanted: Sequence[Choices], default: Lowered, tool: Toolchain, relower: Relower,
+    seconds: float | None,
+) -> list[Trial]:  # fmt: skip
+    """Lower candidates, and assemble them in parallel, as many at a time as there are cores.
 
     Return them in order, up to the first good one: those after it are stopped, so that the result
-    does not depend on which is finished first. After so many seconds all are stopped. No failure
-    raises.
+    does not depend on which is finished first. After so many seconds all are stopped. Of those with
+    equal programs the first is assembled. No failure raises.
     """
     if not wanted:
         return []
-    stop = [Event() for _ in wanted]
-    end = None if seconds is None else time.monotonic() + seconds
+    stop, end = Event(), None if seconds is None else time.monotonic() + seconds
     pool = ThreadPoolExecutor(min(CORES, len(wanted)), "tilewright-candidates")
+    futures: list[Future[Trial]] = []
     try:
-        futures = [
-            pool.submit(copy_context().run, partial(_compiled, each, tool, relower, halt))
-            for each, halt in zip(wanted, stop, strict=True)
-        ]
+        # One after the other: Python would do no two of them at a time.
+        for made in _distinct(wanted, default, relower):
+            futures.append(pool.submit(copy_context().run, partial(_assembled, made, tool, stop)))
+            if any(f.done() and f.result().is_good for f in futures):
+                break
+            if end is not None and time.monotonic() > end:
+                break
         enough = _wait_for_good(futures, end)
     finally:
-        for halt in stop:
-            halt.set()
+        stop.set()
         pool.shutdown()
     return [future.result() for future in futures[:enough]]
+
+
+def _distinct(
+    wanted: Sequence[Choices], default: Lowered, relower: Relower
+) -> Iterator[Lowered | Trial]:
+    """Yield the candidates that differ from those before them, or why there is none."""
+    seen = {default.bytecode()}
+    for choices in wanted:
+        try:
+            made = relower(choices)
+            program = made.bytecode()
+        except CompileError as error:
+            named = replace(default, decisions=replace(default.decisions, choices=choices))
+            yield Trial(named, None, 0.0, str(error))
+            continue
+        if program not in seen:
+            seen.add(program)
+            yield made
 
 
 def _wait_for_good(futures: Sequence[Future[Trial]], end: float | None) -> int:
@@ -221,13 +241,14 @@ def _wait_for_good(futures: Sequence[Future[Trial]], end: float | None) -> int:
     return len(futures)
 
 
-def _compiled(choices: Choices, tool: Toolchain, relower: Relower, stop: Event) -> Trial:
-    """Return one candidate, or why there is no code of it."""
-    start = time.perf_counter()
+def _assembled(made: Lowered | Trial, tool: Toolchain, stop: Event) -> Trial:
+    """Return one candidate with its code, or why there is none."""
+    if isinstance(made, Trial):
+        return made
     with ROOM:
-        made = relower(choices)
         if stop.is_set():
             return Trial(made, None, 0.0, OVER)
+        start = time.perf_counter()
         try:
             found = attempt(job_of(made), tool, partial(_wait, stop))
         except CompileError as error:

@@ -122,7 +122,7 @@ class CudaStream:
 
     def _has_room(self) -> bool:
         self.sweep()
-        return self.submitted - self.completed < MOST_WAITING
+        return self.submitted - self.completed < MOST_WAITING or self.idle()
 
     def _has_passed_all(self, nanoseconds: int) -> bool:
         """Whether all put here so far is done, now or within some time; asks for no event."""

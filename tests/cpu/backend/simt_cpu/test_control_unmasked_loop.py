@@ -137,7 +137,7 @@ def numbers(count: int) -> Any:
     return fresh_rng().integers(-99, 99, count, dtype=np.int32)
 
 
-@pytest.mark.thinned
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kernel", [summed, both_ways, by_warp, some_return])
 @pytest.mark.parametrize("block", BLOCKS)
 def test_same_as_the_reference(kernel: Any, block: int) -> None:

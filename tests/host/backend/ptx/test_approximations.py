@@ -11,8 +11,10 @@ from tilewright import bf16, f16
 from tilewright.backend.ptx.approximations import FORMS
 from tilewright.devices import registry
 
-NAMES = ("exp", "exp2", "tanh", "sqrt", "rsqrt", "quotient", "silu", "sigmoid", "scaled power",
-         "one and a tangent", "of a sum", "a product", "swish")  # fmt: skip
+NAMES = (
+    "exp", "exp2", "tanh", "sqrt", "rsqrt", "reciprocal", "quotient", "silu", "sigmoid",
+    "scaled power", "one and a tangent", "of a sum", "a product", "swish",
+)  # fmt: skip
 
 
 @pytest.fixture

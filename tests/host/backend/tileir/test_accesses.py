@@ -212,3 +212,22 @@ def test_what_nobody_checked_is_accessed_element_by_element():
         func = cuda_ir(reckless, z.partition_mut((8,)), z, 3)
     load, outside, inside = lowered(func).decisions.accesses.values()
     assert load.view is None and outside.view is None and inside.view is not None
+
+
+@tw.entry
+def quantized(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor, *, BK: tl.Const[int] = 64) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    xs, ws = x.partition((z.shape[0], BK)), w.partition((BK, z.shape[1]))
+    acc = tl.zeros(z.shape, f32)
+    for k in range(ws.num_tiles(0)):
+        acc = tl.mma(xs.load([i, k]), ws.load([k, j]).astype(x.dtype), acc)
+    z.store(acc.astype(z.dtype))
+
+
+def test_loads_begin_early_where_an_operand_is_converted():
+    """The assembler would wait for each."""
+    x = tw.meta((4096, 4096), tw.bf16)
+    for dtype, expected in ((tw.i8, {3}), (tw.bf16, {None})):
+        func = cuda_ir(quantized, x.partition_mut((128, 128)), x, tw.meta((4096, 4096), dtype))
+        found = lowered(func).decisions.accesses
+        assert {a.latency for op, a in found.items() if op.name == "load_view"} == expected

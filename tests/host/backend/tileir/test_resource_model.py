@@ -115,7 +115,7 @@ def test_order(why):
 @pytest.mark.parametrize("stack", [0, 8, 632, 100000])
 def test_candidates_are_few_different_and_valid(given, stack):
     found = candidates(given, report(72, 128, stack=stack), HOPPER, FREE)
-    assert 2 <= len(found) <= MOST
+    assert 1 <= len(found) <= MOST
     assert len(set(found)) == len(found) and given not in found
     for each in found:
         assert each.num_worker_warps_per_cta in (4, 8)
@@ -139,8 +139,8 @@ def test_other_forms_are_candidates_too():
     forms = [{"async_loads": False}, {"whole_first": False}]
     found = candidates(Choices(4, 7), report(72, 128), HOPPER, FREE, forms)
     assert len(found) == MOST
-    assert [c.async_loads for c in found].count(False) == 1
-    assert [c.whole_first for c in found].count(False) == 1
+    assert found[0] == Choices(4, 7, async_loads=False)
+    assert found[1] == Choices(4, 7, whole_first=False)
     kept = candidates(Choices(4, 7), report(72, 128), HOPPER, {"whole_first"}, forms)
     assert all(c.whole_first is None for c in kept)
 

@@ -235,7 +235,7 @@ KERNELS = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("which", KERNELS)
 def test_one_that_never_ends_is_stopped_and_all_can_be_used_again(which):
     place = Place(*KERNELS[which])

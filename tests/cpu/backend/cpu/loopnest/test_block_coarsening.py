@@ -49,6 +49,7 @@ def test_one_axis(tile):
         agree(func, native, x, (extent,), (-(-extent // tile),))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("tile", [(4, 8), (1, 64), (16, 32)])
 def test_rows_and_columns(tile):
     func = scaled(tile, (0, 1))

@@ -1,0 +1,158 @@
+"""Arrays of other libraries on a GPU: seen where they are, in the order of streams."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from support import simulated_cuda
+from support.core_paths import slow_launches
+from tilewright import _core
+from tilewright.base.errors import LaunchError
+from tilewright.devices import registry
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+DEVICE_TYPE, GPU = 32 + 8, 2
+"""Where a versioned DLPack tensor says on what kind of device it is; and the one that is meant."""
+
+
+class Theirs:
+    """An array of another library on a GPU, in memory of its own, which only speaks DLPack."""
+
+    def __init__(self, device, values, **attributes):
+        self.array = np.array(values)
+        self.memory = device.allocate(self.array.nbytes, zeroed=True)
+        bytes_there = (ctypes.c_ubyte * self.array.nbytes).from_address(self.memory.address)
+        self.there = np.frombuffer(bytes_there, self.array.dtype)
+        self.there[:] = values
+        self.streams = []
+        self.__dict__.update(attributes)
+
+    def __dlpack_device__(self):
+        return GPU, 0
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.streams.append(stream)
+        capsule = self.there.__dlpack__(max_version=(1, 0))
+        there = _pointer(capsule, b"dltensor_versioned")
+        ctypes.c_int32.from_address(there + DEVICE_TYPE).value = GPU
+        return capsule
+
+
+@tw.entry
+def copied(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32]) -> None:
+    z.store(tl.load_tile_like(x, z))
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    simulated_cuda.install("sm_90", patch=monkeypatch.setattr)
+    (device,) = registry._Gpus.found
+    with tw.device(device):
+        yield device
+
+
+def numbers(start=0):
+    return np.arange(start, start + 8, dtype=np.float32)
+
+
+@pytest.fixture
+def z(gpu):
+    """An output; launches that write it are warm, so that the core can run them."""
+    z = tw.zeros((8,), tw.f32).sync()
+    copied(z.partition_mut(4), Theirs(gpu, numbers())).sync()
+    return z
+
+
+def test_the_core_reads_them_where_they_are(z, gpu, monkeypatch):
+    slow = slow_launches(monkeypatch)
+    theirs = Theirs(gpu, numbers())
+    for start in (1, 2):
+        theirs.there[:] = numbers(start)
+        copied(z.partition_mut(4), theirs).sync()
+        np.testing.assert_array_equal(z.to_numpy(), numbers(start))
+    assert slow == []
+    assert theirs.streams == 2 * [gpu.streams()[0].handle], "their stream is told of ours"
+
+
+def test_all_streams_come_after_what_their_library_did(z, gpu, monkeypatch):
+    slow = slow_launches(monkeypatch)
+    first, other = gpu.streams()[0], gpu.new_stream()
+    gpu.context.calls.hold(first)  # theirs has yet to be done
+    copied(z.partition_mut(4), Theirs(gpu, numbers(3))).start_on(other)
+    assert not other.idle()
+    gpu.context.calls.release()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(3))
+    assert slow == []
+
+
+def test_the_same_array_may_come_any_number_of_times(z, gpu, monkeypatch):
+    slow = slow_launches(monkeypatch)
+    theirs, streams = Theirs(gpu, numbers(5)), [gpu.new_stream() for _ in range(3)]
+    for number in range(1200):
+        copied(z.partition_mut(4), theirs).start_on(streams[number % 3])
+    np.testing.assert_array_equal(z.to_numpy(), numbers(5))
+    assert slow == []
+    assert not gpu.streams()[0].full()
+
+
+def test_they_are_let_go_of(z, gpu):
+    gc.collect()
+    before = _core.count_imports()
+    for _ in range(10):
+        copied(z.partition_mut(4), Theirs(gpu, numbers())).sync()
+    gc.collect()
+    assert _core.count_imports() <= before
+
+
+def test_their_memory_is_kept_while_it_is_read(z, gpu):
+    stream = gpu.new_stream()
+    gpu.context.calls.hold(stream)
+    theirs = Theirs(gpu, numbers(9))
+    kept = weakref.ref(theirs.there)
+    copied(z.partition_mut(4), theirs).start_on(stream)
+    del theirs.there
+    gc.collect()
+    assert kept() is not None
+    gpu.context.calls.release()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(9))
+
+
+@pytest.mark.parametrize("which", ["wants gradients", "has the negative bit", "has none"])
+def test_what_needs_a_closer_look_has_one(z, gpu, which):
+    plain = Theirs(gpu, numbers(4))
+    theirs = {
+        "wants gradients": Theirs(gpu, numbers(), requires_grad=True, detach=lambda: plain),
+        "has the negative bit": WithBit(gpu, -numbers(4)),
+        "has none": WithoutBit(gpu, numbers(4)),
+    }[which]
+    if which == "has the negative bit":
+        with pytest.raises(LaunchError, match="does not export it"):
+            copied(z.partition_mut(4), theirs)
+        return
+    copied(z.partition_mut(4), theirs).sync()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(4))
+
+
+class WithBit(Theirs):
+    def is_neg(self):
+        return True
+
+
+class WithoutBit(Theirs):
+    def is_neg(self):
+        return False
+
+
+def test_an_array_of_another_type_is_refused_as_before(z, gpu):
+    with pytest.raises(tw.Error, match="x"):
+        copied(z.partition_mut(4), Theirs(gpu, np.arange(8, dtype=np.int32)))
+    copied(z.partition_mut(4), Theirs(gpu, numbers(1))).sync()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(1))
