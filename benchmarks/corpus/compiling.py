@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def run(work: Work, arch: str, place: Path, threads: int) -> int:
     """Compile everything and write what was found; 1 if something does not compile."""
     found: list[Compiled] = []
     with ThreadPoolExecutor(threads) as pool:
-        for number, some in enumerate(pool.map(lambda item: _all(item, arch), work), 1):
+        for number, some in enumerate(pool.map(partial(_all, arch=arch), work), 1):
             found += some
             for each in some:
                 print(f"[{number}/{len(work)}] {_line(each)}", flush=True)

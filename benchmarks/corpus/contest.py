@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .. import peers
 from ..case import NotAvailable
@@ -194,7 +194,7 @@ def nbytes_of(data: Data) -> float:
 
 def results(value: Any) -> tuple[Tensor, ...]:
     """One result or several, as several."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return tuple(cast("Sequence[Tensor]", value)) if isinstance(value, tuple | list) else (value,)
 
 
 def expected_of(row: Row, data: Data) -> tuple[Tensor, ...]:
@@ -289,7 +289,11 @@ def _text(setting: Setting) -> str:
 
 
 def _brief(value: Any) -> str:
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return (
+        "x".join(map(str, cast("tuple[Any, ...]", value)))
+        if isinstance(value, tuple)
+        else str(value)
+    )
 
 
 def _short(error: BaseException) -> str:

@@ -56,7 +56,8 @@ def from_json(text: str) -> Report:
 
 def _record(data: dict[str, Any]) -> Record:
     figures = {name: Figures(**each) for name, each in data["figures"].items()}
-    return Record(**{**data, "figures": figures, "shape": tuple(data["shape"])})
+    fields: dict[str, Any] = {**data, "figures": figures, "shape": tuple(data["shape"])}
+    return Record(**fields)
 
 
 def seconds(record: Record, name: str) -> float | None:
