@@ -216,7 +216,8 @@ def test_what_does_not_is_not(tool, defeats):
 
 def test_an_assembler_that_fails_with_care_too_has_failed(tool, defeats):
     given = defeats(100)
-    with pytest.raises(CompileError, match="tileiras could not compile") as caught:
+    failing = pytest.raises(CompileError, match="tileiras could not compile")
+    with override(selection_seconds=60.0), failing as caught:
         compiled()
     assert "it crashed (SIGSEGV)" in caught.value.got
     assert len(given) > 2, "other candidates have been tried as well"

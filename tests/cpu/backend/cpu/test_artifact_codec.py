@@ -47,7 +47,7 @@ def test_every_field_is_saved_or_comes_from_the_function():
     """A new field of Artifact must be thought of here, or it would be lost on the way."""
     from_function = {"name", "target", "signature", "launch_checks", "sites", "obligations"}
     saved = {"code", "scratch_bytes", "together", "decisions"}
-    of_gpus = {"occupancy", "cluster", "turned", "seconds"}
+    of_gpus = {"occupancy", "cluster", "turned", "seconds", "choices", "candidates"}
     assert from_function | saved | of_gpus == {f.name for f in fields(Artifact)}
 
 
