@@ -270,6 +270,27 @@ def foreign() -> Work:
     return work
 
 
+def own_cuda_stream() -> Work:
+    """A stream of CUDA is made and dropped: after a chain, and with work nobody waits for."""
+    driver, device = _on_driver()
+    function = tw.load_module_from_ptx(PTX).load_function("scale")
+    z, x = (tw.from_numpy(np.ones(SIZE, np.float32), device=device).sync() for _ in range(2))
+
+    def scaled() -> Any:
+        launch = tw.AsyncKernelLaunch(function)
+        with tw.unsafe():
+            launch.push_device_ptr(z.device_pointer()).push_device_ptr(x.device_pointer())
+        launch.push_arg(tw.u32(SIZE)).push_arg(tw.f32(2.0))
+        return launch.set_launch_config(tw.LaunchConfig((4, 1, 1), (256, 1, 1)))
+
+    def work() -> None:
+        scaled().then(lambda _: scaled()).sync_on(device.new_stream())
+        scaled().start_on(device.new_stream())
+        driver.log.clear()
+
+    return work
+
+
 def raw() -> Work:
     driver, device = _on_driver()
     function = tw.load_module_from_ptx(PTX).load_function("scale")
@@ -309,6 +330,7 @@ KINDS: dict[str, Callable[[], Work]] = {
     "a SIMT kernel": threads,
     "a host write": host_write,
     "a kernel of others": foreign,
+    "a dropped CUDA stream": own_cuda_stream,
     "a raw launch": raw,
 }
 """What makes the work of each kind: on the default device, or on one of a driver in Python."""

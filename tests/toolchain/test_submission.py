@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import threading
@@ -15,7 +16,7 @@ import tilewright.lang as tl
 from support.fake_cuda import FakeCuda, names
 from support.native_cuda import NativeCuda
 from support.numbers import fresh_rng
-from tilewright.devices.cuda.device import CudaDevice
+from tilewright.devices.cuda.device import FEW, CudaDevice
 from tilewright.devices.cuda.stream import MANY
 
 
@@ -224,6 +225,52 @@ def test_waiting_needs_no_event(fake, warm):
     for _ in range(5):
         double(p, x).sync_on(stream)
     assert stream.idle() and len(fake.events) == events and not stream.kept
+
+
+class OwnStreams:
+    """A stream of its own for each op."""
+
+    def __init__(self, device):
+        self.next_stream = device.new_stream
+
+
+def raises(error):
+    raise error
+
+
+ENDED = {
+    "sync_on": lambda op, device: op.sync_on(device.new_stream()),
+    "schedule": lambda op, device: op.schedule(OwnStreams(device)).result(),
+    "await": lambda op, device: asyncio.run(awaited(op, OwnStreams(device))),
+    "a graph": lambda op, device: (
+        op.graph_on(device.new_stream()).launch().sync_on(device.new_stream())
+    ),
+}
+
+
+async def awaited(op, policy):
+    with tw.with_default_device_policy(policy):
+        await op
+
+
+@pytest.mark.parametrize("end", ENDED.values(), ids=ENDED)
+def test_a_chain_that_is_waited_for_does_not_keep_its_stream_alive(device, tensors, end):
+    z, x = tensors
+    for _ in range(3):
+        end(double(z.partition_mut(8), x).then(double), device)
+        assert not device.waiting
+
+
+@pytest.mark.parametrize("end", ["start_on", "sync_on"])
+def test_streams_on_which_chains_fail_are_used_again(device, warm, end):
+    """Nobody waits for the launches before the error."""
+    p, x, _ = warm
+    for _ in range(3 * FEW):
+        op = double(p, x).then(lambda *_: raises(ValueError("no")))
+        with pytest.raises(ValueError, match="no"):
+            getattr(op, end)(device.new_stream())
+    gc.collect()
+    assert len(device.waiting) <= FEW
 
 
 def test_numbers_are_handed_over(device, tensors):

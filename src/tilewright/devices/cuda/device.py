@@ -24,6 +24,8 @@ from .stream import CudaStream
 
 STREAMS = 4
 """How many streams a device has for work that names none."""
+FEW = 16
+"""Streams with work at which a new one first looks for those whose work is done."""
 
 
 class CudaDevice:
@@ -52,6 +54,8 @@ class CudaDevice:
         self.timelines = Timelines()
         self.waiting: set[CudaStream] = set()
         """Streams with calls to make, kept alive for them."""
+        self._most_waiting = FEW
+        """How many of these there may be until a new stream looks for those that are done."""
         major, minor = calls.capability(ordinal)
         self.target = f"sm_{major}{minor}"
         """The architecture that kernels are compiled for."""
@@ -156,7 +160,22 @@ class CudaDevice:
 
     def new_stream(self) -> CudaStream:
         """A stream of one's own."""
+        self.check()
+        if len(self.waiting) >= self._most_waiting:
+            self._sweep_waiting()
         return self._stream(next(self._numbers))
+
+    def _sweep_waiting(self) -> None:
+        """Let go of streams whose work is done: who starts work need not wait for it.
+
+        The next look is when there are twice as many as are left, so that streams whose work takes
+        long cost each new one a constant number of calls. Streams of other libraries stay: these
+        may be capturing, and are none that we make.
+        """
+        for stream in tuple(self.waiting):
+            if stream.is_owned and not stream.is_capturing:
+                stream.sweep()
+        self._most_waiting = max(FEW, 2 * len(self.waiting))
 
     def _stream(self, number: int, handle: int = 0) -> CudaStream:
         self.check()

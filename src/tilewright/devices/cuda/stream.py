@@ -49,7 +49,7 @@ class CudaStream:
 
     __slots__ = (
         "__weakref__", "_callbacks", "_dropped", "_events", "_last", "_marks", "_nodes", "_others",
-        "_owned", "_turn", "_waiting", "arriving", "completed", "context", "device", "handle",
+        "_turn", "_waiting", "arriving", "completed", "context", "device", "handle", "is_owned",
         "kept", "number", "timeline",
     )  # fmt: skip
 
@@ -60,11 +60,12 @@ class CudaStream:
         self._events = device.events
         self.number = number
         self.timeline = device.timelines.take(self)
-        self._owned = False
+        self.is_owned = False
         self._nodes: list[Node] | None = None
         self.handle = handle or device.take_stream()
-        self._owned = not handle
-        if self._owned:  # another library may record what is put on its own
+        self.is_owned = not handle
+        """Whether the driver made it for us; otherwise it is another library's."""
+        if self.is_owned:  # another library may record what is put on its own
             self._open()
         self._others = self.completed = 0
         """Pieces of work put here that are not counted natively; those known to have passed."""
@@ -147,6 +148,7 @@ class CudaStream:
         """Drop what was found kept, up to a number; what was added since is for later work."""
         if upto > self._dropped:
             self._taken(kept, upto).clear()
+            self._let_go()  # nobody may sweep this stream: it would stay alive for nothing
 
     def _taken(self, kept: list[Kept], upto: int) -> list[Kept]:
         """Take that out of the list: another thread may have done so, for some of it or for all."""
@@ -440,7 +442,7 @@ class CudaStream:
         """Where nothing is left to do, the stream need not be kept alive for that."""
         if not (self._callbacks or self._marks or self.kept):
             self._waiting.discard(self)
-            if self.kept:  # by another thread, meanwhile
+            if self.kept or self._marks or self._callbacks:  # by another thread, meanwhile
                 self._waiting.add(self)
 
     def drain(self, label: Label, keep: object) -> None:
@@ -506,9 +508,9 @@ class CudaStream:
         return None
 
     def __del__(self) -> None:
-        if self._owned:
+        if self.is_owned:
             self._close()
-        if self._owned and self._nodes is None:  # one that records was left so by an interrupt
+        if self.is_owned and self._nodes is None:  # one that records was left so by an interrupt
             self.device.give_stream_back(self.handle)
         self.device.timelines.give_back(self.timeline)
 
