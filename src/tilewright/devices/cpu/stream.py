@@ -304,6 +304,8 @@ class CpuStream(Capturing[Node], JobStream):
             callbacks.sweep(self.native.completed)
             if not callbacks:
                 self._pool.waiting.discard(self)
+                if callbacks:  # by another thread, meanwhile
+                    self._pool.waiting.add(self)
 
     def wait(self, number: int, timeout: float | None) -> bool:
         """Block until so many jobs have passed, or so many seconds; make the calls that are due."""

@@ -438,3 +438,18 @@ def test_stamps_tell_when_the_stream_passed_them():
     wait(stream)
     assert before.host_time() <= opened <= after.host_time() <= time.perf_counter_ns()
     assert after.since(before) == pytest.approx((after.host_time() - before.host_time()) * 1e-9)
+
+
+def test_a_stream_with_calls_that_another_thread_adds_meanwhile_stays_alive(monkeypatch):
+    stream = CPU.new_stream()
+
+    class Waiting(set):
+        def discard(self, each):
+            stream._callbacks.add(stream.native.submitted + 1, None)
+            super().discard(each)
+
+    waiting = Waiting({stream})
+    monkeypatch.setattr(stream._pool, "waiting", waiting)
+    stream._callbacks.add(stream.native.submitted, None)
+    stream.sweep()
+    assert stream in waiting
