@@ -15,7 +15,7 @@ from ...ir.core import Op, Value
 from ...ir.launch_expr import Expr
 from ...ir.opdef import Trait
 from ...ir.ops.memory import LOAD_VIEW
-from ...ir.semantics import estimate, number_of
+from ...ir.semantics import estimate, number_of, wrap
 from ...ir.types import ViewType
 from .access import Number
 from .builder import SemanticBuilder
@@ -175,7 +175,8 @@ def _reduce(walk: _PaddingWalk, op: Op) -> PaddingFact | None:
     if combine is None:
         return None
     axes = frozenset(k - (k > axis) for k in inner.axes if k != axis)
-    return PaddingFact(combine(inner.value, op.operands[0].tile.shape[axis]), axes)
+    number, dtype = combine(inner.value, op.operands[0].tile.shape[axis]), op.result.tile.dtype
+    return PaddingFact(wrap(dtype, number) if dtype.is_int else number, axes)
 
 
 _REPEATED: dict[str, Callable[[Any, int], Any]] = {

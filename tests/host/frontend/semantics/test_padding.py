@@ -8,7 +8,7 @@ import pytest
 
 import tilewright.lang as tl
 from support.kernels import ir_of, out, tensor
-from tilewright.base.dtypes import i32
+from tilewright.base.dtypes import i32, u32
 from tilewright.base.errors import PaddingWarning
 
 FULL = tensor(2, shape=(8, 16))
@@ -175,3 +175,12 @@ def test_long_chains_are_given_up_in_silence():
         z.store(tl.full(z.shape, tl.reduce_max(t, 0)))
 
     assert told(kernel, out((1,)), tensor(1)) == []
+
+
+def test_sums_of_padding_wrap():
+    def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+        sums = tl.reduce_sum(~x.load_tile((8, 16), (0, 0)), 0)
+        z.store(z.load() + tl.reduce_max(tl.bitcast(sums, i32), 0))
+
+    texts = told(kernel, out((1,), i32), tensor(2, u32, shape=(8, None)))
+    assert any("`reduce_max` along axis 0 may include padding, which is -8" in t for t in texts)
