@@ -288,12 +288,8 @@ def _text(setting: Setting) -> str:
     return ", ".join(f"{name}={_brief(value)}" for name, value in setting.items())
 
 
-def _brief(value: Any) -> str:
-    return (
-        "x".join(map(str, cast("tuple[Any, ...]", value)))
-        if isinstance(value, tuple)
-        else str(value)
-    )
+def _brief(value: int | str | tuple[int, ...]) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _short(error: BaseException) -> str:

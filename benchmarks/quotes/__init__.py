@@ -16,14 +16,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import cpu, gpu, host, reliability
+from . import corpus, cpu, gpu, host, reliability
 from .reading import Block
 
 ROOT = Path(__file__).parent.parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ("README.md", "benchmarks/README.md", "docs/**/*.md")
 
-BLOCKS: dict[str, Block] = {**cpu.BLOCKS, **host.BLOCKS, **gpu.BLOCKS, **reliability.BLOCKS}
+BLOCKS: dict[str, Block] = {
+    **cpu.BLOCKS, **host.BLOCKS, **gpu.BLOCKS, **corpus.BLOCKS, **reliability.BLOCKS,
+}  # fmt: skip
 
 MARKED = re.compile(
     r"^(?P<indent> *)<!-- figures: (?P<name>[\w-]+) -->\n(?P<text>.*?)^ *<!-- end of figures -->$",

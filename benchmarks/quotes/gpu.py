@@ -25,7 +25,7 @@ def _report(results: Path, name: str) -> Report:
 
 def _from(machine: Mapping[str, str]) -> str:
     peers = ", ".join(f"{name} {machine[name]}" for name in ("torch", "triton", "cuda-tile"))
-    return f"Measured at {origin(machine)}; {peers}. Later commits have not been measured on a GPU."
+    return f"Measured at {origin(machine)}; {peers}. Later commits have not been measured so."
 
 
 def families(results: Path) -> Iterator[str]:
@@ -103,7 +103,7 @@ def launch(results: Path) -> Iterator[str]:
         f"of 1000 kernels takes {median(many, '1000', f'{OURS}, graph')}, a torch graph "
         f"{median(many, '1000', 'torch, graph')}, a torch graph of cuTile Python kernels "
         f"{median(many, '1000', 'cuTile Python in torch' + chr(39) + 's graph')}. Medians of "
-        f"{origin(report.machine)}; later commits have not been measured on a GPU "
+        f"{origin(report.machine)}; later commits have not been measured so "
         f"([all tables](benchmarks/results/launch.md))."
     )
 
@@ -112,7 +112,7 @@ def threads(results: Path) -> Iterator[str]:
     """SIMT kernels against the same kernels in CUDA C++ and numba-cuda."""
     data: dict[str, Any] = json.loads((results / "simt.json").read_text(encoding="utf-8"))
     yield from wrapped(
-        f"Measured at {origin(data['machine'])}; later commits have not been measured on a GPU:"
+        f"Measured at {origin(data['machine'])}; later commits have not been measured so:"
     )
     yield ""
     peers = ("CUDA C++", "numba-cuda")

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from ..host.report import Report, Table, from_json
-from ..table import duration
+from ..records import Figures
+from ..table import duration, table
 from .reading import Block, origin, wrapped
 
 
@@ -48,6 +49,29 @@ def launches(results: Path) -> Iterator[str]:
     )
 
 
+def gpu_launches(results: Path) -> Iterator[str]:
+    """What a launch on a GPU costs the host, by how it is written."""
+    report = read(results, "host_cuda")
+    forms = tables(report)["host_forms"]
+    others = ("Triton", "torch", "cuLaunchKernel")
+    way = forms.columns[0]
+    yield from wrapped(
+        "A launch of a kernel on 16 elements as users write it: waited for, or, where the row says "
+        f"so, only started. Medians of {origin(report.machine)}, minima in brackets "
+        "(`benchmarks/results/host_cuda.md` has all tables)."
+    )
+    yield ""
+    rows = [
+        [row, *(_both(cells[name]) if name in cells else "" for name in (way, *others))]
+        for row, cells in forms.rows.items()
+    ]
+    yield from table(("form", "Tilewright", *others), rows)
+
+
+def _both(found: Figures) -> str:
+    return f"{duration(found.median)} ({duration(found.minimum)})"
+
+
 def torch(results: Path, name: str, place: str, around: str) -> Iterator[str]:
     """What an operator of PyTorch costs."""
     report = read(results, name)
@@ -83,7 +107,7 @@ def foreign(results: Path) -> Iterator[str]:
         f"{median(shown, 'CUDA C++', 'tilewright, pushed')}, by CuPy "
         f"{median(shown, 'CUDA C++', 'CuPy')}; one of a Triton kernel takes "
         f"{median(shown, 'Triton', 'tilewright')}, by Triton {median(shown, 'Triton', 'Triton')} "
-        f"(medians of {origin(report.machine)}; later commits have not been measured on a GPU)."
+        f"(medians of {origin(report.machine)}; later commits have not been measured so)."
     )
 
 
@@ -91,6 +115,7 @@ CPU, GPU = "On a CPU", "On the host of a GPU"
 
 BLOCKS: dict[str, Block] = {
     "launches": launches,
+    "gpu-forms": gpu_launches,
     "torch-cpu": partial(torch, name="interop", place=CPU, around="PyTorch"),
     "torch-gpu": partial(torch, name="interop_cuda", place=GPU, around="Triton"),
     "jax-cpu": partial(jax, name="interop", place=CPU),

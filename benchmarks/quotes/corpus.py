@@ -1,0 +1,48 @@
+"""Blocks about the corpus of untuned kernels, from `corpus.json`, by medians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..corpus.report import CLOSE, Report, best_rival, from_json, ratio, summary
+from ..table import table
+from .reading import Block, judged, origin, wrapped
+
+
+def _report(results: Path) -> Report:
+    return from_json((results / "corpus.json").read_text(encoding="utf-8"))
+
+
+def means(results: Path) -> Iterator[str]:
+    """The means of open and held-out rows."""
+    report = _report(results)
+    yield from wrapped(
+        f"Measured at {origin(report.machine)}; torch {report.machine['torch']}, triton "
+        f"{report.machine['triton']}."
+    )
+    yield ""
+    head = ("rows", "form", "measured", "geometric mean", "least", "at 1 or above", "losses")
+    yield from table(head, [_row(row) for row in summary(report)])
+
+
+def _row(row: list[str]) -> list[str]:
+    group, form, measured, mean, least, ahead, lost = row
+    return [group, form, measured, judged(float(mean)), judged(float(least)), ahead, lost]
+
+
+def losses(results: Path) -> Iterator[str]:
+    """Every row in which the better of the others is noticeably faster, the slowest first."""
+    report = _report(results)
+    found = sorted(
+        (value, record.name, rival[0])
+        for record in report.records
+        if (value := ratio(record, report.device)) is not None and value * CLOSE < 1
+        if (rival := best_rival(record, report.device)) is not None
+    )
+    told = ", ".join(f"{name} {judged(value)}" for value, name, _ in found)
+    rivals = " or ".join(sorted({rival for _, _, rival in found}))
+    yield from wrapped(f"The {len(found)} losses, as parts of the speed of {rivals}: {told}.")
+
+
+BLOCKS: dict[str, Block] = {"corpus": means, "corpus-losses": losses}
