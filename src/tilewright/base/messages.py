@@ -1,9 +1,11 @@
-"""Parts of messages: texts of numbers, and warnings about the machine."""
+"""Parts of messages: texts of numbers, warnings about the machine, and progress on long work."""
 
 from __future__ import annotations
 
 import reprlib
+import sys
 import warnings
+from contextlib import suppress
 
 # -------------------------------------------------------------------------------------------------
 # Texts of numbers in messages.
@@ -48,3 +50,22 @@ def tell(message: str, stacklevel: int = 1) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=stacklevel + 1)
     except RuntimeWarning as error:
         _Unheard(error)
+
+
+# -------------------------------------------------------------------------------------------------
+# Progress on long work, on the standard error. A stream that is missing or closed does no harm.
+
+
+def error_is_terminal() -> bool:
+    """Return whether the standard error is a terminal."""
+    with suppress(OSError, ValueError):
+        return sys.stderr is not None and sys.stderr.isatty()
+    return False
+
+
+def write_error(text: str) -> None:
+    """Write to the standard error at once, if there is one."""
+    with suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            sys.stderr.write(text)
+            sys.stderr.flush()

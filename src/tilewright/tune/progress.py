@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
+
+from ..base.messages import error_is_terminal, write_error
 
 PATIENCE_SECONDS = 1.0
 """How long nothing is said."""
@@ -23,7 +23,7 @@ class Progress:
         self._begun = self._written = time.monotonic()
         self._is_shown = False
         self._lock = threading.Lock()
-        self._terminal = _is_terminal()
+        self._terminal = error_is_terminal()
 
     def __enter__(self) -> Self:
         return self
@@ -35,7 +35,7 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         if self._is_shown:
-            _say("\r\x1b[K")
+            write_error("\r\x1b[K")
 
     def show(self, doing: str, done: int, count: int) -> None:
         """Say that `done` of `count` pieces of something are done."""
@@ -48,17 +48,6 @@ class Progress:
             self._is_shown, self._written = True, now
             filled = WIDTH * done // max(count, 1)
             bar = "#" * filled + "." * (WIDTH - filled)
-            _say(f"\r\x1b[Ktilewright: tuning `{self._kernel}` [{bar}] {doing} {done}/{count}")
-
-
-def _is_terminal() -> bool:
-    with suppress(OSError, ValueError):  # one that was closed
-        return sys.stderr is not None and sys.stderr.isatty()
-    return False
-
-
-def _say(text: str) -> None:
-    with suppress(OSError, ValueError):
-        if sys.stderr is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            write_error(
+                f"\r\x1b[Ktilewright: tuning `{self._kernel}` [{bar}] {doing} {done}/{count}"
+            )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from ...base.config import current
 from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
 from ...base.files import RefusedError, opened, remove, write
+from ...base.messages import error_is_terminal, write_error
 from ...base.source import Span
 from .toolchain import INSTALL, Ended, Process, Toolchain, Wait, architectures, run
 
@@ -159,7 +159,7 @@ def _assembled(job: Job, tool: Toolchain, folder: str, wait: Wait) -> bytes | De
 def _wait(job: Job, process: Process, limit: float | None) -> bytes:
     """Wait for a process; say what it does, once, and on a terminal how long it took."""
     start = time.monotonic()
-    terminal = _is_terminal()
+    terminal = error_is_terminal()
     patience = PATIENCE_SECONDS if terminal else SLOW_SECONDS
     try:
         return process.communicate(timeout=patience if limit is None else min(patience, limit))[0]
@@ -167,26 +167,12 @@ def _wait(job: Job, process: Process, limit: float | None) -> bytes:
         if limit is not None and limit <= patience:
             raise
     what = f"tilewright: compiling `{job.kernel}` for {job.arch}"
-    _say(f"{what} ..." if terminal else f"{what} takes more than {patience:g} s\n")
+    write_error(f"{what} ..." if terminal else f"{what} takes more than {patience:g} s\n")
     try:
         return process.communicate(timeout=None if limit is None else limit - patience)[0]
     finally:
         if terminal:
-            _say(f" {time.monotonic() - start:.1f} s\n")
-
-
-def _is_terminal() -> bool:
-    with suppress(OSError, ValueError):  # one that was closed
-        return sys.stderr is not None and sys.stderr.isatty()
-    return False
-
-
-def _say(text: str) -> None:
-    """Write to the standard error, if there is one; one that goes away does no harm."""
-    with suppress(OSError, ValueError):
-        if sys.stderr is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            write_error(f" {time.monotonic() - start:.1f} s\n")
 
 
 def _elsewhere(job: Job, tool: Toolchain) -> CompileError:
