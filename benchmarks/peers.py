@@ -16,7 +16,8 @@ from .case import Array, NotAvailable
 COMPILERS = ("c++", "g++", "clang++")
 
 
-def _library(name: str) -> Any:
+def library(name: str) -> Any:
+    """A module as it is; NotAvailable where it cannot be imported."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -26,7 +27,7 @@ def _library(name: str) -> Any:
 @cache
 def torch() -> Any:
     """The torch module, with gradients off."""
-    module = _library("torch")
+    module = library("torch")
     module.set_grad_enabled(False)
     return module
 
@@ -34,7 +35,7 @@ def torch() -> Any:
 @cache
 def numba() -> Any:
     """The numba module."""
-    return _library("numba")
+    return library("numba")
 
 
 def tensor(array: Array) -> Any:

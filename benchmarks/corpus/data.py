@@ -7,7 +7,7 @@ from typing import Any
 from .. import peers
 from .case import Tensor
 
-torch: Any = peers.torch()
+torch: Any = peers.library("torch")
 """A module's global, which torch.compile reads as a constant; it would warn of a call."""
 
 
