@@ -9,6 +9,8 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
+import numpy as np
+
 from ..base.dtypes import AnyDType, DTypeMeta, as_dtype
 from ..devices.protocol import Device
 from ..functions.wrapping import OfArrays
@@ -136,7 +138,9 @@ def _is_several(value: object) -> TypeGuard[Sequence[Any]]:
 
 def _element_type(value: Any) -> AnyDType | None:
     """Return the element type that another library calls by this value, if it is one."""
-    if not type(value).__name__.lower().endswith("dtype"):
+    # Types of NumPy that other packages add have classes of any name.
+    named = type(value).__name__.lower().endswith("dtype")
+    if not named and not issubclass(type(value), np.dtype):
         return None
     try:
         return as_dtype(str(value).removeprefix("torch."))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f32, i32
+from tilewright import f8e4m3fn, f32, i32
 from tilewright.tune.key import follows_from_layouts, home_of, layouts_of, plain, reader
 
 
@@ -70,6 +71,8 @@ def test_keys_as_json():
     assert plain("k", ((1, 2.5), f32, np.dtype("f4"), "a", None, True)) == [
         [1, 2.5], "dtype f32", "dtype f32", "a", None, True,
     ]  # fmt: skip
+    assert plain("k", np.dtype(ml_dtypes.bfloat16)) == "dtype bf16"
+    assert plain("k", np.dtype(ml_dtypes.float8_e4m3fn)) == plain("k", f8e4m3fn)
 
 
 WRONG = {
