@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from .wrapping import KernelFunction, OfArrays, by_output
 Made: TypeAlias = str | OfArrays
 """How a result looks: like the input of that name, or as a function of all inputs says. That
 returns a shape, a pair of a shape and a dtype, or something with `shape` and `dtype`."""
-Outputs: TypeAlias = "Made | Mapping[str, Made]"
-"""One for all outputs, or one for each by name."""
+Outputs: TypeAlias = "Made | Mapping[str, Made] | Sequence[Made]"
+"""One for all outputs, or one for each: by name, or in the kernel's order."""
 
 
 class Look(NamedTuple):
@@ -28,10 +28,11 @@ class Look(NamedTuple):
 class Describer:
     """Tells what one output of a kernel looks like, for inputs in the kernel's order."""
 
-    __slots__ = ("_function", "_lead", "_made", "_names", "like")
+    __slots__ = ("_count", "_function", "_index", "_lead", "_made", "_names", "like")
 
-    def __init__(self, function: KernelFunction, made: Made) -> None:
+    def __init__(self, function: KernelFunction, made: Made, index: int) -> None:
         self._function = function.name
+        self._index, self._count = index, len(function.outputs)
         self._names = [p.name for p in function.inputs]
         kinds = [p.kind for p in function.inputs]
         self._lead = kinds.index("tensor") if "tensor" in kinds else -1
@@ -43,8 +44,8 @@ class Describer:
         """Return something with a shape and a dtype; the second may be one of ours."""
         if self.like is not None:
             return args[self.like]
-        found = self._made(**dict(zip(self._names, args, strict=True)))
-        if hasattr(found, "shape") and hasattr(found, "dtype"):
+        found = self._of_this_output(self._made(**dict(zip(self._names, args, strict=True))))
+        if _is_array(found):
             return found
         if _is_shape(found) and self._lead >= 0:
             return Look(found, args[self._lead].dtype)
@@ -52,14 +53,24 @@ class Describer:
             return Look(*found)
         raise TypeError(
             f"`outputs` of `{self._function}` must return a shape, a shape and a dtype, or an"
-            f" object with both; got {found!r:.60}"
+            f" object with both{self._or_all()}; got {_summary(found)}"
         )
+
+    def _of_this_output(self, found: Any) -> Any:
+        """Return the description of this output, if a function describes all of them at once."""
+        is_one = not _is_sequence(found) or _is_shape(found) or _is_pair(found)
+        if is_one or self._count == 1 or len(found) != self._count:
+            return found
+        return found[self._index]
+
+    def _or_all(self) -> str:
+        return f", or a tuple of {self._count} of these" if self._count > 1 else ""
 
 
 def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, ...]:
     """What tells the looks of all outputs of a kernel, in its order."""
     made: dict[str, Made] = by_output(function, outputs)
-    return tuple(Describer(function, made[name]) for name in function.outputs)
+    return tuple(Describer(function, made[name], i) for i, name in enumerate(function.outputs))
 
 
 def element_type(dtype: Any) -> AnyDType:
@@ -69,13 +80,36 @@ def element_type(dtype: Any) -> AnyDType:
 
 
 def _is_shape(found: Any) -> bool:
-    return _is_sequence(found) and not any(
-        _is_sequence(n) or isinstance(n, str | type) or hasattr(n, "itemsize") for n in found
-    )
+    return _is_sequence(found) and all(map(_is_extent, found))
+
+
+def _is_extent(number: Any) -> bool:
+    """Return whether it may be an extent: frameworks have symbols for those not known yet."""
+    if isinstance(number, np.integer):
+        return True
+    is_type = isinstance(number, str | type) or hasattr(number, "itemsize")
+    return not (is_type or _is_sequence(number) or _is_array(number))
 
 
 def _is_pair(found: Any) -> bool:
-    return _is_sequence(found) and len(found) == 2 and _is_sequence(found[0])
+    """Return whether these are a shape and an element type, not the shapes of two outputs."""
+    return (
+        _is_sequence(found)
+        and len(found) == 2
+        and _is_shape(found[0])
+        and not (_is_sequence(found[1]) or _is_array(found[1]))
+    )
+
+
+def _is_array(found: object) -> bool:
+    return hasattr(found, "shape") and hasattr(found, "dtype")
+
+
+def _summary(found: object) -> str:
+    """Return a description of a wrong result in one line: arrays by type, all else by value."""
+    if _is_sequence(found):
+        return f"({', '.join(map(_summary, cast(Sequence[object], found)))})"
+    return type(found).__name__ if _is_array(found) else f"{found!r:.60}"
 
 
 def _is_sequence(found: object) -> bool:

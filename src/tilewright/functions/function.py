@@ -155,10 +155,11 @@ def function(
     the same kind. Of our tensors, and ops that give some, it makes an op.
 
     `outputs` says what results look like: an input (`outputs="x"`), or a function of the inputs
-    that returns a shape, or a shape and a dtype; for all, or by name. `tiles` cuts the outputs of a
-    tile kernel: a shape, in which `tw.FULL` is a whole axis, or a function of the output's shape;
-    for all, or by name. `constants` are those of the kernel. With `tune`, a `tw.autotune(...)`,
-    tiles and constants of its search space are chosen at the first call with arguments of a kind.
+    that returns a shape, or a shape and a dtype; for all, by name, or in a tuple. `tiles` cuts the
+    outputs of a tile kernel: a shape, in which `tw.FULL` is a whole axis, or a function of the
+    output's shape; for all, or by name. `constants` are those of the kernel. With `tune`, a
+    `tw.autotune(...)`, tiles and constants of its search space are chosen at the first call with
+    arguments of a kind.
 
     With `backward` it has gradients in PyTorch and JAX. Its first parameters are the gradients of
     the outputs; the others are named like parameters of the kernel, whose arrays it is given. It

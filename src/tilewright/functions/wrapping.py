@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 from ..base.shapes import Shape
 from ..launch import Entry, Launch
@@ -243,8 +243,10 @@ def _refuse_no_kernel(kernel: object) -> None:
         )
 
 
-def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[str, T]:
-    """How each output is made, by name; a name stands for "like that input"."""
+def by_output(function: KernelFunction, outputs: Mapping[str, T] | Sequence[T] | T) -> dict[str, T]:
+    """Return how each output is made, by name; a name stands for "like that input"."""
+    if isinstance(outputs, tuple | list):
+        outputs = _in_order_of_outputs(function, cast(Sequence[T], outputs))
     found: dict[str, T] = _by_name(function.outputs, outputs)
     tensors = [p.name for p in function.inputs if p.kind == "tensor"]
     likes = [like for like in found.values() if isinstance(like, str)]
@@ -257,6 +259,15 @@ def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[st
         name: _of_inputs(function, made) if callable(made) else made for name, made in found.items()
     }
     return readied
+
+
+def _in_order_of_outputs(function: KernelFunction, outputs: Sequence[T]) -> dict[str, T]:
+    if len(outputs) != len(function.outputs):
+        raise TypeError(
+            f"`outputs` of `{function.name}` says how each of its {len(function.outputs)} outputs,"
+            f" {listed(function.outputs)}, is made; got {len(outputs)}"
+        )
+    return dict(zip(function.outputs, outputs, strict=True))
 
 
 def _of_inputs(function: KernelFunction, made: Any) -> Any:

@@ -127,8 +127,17 @@ def test_functions_say_what_results_look_like(outputs, n):
     )
 
 
-def test_several_results_and_outputs_anywhere():
-    extremes = tw.function(least_and_most, outputs={"low": "x", "high": "y"}, tiles=(1, tw.FULL))
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {"low": "x", "high": "y"}, ("x", "y"), ["x", lambda x, y: y.shape],
+        lambda x, y: (x, y), lambda x, y: (x.shape, y.shape), lambda x, y: x.shape,
+        lambda x, y: ((x.shape, f32), y), lambda x, y: (x.shape, f32),
+        lambda x, y: tuple(np.array(x.shape)),
+    ],
+)  # fmt: skip
+def test_several_results_and_outputs_anywhere(outputs):
+    extremes = tw.function(least_and_most, outputs=outputs, tiles=(1, tw.FULL))
     x, y = arrays((3, 5))
     for _ in range(2):
         low, high = extremes(x, y)
@@ -175,6 +184,24 @@ def test_wrong_descriptions_of_results(found):
     wrong = tw.function(scaled_sum, outputs=lambda x, y, factor: found, tiles=(2, 8))
     with pytest.raises(TypeError, match="must return a shape, a shape and a dtype, or an object"):
         wrong(*arrays((2, 2)), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "got"),
+    [
+        (lambda x, y: (x, y, x), r"got \(ndarray, ndarray, ndarray\)"),
+        (lambda x, y: (None, y), "got None"),
+    ],
+)
+def test_wrong_descriptions_of_several_results(found, got):
+    wrong = tw.function(least_and_most, outputs=found, tiles=(1, tw.FULL))
+    with pytest.raises(TypeError, match=f"or a tuple of 2 of these; {got}"):
+        wrong(*arrays((2, 2)))
+
+
+def test_as_many_descriptions_as_outputs():
+    with pytest.raises(TypeError, match="each of its 2 outputs, `low`, `high`, is made; got 3"):
+        tw.function(least_and_most, outputs=("x", "y", "x"), tiles=(1, tw.FULL))
 
 
 def test_shapes_that_differ_are_an_error():
