@@ -25,7 +25,7 @@ class _Interface:
 
 
 def array_of(block: Block) -> np.ndarray[Any, Any]:
-    """The memory of a block as an array; who calls keeps the memory alive."""
+    """Return the memory of a block as an array; the caller keeps the memory alive."""
     if 0 in block.shape:
         return np.empty(block.shape, _SAME_SIZE[block.itemsize])
     return np.asarray(_Interface(block))

@@ -20,12 +20,12 @@ class ForeignStream(Protocol):
     """A stream of another library: CuPy's, cuda.core's."""
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """The version of this protocol, and the stream's address."""
+        """Return the version of this protocol, and the stream's address."""
         ...
 
 
 def foreign_stream(x: object) -> CudaStream | None:
-    """A stream of another library, which is kept alive with what this gives; None: x is none."""
+    """Return the stream of another library, which the result keeps alive; None: not a stream."""
     handle = _handle_of(x)
     return None if handle is None else _device_of(x, handle).borrow_known(handle, x)
 
@@ -38,7 +38,7 @@ def _handle_of(x: Any) -> int | None:
 
 
 def _said_by(x: Any) -> Any:
-    """The answer of a stream; the protocol's first version had it as an attribute."""
+    """Return the answer of a stream; the protocol's first version had it as an attribute."""
     said = x.__cuda_stream__
     return said() if callable(said) else said
 

@@ -47,7 +47,7 @@ MODEL_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
 @cache
 def processor_name() -> str:
-    """What the maker of this machine's processor calls it; its architecture if that is unknown."""
+    """Return the processor's name by its maker, or the architecture if it is unknown."""
     try:
         found = MODEL_NAME.search(CPUINFO.read_text(errors="replace"))
     except OSError:
@@ -89,14 +89,14 @@ class HostDevice(ABC, Generic[S]):
 
     @abstractmethod
     def _make(self, number: int) -> S:
-        """A new stream."""
+        """Return a new stream."""
 
     @abstractmethod
     def load_module(self, code: bytes, *, trusted: bool = False) -> Module:
         """Load code made for this device."""
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> PooledMemory:
-        """Bytes of host memory, aligned for vector loads."""
+        """Return bytes of host memory, aligned for vector loads."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
 
     def prepare(self) -> None:
@@ -104,7 +104,7 @@ class HostDevice(ABC, Generic[S]):
         self.streams()
 
     def streams(self) -> Sequence[S]:
-        """Its streams, made at the first call."""
+        """Return the streams of the device; create them at the first call."""
         return self._streams or self._first_streams()
 
     def _first_streams(self) -> Sequence[S]:
@@ -114,7 +114,7 @@ class HostDevice(ABC, Generic[S]):
         return self._streams
 
     def new_stream(self) -> S:
-        """A stream of one's own."""
+        """Return a new stream, which no policy hands out."""
         return self._make(next(self._numbers))
 
     def synchronize(self) -> None:

@@ -32,7 +32,7 @@ class Passed:
         self.stream = stream
 
     def done(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -72,7 +72,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
             self._nodes.append(work)
 
     def idle(self) -> bool:
-        """Always: work is done when it has been put."""
+        """Return True: work runs inside the call that enqueues it."""
         return True
 
     def full(self) -> bool:
@@ -80,7 +80,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         return False
 
     def record(self) -> Event:
-        """A point that has been passed."""
+        """Return an event that has passed."""
         return self._passed
 
     def wait_for(self, event: Event) -> None:
@@ -100,10 +100,10 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         callback()
 
     def sweep(self) -> None:
-        """Nothing falls due later."""
+        """Do nothing: no callback is ever pending."""
 
     def synchronize(self) -> None:
-        """Nothing is ever in flight, so there is nothing to wait for."""
+        """Do nothing: no work is ever in flight."""
 
     def end_capture(self) -> ImmediateReplay:
         """Stop recording; gives what was recorded."""
@@ -127,7 +127,7 @@ class ImmediateReplay(NoFastPath):
         return len(self._nodes)
 
     def settled(self) -> AbstractContextManager[None]:
-        """Runs are over when `put_on` returns."""
+        """Do nothing: a run is over when `put_on` returns."""
         return nullcontext()
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ImmediateRun:
@@ -145,6 +145,6 @@ class ImmediateRun:
         self._results = results
 
     def reports(self) -> list[tuple[int, object]]:
-        """What each piece gave, but for those that gave nothing."""
+        """Return the reports of the nodes that reported."""
         found = enumerate(self._results)
         return [(number, result) for number, result in found if result is not None]

@@ -57,7 +57,7 @@ class Event(Protocol):
         ...
 
     def done(self) -> bool:
-        """Whether the device has passed this point."""
+        """Return whether the device has passed this point."""
         ...
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -93,15 +93,15 @@ class Stream(Protocol):
         ...
 
     def idle(self) -> bool:
-        """Whether the device has done all that was put here."""
+        """Return whether the device has finished all enqueued work."""
         ...
 
     def full(self) -> bool:
-        """Whether so much waits here that putting more blocks until some of it is done."""
+        """Return whether the queue is full: enqueuing more blocks until some work is finished."""
         ...
 
     def record(self) -> Event:
-        """The point behind all work put here so far."""
+        """Return an event after all work enqueued so far."""
         ...
 
     def wait_for(self, event: Event) -> None:
@@ -155,11 +155,11 @@ class Stamp(Protocol):
     """When a device passes a point of a stream. To be asked once it has."""
 
     def since(self, earlier: Stamp) -> float:
-        """Seconds since another stamp of the same device, by the device's clock."""
+        """Return seconds since another stamp of the same device, by the device's clock."""
         ...
 
     def host_time(self) -> int | None:
-        """When that was by `time.perf_counter_ns`; None: the device has a clock of its own."""
+        """Return the time by `time.perf_counter_ns`; None: the device has its own clock."""
         ...
 
 
@@ -176,7 +176,7 @@ class ReplayRun(Protocol):
     """One run of recorded work."""
 
     def reports(self) -> Sequence[tuple[int, Any]]:
-        """What its pieces reported, by number, once the device has passed it."""
+        """Return the reports of the nodes by number, once the device has passed the run."""
         ...
 
 
@@ -227,7 +227,7 @@ class Replay(Protocol):
         ...
 
     def settled(self) -> AbstractContextManager[None]:
-        """A block in which no run is under way, so that pieces can be given other arguments."""
+        """Enter a block in which no run is in flight, so that nodes can get other arguments."""
         ...
 
 
@@ -245,7 +245,7 @@ class MemoryPool(Protocol):
     """Keeps freed memory for the next allocation."""
 
     def stats(self) -> MemoryStats:
-        """What is in use and reserved."""
+        """Return how many bytes are in use and reserved."""
         ...
 
     def set_release_threshold(self, nbytes: int) -> None:
@@ -283,7 +283,7 @@ class FunctionRun(Protocol):
     """One launch of raw code."""
 
     def problem(self) -> DeviceError | None:
-        """What went wrong, once the device has passed it; None: nothing."""
+        """Return the failure of a run that the device has passed; None: it succeeded."""
         ...
 
 
@@ -324,7 +324,7 @@ class Module(Protocol):
     """Code loaded on a device; stays there while it, or a function of it, is alive."""
 
     def load_function(self, name: str) -> Function:
-        """A function of it; a DriverError if there is none of that name."""
+        """Return a function by name; raise a DriverError if there is none."""
         ...
 
 
@@ -410,11 +410,11 @@ class Device(Protocol):
         ...
 
     def streams(self) -> Sequence[Stream]:
-        """Its streams that are in use by nobody in particular: what policies hand out."""
+        """Return the shared streams of the device, which policies hand out."""
         ...
 
     def new_stream(self) -> Stream:
-        """A stream of one's own."""
+        """Return a new stream, which no policy hands out."""
         ...
 
     def synchronize(self) -> None:

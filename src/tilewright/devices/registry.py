@@ -32,7 +32,7 @@ class _Gpus:
 
 
 def gpus() -> tuple[CudaDevice, ...]:
-    """All GPUs that can be used; a ContextError says why there are none."""
+    """Return all usable GPUs; raise a ContextError with the reason if there are none."""
     if _Gpus.found is None:
         with _Gpus.lock:
             if _Gpus.found is None:
@@ -43,12 +43,12 @@ def gpus() -> tuple[CudaDevice, ...]:
 
 
 def _forget() -> None:
-    """In a child process, which cannot use what its parent has opened."""
+    """Drop the devices in a child process, which cannot use what its parent has opened."""
     _Gpus.lock, _Gpus.found = threading.RLock(), None
 
 
 def all_devices() -> tuple[Device, ...]:
-    """All devices there are, those for checking and testing included."""
+    """Return all devices, those for checking and testing included."""
     try:
         return (*HOST.values(), *gpus())
     except ContextError:
@@ -56,7 +56,7 @@ def all_devices() -> tuple[Device, ...]:
 
 
 def best_device() -> Device:
-    """The first GPU, or the CPU where there is none."""
+    """Return the first GPU, or the CPU if there is none."""
     try:
         found = gpus()
     except NoDriverError:
@@ -76,7 +76,7 @@ def _warn(why: str) -> None:
 
 
 def get_device(name: str) -> Device:
-    """The device of that name; a ContextError lists the names there are.
+    """Return the device of that name; a ContextError lists the known names.
 
     >>> get_device("cpu").name
     'cpu'
@@ -98,7 +98,7 @@ def get_device(name: str) -> Device:
 
 
 def device_count() -> int:
-    """How many GPUs can be used here; 0 where there is no driver."""
+    """Return the number of usable GPUs; 0 without a driver."""
     try:
         return len(gpus())
     except NoDriverError:
@@ -106,7 +106,7 @@ def device_count() -> int:
 
 
 def gpu_of(number: int) -> CudaDevice:
-    """The GPU of a number, counted from 0; a ContextError says how many there are."""
+    """Return the GPU of a number, counted from 0; a ContextError says how many there are."""
     try:
         found = gpus()
     except ContextError as error:

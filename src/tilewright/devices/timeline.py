@@ -85,13 +85,13 @@ class Timeline:
         reap(self.address)
 
     def all_submitted(self) -> int | None:
-        """The number of the last one, if all have been put on the stream."""
+        """Return the number of the last submission, if all have been enqueued."""
         words = self.words
         issued = words[ISSUED]  # first: what is issued after this does not count
         return None if words[UNSUBMITTED] else issued
 
     def passed(self, number: int) -> None:
-        """All that were put on the stream up to this number are over."""
+        """Note that all submissions up to this number are over."""
         note_passed(self.address, number)
 
 

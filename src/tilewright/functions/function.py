@@ -72,7 +72,7 @@ class Function:
         return call_on_host(self, args)
 
     def _placed(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments in the kernel's order, though some were given by name."""
+        """Return the arguments in the kernel's order, though some were given by name."""
         rest = self._names[len(args) :]
         if len(args) > len(self._names) or set(rest) != set(named):
             got = f"{len(args)} arguments" + (f" and {listed(named)}" if named else "")

@@ -61,7 +61,7 @@ class Tuned(Protocol):
         ...
 
     def is_known(self, args: Sequence[Any], constants: Mapping[str, Any], /) -> bool:
-        """Whether a call needs no measuring."""
+        """Return whether a call needs no measuring."""
         ...
 
     def report(self, *args: Any, **constants: Any) -> Any:
@@ -138,7 +138,7 @@ class KernelFunction:
         shapes: Sequence[Shape] | None = None,
         settle: Settle | None = None,
     ) -> Launch[Any]:
-        """The launch on outputs, and inputs in the kernel's order.
+        """Return the launch on outputs, and inputs in the kernel's order.
 
         Outputs are tensors, which are written in place, or ops that make some of these shapes.
         `settle` as for `launch`.

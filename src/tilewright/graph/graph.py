@@ -122,7 +122,7 @@ class CudaGraph(NativeGraph, Generic[T]):
             ...
 
     def _launch_slowly(self) -> GraphLaunch:
-        """As `launch`, where the core cannot build it."""
+        """Do as `launch`, where the core cannot build it."""
         return GraphLaunch.of(self)
 
     def update(self, op: DeviceOp[R]) -> R:
@@ -133,13 +133,13 @@ class CudaGraph(NativeGraph, Generic[T]):
         return op.start_on(self.stream)
 
     def giving(self, output: R) -> CudaGraph[R]:
-        """The same graph with another output; for who builds it."""
+        """Return the same graph with another output, for its builder."""
         graph = CudaGraph(self.name, self.stream, self._replay, self._nodes, output)
         graph.prepared = self.prepared
         return graph
 
     def take_output(self) -> T:
-        """What the captured op gave, once; its tensors are filled by each launch."""
+        """Return the captured op's result, once; each launch fills its tensors."""
         if self._is_taken:
             raise BorrowError(
                 f"the output of the graph of `{self.name}` was taken already",
@@ -189,7 +189,7 @@ class CudaGraph(NativeGraph, Generic[T]):
         return read_run(self.kept[1], run)
 
     def reader(self) -> Callable[[ReplayRun], Exception | None]:
-        """As `read`, for a launch in flight."""
+        """Do as `read`, for a launch in flight."""
         return partial(read_run, self.kept[1])
 
     def __repr__(self) -> str:

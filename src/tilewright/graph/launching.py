@@ -62,7 +62,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         return self._home
 
     def borrows(self, given: Sequence[object]) -> str:
-        """The graph, and with it all memory that it uses."""
+        """Return the graph, and with it all memory that it uses."""
         return "it borrows the graph it launches"
 
     def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
@@ -84,7 +84,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         return None
 
     def hear(self, graph: CudaGraph[Any], run: ReplayRun) -> None:
-        """It is over, and has something to report; the core calls this."""
+        """Take the report of a finished run; the core calls this."""
         error = graph.read(run)
         if error is not None:
             raise named(error, self)
@@ -145,7 +145,7 @@ def _unfinished(
     upto: int,
     answer: int,
 ) -> None:
-    """As `CudaReplay.submit` goes on where a run was refused, or is not over yet."""
+    """Continue `CudaReplay.submit` after a refused run, or one that is not over."""
     if answer < 0:
         keep[0].refuse(answer)
     stream.waited((others, kept, upto), answer, label, keep)

@@ -57,7 +57,7 @@ class Functions:
         return asked.grid or grid_of(call, self._grid, asked.block or self._block)
 
     def ready(self, call: Call, grid: Shape) -> Ready:
-        """The launch of the function on the device where the memory is."""
+        """Return the launch of the function on the device where the memory is."""
         function, asked = self._find(call.device), call.asked
         refuse_unlike(call, function)
         shared = asked.shared_mem_bytes or self._shared
@@ -84,7 +84,7 @@ def grid_of(call: Call, grid: Grid | None, block: Shape) -> Shape:
 
 
 def named(call: Call) -> dict[str, Any]:
-    """The arguments by name, as functions of users see them."""
+    """Return the arguments by name, as functions of users see them."""
     values = {
         name: given if isinstance(given, MemoryGiven) else given.value
         for name, given in call.given.items()

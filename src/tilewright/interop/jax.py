@@ -169,20 +169,20 @@ class JaxOp:
             let_wait(region, theirs, writes=True)
 
     def _in_arrays(self, numbers: Mapping[str, Any]) -> list[Parameter]:
-        """The inputs that are arrays: all tensors, and numbers that are computed."""
+        """Return the inputs that are arrays: all tensors, and numbers that are computed."""
         return [p for p in self._function.inputs if p.name not in numbers]
 
     def _number_arrays(
         self, arguments: Sequence[Buffer], numbers: Mapping[str, Any]
     ) -> list[tuple[str, Buffer]]:
-        """The arrays that are numbers, by name."""
+        """Return the arrays that are numbers, by name."""
         pairs = zip(self._in_arrays(numbers), arguments, strict=True)
         return [(p.name, each) for p, each in pairs if p.kind == "scalar"]
 
     def _without_numbers(
         self, arguments: Sequence[Buffer], numbers: Mapping[str, Any]
     ) -> list[Buffer]:
-        """The arrays that are tensors."""
+        """Return the arrays that are tensors."""
         pairs = zip(self._in_arrays(numbers), arguments, strict=True)
         return [each for p, each in pairs if p.kind != "scalar"]
 
@@ -289,7 +289,7 @@ def _attribute(value: Any) -> Any:
 
 
 def _version() -> tuple[int, int]:
-    """The version of XLA's interface here."""
+    """Return the version of XLA's interface here."""
     text = (Path(jax.ffi.include_dir()) / HEADER).read_text(encoding="utf-8")
     major, minor = (
         int(found[1])

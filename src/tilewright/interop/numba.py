@@ -48,7 +48,7 @@ class NumbaMaker:
         return number_type(value, f64, ((i64, -(1 << 63), 1 << 63),))
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
-        """The types of the numbers."""
+        """Return the types of the numbers."""
         return tuple([number.dtype for number in numbers])
 
     @property
@@ -143,7 +143,9 @@ def _element(kernel: str, name: str, dtype: AnyDType) -> Any:
 
 
 def _words(given: Given) -> list[Word]:
-    """A number; or an array: no owner, no parent, its size, its address, extents and strides."""
+    """Return a number; or an array: no owner, no parent, its size, its address, extents and
+    strides.
+    """
     if not isinstance(given, MemoryGiven):
         return [given.word]
     layout = given.layout

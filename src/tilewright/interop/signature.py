@@ -27,7 +27,7 @@ class EntryPoint(NamedTuple):
 
 
 def entry_point(ptx: str) -> EntryPoint:
-    """The first kernel of a module."""
+    """Return the first kernel of a module."""
     found = ENTRY.search(ptx)
     assert found is not None, "a compiled kernel has an entry"
     return EntryPoint(found[1], found[2].count(".param"))

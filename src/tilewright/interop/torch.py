@@ -120,7 +120,7 @@ class TorchOp:
         return results
 
     def _results(self, *args: Any) -> Any:
-        """The tensors that are given back, not yet written; for tensors without memory too."""
+        """Return the tensors that are given back, not yet written; for tensors without memory too."""
         looks = self._looks
         if len(looks) == 1:
             return self._made(looks[0], args)
@@ -140,13 +140,13 @@ class TorchOp:
         return torch.empty(tuple(found.shape), dtype=dtype, device=lead.device)
 
     def _written(self, args: Sequence[Any], results: Any) -> Sequence[Any]:
-        """The tensors that the kernel writes."""
+        """Return the tensors that the kernel writes."""
         if self._looks:
             return (results,) if len(self._looks) == 1 else results
         return [args[i] for i in self._outputs]
 
     def _named(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
-        """All arguments of the kernel by name."""
+        """Return all arguments of the kernel by name."""
         names = [p.name for p in self._taken]
         outputs = dict(zip(self._function.outputs, self._written(args, results), strict=True))
         return outputs | dict(zip(names, args, strict=True))
@@ -226,7 +226,7 @@ _NUMBERS: Any = itertools.count()
 
 
 def _schema(function: KernelFunction, *, functional: bool) -> str:
-    """The operator's signature as PyTorch writes it."""
+    """Return the operator's signature as PyTorch writes it."""
     parameters = function.inputs if functional else function.parameters
     marks = {name: f"Tensor(a{i}!)" for i, name in enumerate(function.outputs)}
     types = [marks.get(p.name) or _type_of(p) for p in parameters]
@@ -308,7 +308,7 @@ def _stream_of_torch(device: Any) -> Stream | None:
 
 
 def _current_stream(ordinal: int) -> int:
-    """The address of PyTorch's current stream."""
+    """Return the address of PyTorch's current stream."""
     if _raw_stream is not None:
         return int(_raw_stream(ordinal))
     return int(torch.cuda.current_stream(ordinal).cuda_stream)

@@ -211,7 +211,7 @@ def _is_divisible(given: Given) -> bool:
 
 
 def _special(dtype: AnyDType, value: Any) -> tuple[bool, bool]:
-    """Whether a number is the integer 1, and whether it is a multiple of 16."""
+    """Return whether a number is the integer 1, and whether it is a multiple of 16."""
     return (value == 1, value % ALIGNED == 0) if _is_int(dtype) else (False, False)
 
 

@@ -52,7 +52,7 @@ DTYPES: dict[int, AnyDType] = {
 
 
 def _struct(name: str, **fields: Any) -> Any:
-    """A structure that begins as all of XLA's do."""
+    """Return a structure that begins as all of XLA's do."""
     head = [("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p)]
     return type(name, (ctypes.Structure,), {"_fields_": [*head, *fields.items()]})
 
@@ -172,8 +172,8 @@ Call: TypeAlias = Callable[[Frame], None]
 
 
 def handler(call: Call, version: Sequence[int]) -> Any:
-    """A function of C for XLA, to be kept as long as XLA may call it; `version` is that of the
-    interface.
+    """Return a function of C for XLA, to be kept as long as XLA may call it; `version` is that of
+    the interface.
 
     An interrupt that leaves it is reported to XLA as a failure, and raised when XLA has returned.
     """
@@ -201,7 +201,7 @@ def _answer(call: Call, version: Sequence[int], words: Sequence[int]) -> int:
 
 
 def _say_version(metadata: int, version: Sequence[int]) -> None:
-    """The first field of the answer is its size; the version follows."""
+    """Return the first field of the answer is its size; the version follows."""
     known = _Version.from_address(metadata + ctypes.sizeof(ctypes.c_size_t))
     known.major, known.minor = version
 
@@ -232,5 +232,5 @@ def _number(address: int) -> Any:
 
 
 def number_at(dtype: AnyDType, address: int) -> Any:
-    """A number in memory of the host."""
+    """Return a number in memory of the host."""
     return np.frombuffer(string_at(address, dtype.itemsize), dtype.np)[0].item()

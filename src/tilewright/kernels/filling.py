@@ -40,7 +40,7 @@ def store_bits(out: tl.TensorMut[U], bits: U) -> None:
 
 
 def bits_of(op: str, value: Any, dtype: AnyDType) -> int:
-    """A value as the bits of an element; a ShapeError if the type does not hold it."""
+    """Return a value as the bits of an element; a ShapeError if the type does not hold it."""
     if dtype is f4e2m1fnx2:  # the same value in both halves
         return slot_of(f4e2m1fn, check_scalar(op, "value", f4e2m1fn, value)) * 0x11
     return slot_of(dtype, check_scalar(op, "value", dtype, value)) & ((1 << 8 * dtype.itemsize) - 1)

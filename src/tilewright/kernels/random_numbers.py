@@ -49,7 +49,7 @@ WORD = (1 << 32) - 1
 
 @kernel
 def store_bits32(out: tl.TensorMut[Small], first: u32, high: u32, key0: u32, key1: u32) -> None:
-    """The low bits of the first word."""
+    """Return the low bits of the first word."""
     x0, _, _, _ = element_words(out, first, high, key0, key1)
     out.store(x0.astype(out.dtype))
 
@@ -71,7 +71,7 @@ def store_below(
 
 @kernel
 def store_uniform(out: tl.TensorMut[Real], first: u32, high: u32, key0: u32, key1: u32) -> None:
-    """A fraction."""
+    """Return a fraction."""
     out.store(uniform(element_words(out, first, high, key0, key1), out.dtype))
 
 

@@ -123,7 +123,7 @@ def _whole_numbers(dtype: AnyDType, numbers: range, device: DeviceLike) -> Devic
 
 
 def _wrapped(number: int, dtype: AnyDType) -> int:
-    """The number that has the same lowest bits in the type."""
+    """Return the number that has the same lowest bits in the type."""
     low, high = int_range(dtype)
     return (number - low) % (high - low + 1) + low
 

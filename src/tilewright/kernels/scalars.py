@@ -6,10 +6,10 @@ from numbers import Integral, Real
 
 
 def is_number(x: object) -> bool:
-    """Whether x is a real number of Python or NumPy; a bool is not."""
+    """Return whether x is a real number of Python or NumPy; a bool is not."""
     return not isinstance(x, bool) and isinstance(x, Real)
 
 
 def is_whole(x: object) -> bool:
-    """Whether x is an int of Python or NumPy; a bool is not."""
+    """Return whether x is an int of Python or NumPy; a bool is not."""
     return not isinstance(x, bool) and isinstance(x, Integral)

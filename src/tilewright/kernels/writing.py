@@ -105,7 +105,7 @@ def flat_pieces(region: Region) -> Iterator[tuple[Region, int]]:
 
 
 def tile_of(shape: Shape) -> Shape:
-    """A tile of about `TILE` elements along the last axes of a shape."""
+    """Return a tile of about `TILE` elements along the last axes of a shape."""
     tile: list[int] = []
     room = TILE
     for extent in reversed(shape):
@@ -115,6 +115,6 @@ def tile_of(shape: Shape) -> Shape:
 
 
 def with_dtype(region: Region, dtype: AnyDType) -> Region:
-    """The same elements under another type of their size."""
+    """Return the same elements under another type of their size."""
     layout = layout_of(dtype, region.shape, region.strides)
     return Region(region.storage, layout, region.address)

@@ -101,7 +101,7 @@ class Binder:
         return tuple(places), tuple(numbers)
 
     def without_numbers(self, keywords: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The keywords of a call that are no numbers."""
+        """Return the keywords of a call that are no numbers."""
         if not self.keyword_numbers:
             return keywords
         numbers = {p.name for p in self.keyword_numbers}
@@ -165,7 +165,7 @@ class Binder:
         )
 
     def constants(self, keywords: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-        """The compile-time constants of a call, defaults filled in."""
+        """Return the compile-time constants of a call, defaults filled in."""
         return tuple([(p.name, self._constant(p, keywords)) for p in self._constants])
 
     def _constant(self, p: Parameter, keywords: Mapping[str, Any]) -> Any:

@@ -29,7 +29,7 @@ class Contract:
 
     @classmethod
     def of(cls, domain: Any, block: ShapeLike | None) -> Contract:
-        """A contract as the decorator was given it."""
+        """Return a contract as the decorator was given it."""
         if domain not in DEFAULT_BLOCKS:
             raise ValueError(f"domain must be 1, 2 or 3, got {domain!r}")
         if block is None:
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 
 
 def chosen(kernel: str, contract: Contract, asked: Asked, written: Mapping[str, Shape]) -> Threads:
-    """The threads of a launch; `written` are the shapes of the tensors it writes."""
+    """Return the threads of a launch; `written` are the shapes of the tensors it writes."""
     block = block_of(kernel, contract, asked)
     if asked.grid is not None:
         grid = _in_domain(kernel, contract, asked.grid, "grid")
@@ -70,7 +70,7 @@ def chosen(kernel: str, contract: Contract, asked: Asked, written: Mapping[str, 
 
 
 def block_of(kernel: str, contract: Contract, asked: Asked) -> Shape:
-    """The threads of each block of a launch."""
+    """Return the threads of each block of a launch."""
     if asked.block is None:
         return contract.block or DEFAULT_BLOCKS[contract.domain]
     block = _in_domain(kernel, contract, asked.block, "block")
@@ -86,7 +86,7 @@ def block_of(kernel: str, contract: Contract, asked: Asked) -> Shape:
 
 
 def _in_domain(kernel: str, contract: Contract, given: Shape, what: str) -> Shape:
-    """A shape with as many axes as the kernel has; further ones must be 1."""
+    """Return a shape with as many axes as the kernel has; further ones must be 1."""
     domain = contract.domain
     if any(n != 1 for n in given[domain:]):
         axes = "1 axis" if domain == 1 else f"{domain} axes"

@@ -43,7 +43,7 @@ class CalledKernel(NativeKernel):
         self._set_calls(*binder.calls(), optional)
 
     def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """The arguments by position, though some were given by name, and the other keywords."""
+        """Return the arguments by position, though some were given by name, and the other keywords."""
         return self._binder.placed(args, keywords)
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:

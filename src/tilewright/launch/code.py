@@ -39,7 +39,7 @@ class Run(Protocol):
         ...
 
     def is_brief(self) -> bool:
-        """Whether a launch may run on the caller even where an event loop runs."""
+        """Return whether a launch may run on the caller even where an event loop runs."""
         ...
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:

@@ -45,7 +45,7 @@ class Loaded:
         self.room = print_room(artifact)
 
     def new_report(self) -> PinnedReport:
-        """A place to report in."""
+        """Return a place to report in."""
         return PinnedReport(self.device.staging.allocate(REPORT_BYTES + self.room), self.room)
 
 
@@ -204,7 +204,9 @@ class CudaRun:
         return Recorded(self._report, refill)
 
     def _staged(self, bound: Bound, stream: CudaStream, made: list[DeviceMemory]) -> Sequence[int]:
-        """The addresses of all memory; that of host arrays is copied to the device, and listed."""
+        """Return the addresses of all memory; that of host arrays is copied to the device, and
+        listed.
+        """
         device = self._loaded.device
         if not _host_arrays(bound, device):
             return [region.address for region in bound.memory]
@@ -316,7 +318,7 @@ def _hardware(artifact: Artifact, grid: Shape) -> tuple[Shape, Shape]:
 
 
 def hardware_grid(kernel: str, grid: Shape, *, folded: bool) -> Shape:
-    """The grid that is launched: as it is, or any that has at least as many blocks."""
+    """Return the grid that is launched: as it is, or any that has at least as many blocks."""
     if not folded:
         return (*grid, 1, 1, 1)[:HARDWARE_RANK]
     left, found = size(grid), list[int]()

@@ -132,7 +132,7 @@ class CudaPlan(LaunchPlan):
         return self._label(held[-3].location)
 
     def new_report(self) -> PinnedReport:
-        """A place to report in."""
+        """Return a place to report in."""
         assert self._reporting is not None
         return self._reporting.new()
 

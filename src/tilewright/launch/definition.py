@@ -242,7 +242,9 @@ def make_entry(
 
 
 def locals_of_caller() -> dict[str, Any]:
-    """The names where the kernel is being defined; at module level they are its globals already."""
+    """Return the names where the kernel is being defined; at module level they are its globals
+    already.
+    """
     frame = user_frame()
     if frame is None or frame.f_locals is frame.f_globals:
         return {}

@@ -31,7 +31,7 @@ class Exported:
 
 
 def code_of(made: Made) -> tuple[str, bytes]:
-    """The code of a kernel, and how its file ends."""
+    """Return the code of a kernel, and how its file ends."""
     assert isinstance(made.artifact.code, bytes), "code for CUDA is bytes"
     return PTX if made.bytecode is None else CUBIN, made.artifact.code
 

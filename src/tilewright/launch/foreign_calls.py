@@ -87,7 +87,7 @@ class Call(NamedTuple):
         ]
 
     def with_numbers(self, numbers: Sequence[Typed]) -> Call:
-        """The same with other numbers."""
+        """Return the same with other numbers."""
         given = dict(self.given)
         for name, old in self.given.items():
             if isinstance(old, NumberGiven):
@@ -112,7 +112,7 @@ class Maker(Protocol):
     """Knows the code of one kernel: compiles and loads it, and says how it takes arguments."""
 
     def number_type(self, value: Any) -> AnyDType:
-        """The type of a number for which the kernel declares none."""
+        """Return the type of a number for which the kernel declares none."""
         ...
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
@@ -138,10 +138,10 @@ class Maker(Protocol):
         ...
 
     def ready(self, call: Call, grid: Shape) -> Ready:
-        """A launch, its code compiled and loaded; for all with these traits and this grid."""
+        """Return a launch, its code compiled and loaded; for all with these traits and this grid."""
         ...
 
 
 def is_aligned(address: int) -> bool:
-    """Whether memory begins where compilers like it to."""
+    """Return whether memory begins where compilers like it to."""
     return address % POINTER_ALIGNMENT == 0

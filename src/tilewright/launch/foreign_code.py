@@ -61,7 +61,7 @@ class ForeignCode:
         """It never is."""
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
-        """Whether `check` would not raise: so it is."""
+        """Return whether `check` would not raise: so it is."""
         return True
 
     def check(self, numbers: Sequence[Any]) -> None:
@@ -92,7 +92,7 @@ class ForeignRun:
         return False
 
     def words(self, bound: Bound) -> list[int]:
-        """The parameters of a launch."""
+        """Return the parameters of a launch."""
         memory, numbers, found = bound.memory, bound.numbers, list[int]()
         for word in self._ready.words:
             if isinstance(word, int):

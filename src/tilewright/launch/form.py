@@ -82,7 +82,9 @@ class Form:
         return accepting(kernel, parameter.name, scalar_type(kernel, parameter, self.links))
 
     def accept(self, numbers: Sequence[Any]) -> list[Any]:
-        """The numbers of a launch as Python ones, if the types of their parameters hold them."""
+        """Return the numbers of a launch as Python ones, if the types of their parameters hold
+        them.
+        """
         return [accept(n) for accept, n in zip(self._accept, numbers, strict=True)]
 
 

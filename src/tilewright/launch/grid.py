@@ -23,17 +23,17 @@ MAX_EXTENT = (1 << 31) - 1
 
 
 def as_grid(grid: ShapeLike) -> Shape:
-    """A grid as the caller writes it, brought to at least three axes."""
+    """Return a grid as the caller writes it, brought to at least three axes."""
     return padded(as_shape(grid, "the grid"))
 
 
 def padded(grid: Shape) -> Shape:
-    """A grid with at least three axes."""
+    """Return a grid with at least three axes."""
     return grid + (1,) * (LEAST_RANK - len(grid))
 
 
 def is_folded(grid: Shape) -> bool:
-    """Whether CUDA has not as many axes as a grid, or not as long ones."""
+    """Return whether CUDA has not as many axes as a grid, or not as long ones."""
     return len(grid) > HARDWARE_RANK or any(
         n > most for n, most in zip(grid, MAX_GRID, strict=False)
     )

@@ -117,7 +117,7 @@ class _FunctionName(ProtocolMeta):
     def borrow_raw(
         self, handle: int, module: BorrowedModule, *, owner: object = None
     ) -> BorrowedFunction:
-        """A kernel that another library has found in its code; keeps the module's wrapper."""
+        """Return a kernel that another library has found in its code; keeps the module's wrapper."""
         _refuse_safe("function")
         _refuse_other(module)
         return module.borrow_function(_checked("function", handle), owner)

@@ -40,7 +40,7 @@ class Inspection:
 
     @classmethod
     def of_launch(cls, needed: Needed, target: str) -> Inspection:
-        """The same for a launch that was seen elsewhere."""
+        """Return the same for a launch that was seen elsewhere."""
         self = cls.__new__(cls)
         self._look(needed, target)
         return self
@@ -63,11 +63,11 @@ class Inspection:
         return self._kernel.options(self.target, self._request)
 
     def artifact(self) -> Artifact:
-        """The compiled code."""
+        """Return the compiled code."""
         return self._kernel.compiled(self.signature, self.target, self._request).artifact
 
     def made(self) -> Made:
-        """The compiled code with its bytecode, for a CUDA architecture."""
+        """Return the compiled code with its bytecode, for a CUDA architecture."""
         if not is_architecture(self.target):
             raise ContextError(
                 f"`{self._kernel.name}` can be exported for CUDA alone",
@@ -77,11 +77,11 @@ class Inspection:
         return make(self._kernel.captured, self.signature, self.target, self._options)
 
     def stages(self) -> dict[str, str]:
-        """The text of every stage of the compilation, by name, in order."""
+        """Return the text of every stage of the compilation, by name, in order."""
         return stage_texts(self._kernel.captured, self.signature, self.target, self._options)
 
     def ir(self) -> str:
-        """The IR as backends get it."""
+        """Return the IR as backends get it."""
         return stage_texts(self._kernel.captured, self.signature, "reference")["passes"]
 
     def decisions(self) -> str:
@@ -147,7 +147,7 @@ def explained_latest(kernel: Kernel) -> str:
 
 
 def latest(kernel: Kernel) -> Artifact:
-    """The latest compilation of a kernel."""
+    """Return the latest compilation of a kernel."""
     key = _latest_key(kernel)
     return compiler.find(kernel.captured, key.signature, key.target, key.options).artifact
 

@@ -120,12 +120,14 @@ class Kernel(CalledKernel):
         return form
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
-        """Whether the code for a launch has been compiled."""
+        """Return whether the code for a launch has been compiled."""
         found = bound.form.codes.get(_key(bound, request))
         return found is not None and found.compiled.stale() is None
 
     def code(self, bound: Bound, request: Request) -> Code:
-        """The code for a launch; compiled now if it is not yet, or if a captured name changed."""
+        """Return the code for a launch; compiled now if it is not yet, or if a captured name
+        changed.
+        """
         form, device = bound.form, bound.device
         key = _key(bound, request)
         found = form.codes.get(key)
@@ -190,7 +192,7 @@ class Kernel(CalledKernel):
         return device.target
 
     def signature(self, form: Form, request: Request, rank: int) -> Signature:
-        """The signature of a launch."""
+        """Return the signature of a launch."""
         return self._specializer.signature(
             form.args, form.links, request.constants, request.const_grid, rank
         )
@@ -216,11 +218,13 @@ class Kernel(CalledKernel):
         )  # fmt: skip
 
     def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:
-        """The compiled code for a host device or a CUDA architecture; compiled now if not yet."""
+        """Return the compiled code for a host device or a CUDA architecture; compiled now if not
+        yet.
+        """
         return compiler.find(self.captured, signature, target, self.options(target, request))
 
     def options(self, target: str, request: Request) -> CompileOptions:
-        """The options of a launch, and where it leaves a choice open, the kernel's hints."""
+        """Return the options of a launch, and where it leaves a choice open, the kernel's hints."""
         return (request.options or DEFAULT_OPTIONS).over(self.hints.on(target))
 
 

@@ -37,7 +37,7 @@ def is_pointer(x: object) -> TypeGuard[DevicePointer[Any]]:
 
 
 def kind_of(x: object) -> type:
-    """The class of x."""
+    """Return the class of x."""
     return type(x)
 
 

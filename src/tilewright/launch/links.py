@@ -146,7 +146,9 @@ def match(parameter: Parameter, shape: Shape) -> Iterator[tuple[int, Dim, Extent
 
 
 def static_dims(arg: TensorArg | OutputArg, links: Links) -> tuple[int | None, ...]:
-    """The tensor's extents as the compiler may know them: fixed ones, and constants of inputs."""
+    """Return the tensor's extents as the compiler may know them: fixed ones, and constants of
+    inputs.
+    """
     shape = arg.layout.shape
     if isinstance(arg, OutputArg) or arg.parameter.dims is None:
         return (None,) * len(shape)

@@ -144,7 +144,7 @@ def _tell(loaded: Loaded, grid: Shape, raw: RawReport) -> None:
 
 
 def output_bytes(args: Sequence[Arg]) -> int:
-    """Bytes that a launch may write to its outputs."""
+    """Return bytes that a launch may write to its outputs."""
     layouts = [arg.layout for arg in args if isinstance(arg, OutputArg)]
     return sum(size(layout.shape) * layout.dtype.itemsize for layout in layouts)
 

@@ -74,7 +74,7 @@ class Outputs:
         return tuple([self.one(results[i]) for i in self._written])
 
     def one(self, result: Any) -> Any:
-        """The tensor of a partition, or that of an accumulator, which was borrowed."""
+        """Return the tensor of a partition, or that of an accumulator, which was borrowed."""
         return result.borrowed if is_borrow(result) else result.unpartition()
 
 
@@ -203,11 +203,11 @@ class Launch(NativeLaunch, Composite[R_co]):
             ...
 
         def is_lengthy(self) -> bool:
-            """Whether it must be compiled first."""
+            """Return whether it must be compiled first."""
             ...
 
         def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
-            """The argument ops, then the kernel."""
+            """Return the argument ops, then the kernel."""
             ...
 
     def generics(self, *unnamed: Never, **names: Any) -> Self:
@@ -283,7 +283,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return op
 
     def _must_compile(self) -> bool:
-        """Whether it must be compiled first, where the core is not sure."""
+        """Return whether it must be compiled first, where the core is not sure."""
         if self._held is not None:
             code, _ = self._held[-1].asked(self._request)
             if code is not None:
@@ -450,7 +450,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return True
 
     def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
-        """The arguments, which this op does not hold any longer: it may stay in a variable."""
+        """Return the arguments, which this op does not hold any longer: it may stay in a variable."""
         args, self._args = self._args, ()
         if ctx.lent is not None:
             ctx.borrowed(*args)

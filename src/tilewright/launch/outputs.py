@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         """A launch whose kernel has one output first."""
 
         def out(self: Launch1[tuple[Partition[E], *Ts]]) -> DeviceOp[Tensor[E]]:
-            """The output alone, unpartitioned."""
+            """Return the output alone, unpartitioned."""
             ...
 
     class Launch2(Launch[R_co]):
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         def out(
             self: Launch2[tuple[Partition[E], Partition[F], *Ts]],
         ) -> DeviceOp[tuple[Tensor[E], Tensor[F]]]:
-            """The outputs alone, unpartitioned."""
+            """Return the outputs alone, unpartitioned."""
             ...
 
     class Launch3(Launch[R_co]):
@@ -53,5 +53,5 @@ if TYPE_CHECKING:
         def out(
             self: Launch3[tuple[Partition[E], Partition[F], Partition[G], *Ts]],
         ) -> DeviceOp[tuple[Tensor[E], Tensor[F], Tensor[G], *tuple[Any, ...]]]:
-            """The outputs alone, unpartitioned."""
+            """Return the outputs alone, unpartitioned."""
             ...

@@ -132,14 +132,15 @@ class PlainBinder(NativeBinder):
         return None if inspect.Parameter.empty in given else (*args, *given)
 
     def adapted(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call with tensors for its arrays of other libraries, if none of these
-        must be looked at closer."""
+        """Return the arguments of a call with tensors for its arrays of other libraries, if none of
+        these must be looked at closer.
+        """
         values = self.with_numbers(args, keywords)
         regions = None if values is None else regions_of_arrays(self.call, values)
         return args if regions is None else self._with_tensors(args, regions[: len(args)])
 
     def _with_tensors(self, values: tuple[Any, ...], regions: Regions | None) -> tuple[Any, ...]:
-        """The arguments of a call with tensors for the arrays that it reads where they are."""
+        """Return the arguments of a call with tensors for the arrays that it reads where they are."""
         if regions is None or not self._outputs(values)[0].tensor.device.host_visible:
             return values
         return tuple(
@@ -150,7 +151,7 @@ class PlainBinder(NativeBinder):
         )
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
-        """The numbers of a call as Python ones, if the types of their parameters hold them."""
+        """Return the numbers of a call as Python ones, if the types of their parameters hold them."""
         accepted: Sequence[Any] = held[-1].form.accept(self._numbers(values))
         return accepted
 

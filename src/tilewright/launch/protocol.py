@@ -112,7 +112,7 @@ class Launchable(Protocol):
         ...
 
     def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """The arguments by position, though some were given by name, and the other keywords."""
+        """Return the arguments by position, though some were given by name, and the other keywords."""
         ...
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:

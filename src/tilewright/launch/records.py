@@ -22,7 +22,7 @@ PRINT_CAPACITY = 1 << 20
 
 
 def print_room(artifact: Artifact) -> int:
-    """Bytes that a launch needs for print records."""
+    """Return bytes that a launch needs for print records."""
     return PRINT_CAPACITY if any(site.kind == "print" for site in artifact.sites) else 0
 
 
@@ -47,7 +47,7 @@ class Places:
         self._whole = (*grid, *reversed(signature.block_dims)) if self._simt else grid
 
     def of(self, number: int) -> tuple[Shape, Shape | None]:
-        """The block, and the thread in it; SIMT kernels count along x, y and z."""
+        """Return the block, and the thread in it; SIMT kernels count along x, y and z."""
         found = tuple(int(i) for i in np.unravel_index(number, self._whole))
         return (found[2::-1], found[:2:-1]) if self._simt else (found, None)
 

@@ -51,7 +51,7 @@ def deliver(kernel: str, report: Report) -> Error | None:
 
 
 def failure_error(kernel: str, failure: Failure) -> LaunchError:
-    """The error for a check or assertion that failed in a running kernel."""
+    """Return the error for a check or assertion that failed in a running kernel."""
     site, block = failure.site, _where(failure)
     if site.kind == "assert":
         text = f": {site.message}" if site.message else ""
@@ -151,7 +151,7 @@ def printed_text(record: Printed) -> str:
 
 
 def _formatted(value: Any, spec: str) -> str:
-    """A scalar by Python's rules; a tile as NumPy shows arrays, each element by its format."""
+    """Return a scalar by Python's rules; a tile as NumPy shows arrays, each element by its format."""
     array = np.asarray(value)
     if array.ndim == 0:
         return format(_number(array), spec) if spec else _shown(array[()])
@@ -167,7 +167,7 @@ def _number(scalar: Any) -> float | int | bool:
 
 
 def _shown(scalar: Any) -> str:
-    """The shortest text that means this very number; floats look like floats."""
+    """Return the shortest text that means this very number; floats look like floats."""
     text = str(scalar)
     # The small floats of ml_dtypes show 1.0 as 1.
     whole = isinstance(_number(scalar), float) and text.lstrip("-").isdecimal()

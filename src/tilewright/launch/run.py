@@ -127,5 +127,5 @@ def _values(args: Sequence[Arg], bound: Bound) -> list[Any]:
 
 
 def _shaped(arg: Arg, value: Any) -> Any:
-    """An array in the shape that the kernel sees: a slice has its elements in a row."""
+    """Return an array in the shape that the kernel sees: a slice has its elements in a row."""
     return value.reshape(arg.layout.shape) if isinstance(arg, OutputArg | TensorArg) else value

@@ -41,7 +41,7 @@ def accepting(kernel: str, name: str, dtype: AnyDType) -> Accept:
 
 @cache
 def _surely(dtype: AnyDType) -> tuple[type[Any], tuple[float, float]]:
-    """A class of Python numbers, and the range in which a type holds them all."""
+    """Return a class of Python numbers, and the range in which a type holds them all."""
     if dtype.is_bool:
         return bool, (False, True)
     if dtype.is_float:
@@ -168,7 +168,7 @@ def _in_float_range(kernel: str, name: str, dtype: AnyDType, number: float) -> f
 
 
 def slot_of(dtype: AnyDType, value: Any) -> int:
-    """The 64 bits of a scalar's argument slot."""
+    """Return the 64 bits of a scalar's argument slot."""
     if not dtype.is_float:
         return int(value) & MASK
     pack = _PACK.get(dtype)

@@ -68,7 +68,7 @@ class SimtKernel(Kernel):
         return chosen(self.name, self.contract, asked, lengths(form.args))
 
     def signature(self, form: Form, request: Request, rank: int) -> Signature:
-        """The signature of a launch: that of its arguments, and the block."""
+        """Return the signature of a launch: that of its arguments, and the block."""
         known = super().signature(form, request, len(padded(())))
         asked = request.threads or NOTHING_ASKED
         key = (id(known), block_of(self.name, self.contract, asked), asked.shared_mem_bytes)
@@ -195,7 +195,8 @@ class SimtEntry(Entry):
         self._adopt(SimtKernel(captured, function, contract), function)
 
     def ptx(self, arch: str | None = None, *args: Any, **constants: Any) -> str:
-        """The kernel's PTX for an architecture: that of TILEWRIGHT_TARGET, or sm_80, by default.
+        """Return the kernel's PTX for an architecture: that of TILEWRIGHT_TARGET, or sm_80, by
+        default.
 
         Needs no GPU and no arguments; `args` are needed where annotations leave a type open.
         """

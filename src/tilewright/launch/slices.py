@@ -35,13 +35,13 @@ class Flat(Tiling):
 
 
 def flattened(dtype: AnyDType, shape: Shape) -> Layout:
-    """The layout of the elements of a contiguous tensor in a row."""
+    """Return the layout of the elements of a contiguous tensor in a row."""
     return row_major(dtype, (size(shape),))
 
 
 @lru_cache(MOST_KEPT)
 def flat(layout: Layout) -> Flat:
-    """The elements of a tensor of this layout in a row; the same object each time."""
+    """Return the elements of a tensor of this layout in a row; the same object each time."""
     return Flat(layout)
 
 
@@ -71,7 +71,7 @@ class SliceBinder(Binder):
         return tuple(_as_slice(arg) for arg in super().describe(bound))
 
     def _memory(self) -> list[Parameter]:
-        """The parameters with memory, in the order of `Bound.memory`."""
+        """Return the parameters with memory, in the order of `Bound.memory`."""
         return [self._parameters[i] for i in (*self.outputs, *self.inputs)]
 
     def _written(self, p: Parameter, value: Any) -> Partition[Any]:
@@ -139,7 +139,7 @@ def _refuse_unborrowed(kernel: str, p: Parameter, value: Any) -> NoReturn:
 
 
 def lengths(args: Sequence[Arg]) -> dict[str, Shape]:
-    """The shapes of the tensors that are written, by parameter."""
+    """Return the shapes of the tensors that are written, by parameter."""
     return {
         arg.parameter.name: arg.tiling.shape
         for arg in args

@@ -22,7 +22,7 @@ class WholeOutputs(Outputs):
     __slots__ = ()
 
     def one(self, result: Any) -> Any:
-        """The tensor that was borrowed."""
+        """Return the tensor that was borrowed."""
         return result.borrowed if is_borrow(result) else result
 
 
@@ -35,7 +35,7 @@ class WholeLaunch(Launch[R_co]):
     """Which written arguments come from ops."""
 
     def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
-        """The argument ops, then the kernel."""
+        """Return the argument ops, then the kernel."""
         parameters = self._kernel.source.parameters
         self._fresh = tuple(
             i for i, arg in enumerate(self._args) if is_op(arg) and parameters[i].kind == "output"

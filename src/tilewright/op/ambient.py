@@ -52,7 +52,7 @@ _UNSAFE: ContextVar[bool] = ContextVar("tilewright_unsafe", default=False)
 
 
 def default_device() -> Device:
-    """Where work goes that names no device."""
+    """Return the device for work that names none."""
     chosen = _CHOSEN.get().device or _Process.device
     if chosen is None:
         name = current().device
@@ -62,7 +62,7 @@ def default_device() -> Device:
 
 
 def known_device() -> Device | None:
-    """The default device, unless somebody would have to look for GPUs to know it."""
+    """Return the default device, or None if finding it means looking for GPUs."""
     chosen = _CHOSEN.get().device or _Process.device
     if chosen is not None:
         return chosen
@@ -73,7 +73,7 @@ def known_device() -> Device | None:
 
 
 def _best() -> Device:
-    """The best device there is, which stays the same."""
+    """Return the best available device, which does not change."""
     if _Process.best is None:
         _forget_in_children()
         _Process.best = best_device()
@@ -85,7 +85,7 @@ _KNOWN_DEVICES: set[type] = set()
 
 
 def as_device(device: Device | str | int | None) -> Device:
-    """A device from its name, a GPU from its number; None is the default one."""
+    """Return a device by its name, or a GPU by its number; None is the default device."""
     known: Any = device
     if type(device) in _KNOWN_DEVICES:
         return known  # type: ignore[no-any-return]
@@ -123,7 +123,7 @@ def set_default_device(name: Device | str) -> None:
 
 
 def devices() -> tuple[Device, ...]:
-    """All devices there are, those for checking and testing included."""
+    """Return all devices, those for checking and testing included."""
     return all_devices()
 
 
@@ -134,7 +134,7 @@ def synchronize(name: Device | str | None = None) -> None:
 
 
 def default_policy(device: Device | str | None = None) -> SchedulingPolicy:
-    """Who chooses streams on a device: the policy in force, else the device's own."""
+    """Return the scheduling policy of a device: the one in force, else the device's default."""
     chosen = _CHOSEN.get()
     if chosen.policy is not None and device is None:
         return chosen.policy
@@ -142,9 +142,9 @@ def default_policy(device: Device | str | None = None) -> SchedulingPolicy:
 
 
 def is_prepared(home: Device | None) -> bool:
-    """Whether the first use of the device of an op that lives on `home` is not lengthy any more.
+    """Return whether the first use of the device of an op on `home` is no longer lengthy.
 
-    Looking for GPUs is lengthy too, so that is not done here.
+    Looking for GPUs is lengthy too, so this does not look.
     """
     known = home or _CHOSEN.get().device or _Process.device or _Process.looked
     return bool(known) and (home or default_device()) in _PREPARED
@@ -159,7 +159,7 @@ def prepare(home: Device | None) -> None:
 
 
 def policy_of_device(device: Device) -> SchedulingPolicy:
-    """A device's own policy: round robin over its streams, or as `set_default_policy` said."""
+    """Return a device's default policy: round robin, or as `set_default_policy` set it."""
     policy = _POLICIES.get(device)
     if policy is None:
         _forget_in_children()
@@ -211,7 +211,7 @@ def with_default_device_policy(
 
 
 def choose_stream(name: str, home: Device | None) -> Stream:
-    """The stream for the op `name`, which must run on `home` if that is not None."""
+    """Return the stream for the op `name`, which must run on `home` if that is not None."""
     chosen = _CHOSEN.get()
     if chosen is _NOTHING_CHOSEN:  # the frequent case: a device's own pool gives its own streams
         policy = _POLICIES.get(home or default_device())
@@ -222,7 +222,7 @@ def choose_stream(name: str, home: Device | None) -> Stream:
 
 
 def _choose_for(op: Any) -> Stream:
-    """The stream of an op that is told none."""
+    """Return the stream of an op that names none."""
     return choose_stream(op.name, op.home)
 
 
@@ -271,5 +271,5 @@ def unsafe(function: _F | None = None, /) -> Unsafe | _F:
 
 
 def unsafe_allowed() -> bool:
-    """Whether the caller stands inside `tw.unsafe()`."""
+    """Return whether the caller is inside `tw.unsafe()`."""
     return _UNSAFE.get()

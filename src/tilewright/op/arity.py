@@ -34,7 +34,7 @@ Only a result that is exactly a tuple is taken apart; NamedTuples and lists are 
 
 
 def results_in(value: object) -> tuple[Any, ...]:
-    """The results that a value stands for: its elements if it is a tuple, else itself."""
+    """Return the results in a value: the elements of a tuple, else the value itself."""
     several: Any = value
     return several if type(value) is tuple else (value,)
 
@@ -64,7 +64,7 @@ can say."""
 
 
 def positional(function: Callable[..., Any]) -> Taken:
-    """How many arguments something callable takes, which the core could not tell by itself."""
+    """Return how many arguments a callable takes, where the core cannot determine it."""
     if isinstance(function, methodcaller):
         return 1, 1
     if isinstance(function, type | BuiltinFunctionType):

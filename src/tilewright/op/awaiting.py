@@ -30,7 +30,7 @@ _THREAD = _Thread()
 
 
 def running_library() -> ModuleType | None:
-    """trio or asyncio, whichever runs the calling task; None: neither does."""
+    """Return trio or asyncio, whichever runs the calling task; None: neither."""
     trio = sys.modules.get("trio")
     if trio is not None and trio.lowlevel.in_trio_task():
         return trio
@@ -42,7 +42,7 @@ def running_library() -> ModuleType | None:
 
 
 def current_task() -> Any:
-    """The task that runs the caller."""
+    """Return the task that runs the caller."""
     library = running_library()
     assert library is not None, "only tasks ask"
     return (

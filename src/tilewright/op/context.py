@@ -63,7 +63,7 @@ class ExecutionContext(Context):
         def __init__(self, stream: Stream, waits: bool = False) -> None: ...
 
         def whence(self) -> Location:
-            """Where the program stands that runs the ops that are under way."""
+            """Return the location in the program that runs the current ops."""
             ...
 
     @property
@@ -84,22 +84,24 @@ class ExecutionContext(Context):
         self.settling.add(settle)
 
     def end(self, *, failed: bool) -> None:
-        """Nothing follows any more: all has gone well, or something has failed."""
+        """End the work of this context, which has succeeded or failed."""
         if self.settling is not None:
             self.settling.end(failed=failed)
 
     def deliver(self) -> None:
-        """All has gone well, and the result is returned next: without a call in between.
+        """End the work with success; the caller returns the result with no call in between.
 
-        No handler of a signal runs from here until the caller has the result: what it raised would
-        lose that, and what was given for it.
+        No signal handler runs from here until the caller has the result: an exception from one
+        would lose the result and what was given for it.
         """
         if self.settling is not None:
             concluded(self.settling.end, failed=False)
 
     def deliver_by_core(self) -> Undo | None:
-        """As `deliver`, where it is the core that returns the result: handlers run behind it, and
-        the core makes it undone if nobody got the result."""
+        """Do as `deliver`, where the core returns the result.
+
+        Handlers run behind it, and the core undoes it if no caller got the result.
+        """
         if self.settling is None:
             return None
         undo = self.settling.undo() if HERE.unshielded else None  # other threads run no handlers
@@ -112,9 +114,9 @@ class ExecutionContext(Context):
             self.lent += values
 
     def creating(self, name: str) -> ExecutionContext:
-        """The context in which the op `name` may make memory and fill it: mostly this one.
+        """Return the context in which the op `name` may allocate and fill memory: mostly this one.
 
-        A captured op makes its memory at once, outside of the graph; a graph scope refuses.
+        A captured op allocates at once, outside the graph; a graph scope refuses.
         """
         if self.recording is None:
             return self
@@ -133,12 +135,12 @@ class ExecutionContext(Context):
         return result
 
     def outcome(self, op: Lazy[Any]) -> Outcome:
-        """The outcome of work that an op is about to start; the ending checks it."""
+        """Return the outcome of work that an op is about to start; the ending checks it."""
         outcome = Outcome(self.trail(op))
         self.outcomes.append(outcome)
         return outcome
 
     def trail(self, op: Lazy[Any]) -> Trail:
-        """An op and those it runs for, as errors name them."""
+        """Return an op and those it runs for, as errors name them."""
         around = [each for each in reversed(self.running[-MOST_NAMED:]) if each is not op]
         return tuple((each.name, each.built) for each in (op, *around))

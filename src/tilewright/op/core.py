@@ -119,9 +119,9 @@ class DeviceOp(ResultMethods[T_co]):
     def then_unchecked(
         self, function: Callable[..., DeviceOp[Any]], /, *extra: Any
     ) -> DeviceOp[Any]:
-        """As `then`, but the function may run ops itself; built inside `tw.unsafe()`.
+        """Do as `then`, but let the function run ops itself; call it inside `tw.unsafe()`.
 
-        That what it runs does not meet work of this very op on another stream is up to the caller.
+        The caller guarantees that those ops do not conflict with this op's work on another stream.
         """
         if not unsafe_allowed():
             self.mark_refused()
@@ -181,7 +181,7 @@ class DeviceOp(ResultMethods[T_co]):
     @overload
     def first(self: DeviceOp[tuple[R, *Ts]]) -> DeviceOp[R]: ...
     def first(self: DeviceOp[Any]) -> DeviceOp[Any]:
-        """The first of several results."""
+        """Return the first of several results."""
         return self.derived(_first, "first")
 
     @overload
@@ -189,7 +189,7 @@ class DeviceOp(ResultMethods[T_co]):
     @overload
     def last(self: DeviceOp[tuple[*Ts, R]]) -> DeviceOp[R]: ...
     def last(self: DeviceOp[Any]) -> DeviceOp[Any]:
-        """The last of several results."""
+        """Return the last of several results."""
         return self.derived(_last, "last")
 
     @overload
@@ -211,9 +211,9 @@ class DeviceOp(ResultMethods[T_co]):
     @overload
     def unzip(self, count: int | None = ...) -> tuple[DeviceOp[Any], ...]: ...
     def unzip(self: DeviceOp[Any], count: int | None = None) -> tuple[DeviceOp[Any], ...]:
-        """One op for each of several results; the source runs once, for the first that is run.
+        """Return one op per result; the source runs once, for the first of them that runs.
 
-        How many there are is known of launches, zips and `then(kernel)`; else say `unzip(3)`.
+        The number of results is known for launches, zips and `then(kernel)`; else write `unzip(3)`.
         """
         found = self._count_to_unzip(count)
         self.claim("unzip")
@@ -227,21 +227,21 @@ class DeviceOp(ResultMethods[T_co]):
     @overload
     def shared(self) -> SharedOp[T_co]: ...
     def shared(self: DeviceOp[Any]) -> SharedOp[Any]:
-        """An op that may be used any number of times; this one runs once, for the first use.
+        """Return an op that can be used any number of times; this one runs once, at the first use.
 
-        A tensor is given to all as an `Arc`. What was lent to the op stays with its owner, and is
-        given to all as it is.
+        All users get a tensor as an `Arc`. What the op borrows stays with its owner, and all users
+        get it unchanged.
         """
         self.claim("shared")
         gate = Gate[Any](self) if self.gives_back else Gate[Any](self, Sharing.keep)
         return SharedOp(gate, self)
 
     def boxed(self) -> DeviceOp[T_co]:
-        """The op itself: in Python, ops of all kinds fit into one list as they are."""
+        """Return the op itself: in Python, one list can hold ops of all kinds."""
         return self
 
     def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
-        """As `map`, under another name; for methods of ops that are functions of the result."""
+        """Do as `map`, under another name; for methods of ops that are functions of the result."""
         made: DeviceOp[Any] = link(self, LINK_MAP, verb, function, extra, 1)
         return made
 
@@ -266,7 +266,7 @@ class DeviceOp(ResultMethods[T_co]):
         return count
 
     def _repr_html_(self) -> str:
-        """The op and its parts as a drawing, for notebooks."""
+        """Return the op and its parts as a drawing, for notebooks."""
         from .picture import svg_of
 
         return svg_of(self)
@@ -292,13 +292,13 @@ class Linked(Link, Composite[T_co]):
         """Borrows of the extra arguments."""
 
     def _count_results(self) -> int | None:
-        """As it was told; else, where it goes on with an op, as the function that makes that."""
+        """Return the declared number of results, or that of the op the function makes."""
         if self._result_count is None and self._recipe in (LINK_THEN, LINK_THEN_UNCHECKED):
             return results_of(self._function)
         return self._result_count
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """The first extra argument that belongs to somebody else."""
+        """Return the first extra argument that the op borrows."""
         return first_borrowed(self._pledges, given, 1)
 
     def check_standing(self) -> None:
@@ -341,7 +341,7 @@ class Made(Composite[T_co]):
         return self._home
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """As the recipe says."""
+        """Run the recipe."""
         return self._recipe(ctx)
 
 
@@ -362,7 +362,7 @@ class Behind(Made[T_co]):
         self._gate = gate
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What the op gave that has run, if that belongs to somebody else."""
+        """Return what the finished source gave, if it is borrowed."""
         return None if self.spent else Pledging.lent(self._gate.kept(), given)
 
 
@@ -372,7 +372,7 @@ class Half(Behind[T_co]):
     holds = ("_recipe", "_gate")  # behind the gate are all results
 
     def claim_at(self, user: str, location: Location) -> None:
-        """As for all ops; and somebody wants what is behind the gate."""
+        """Claim the op, and note that the gate's result is wanted."""
         if not self.spent:
             self._gate.wanted = True
         super().claim_at(user, location)
@@ -384,7 +384,7 @@ class SharedOp(Behind[T_co]):
     holds = ()  # it may be used again
 
     def spend(self) -> None:
-        """It may be used again."""
+        """Do nothing: the op can be used again."""
 
     def __init__(self, gate: Gate[Any], source: Lazy[Any]) -> None:
         super().__init__(gate, source, "shared", partial(shared_result, gate))
@@ -397,7 +397,7 @@ class SharedOp(Behind[T_co]):
         self._gate.wanted = True
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The result; a value that was there from the beginning must still be borrowed."""
+        """Return the result; a value known from the beginning must still be borrowed."""
         if isinstance(self._source, Value):
             self._source.check_standing()
         return super().steps(ctx)
@@ -407,7 +407,7 @@ class SharedOp(Behind[T_co]):
         return SharedOp(self._gate, self._source)
 
     def as_coroutine(self) -> Generator[Any, Any, T_co]:
-        """What an event loop drives: something of its own for each task that is given the op."""
+        """Return a new coroutine for each task that drives the op."""
         return self._by_task.setdefault(current_task(), self.__await__())
 
 
@@ -434,7 +434,7 @@ class Value(DeviceOp[T_co]):
         return self._value
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What belongs to somebody else."""
+        """Return the part of the value that is borrowed."""
         return first_borrowed(self._pledges or (), given, 1)
 
     def check_standing(self) -> None:
@@ -448,7 +448,7 @@ class Value(DeviceOp[T_co]):
 
 
 def value(x: T) -> DeviceOp[T]:
-    """An op that gives `x` and does no work."""
+    """Return an op that gives `x` and does no work."""
     return Value(x)
 
 
@@ -457,12 +457,12 @@ is_op = cast("Callable[[object], TypeGuard[DeviceOp[Any]]]", _is_op)
 
 
 def as_op(x: Any) -> DeviceOp[Any]:
-    """An op as it is, anything else as an op that gives it."""
+    """Return an op unchanged, and for any other value an op that gives it."""
     return x if is_op(x) else Value(x)
 
 
 def shared(x: T) -> SharedOp[T]:
-    """A shared op that gives a value which is there already, such as an `Arc`."""
+    """Return a shared op that gives an existing value, such as an `Arc`."""
     source = Value(x)
     gate = Gate[T](source)
     gate.open_with(x)
@@ -470,14 +470,16 @@ def shared(x: T) -> SharedOp[T]:
 
 
 def with_context(function: Callable[[ExecutionContext], DeviceOp[R]]) -> DeviceOp[R]:
-    """The op that `function` makes of the context it runs in: stream, device, capturing or not."""
+    """Return the op that `function` makes of the context it runs in: stream, device, capturing or
+    not.
+    """
     op: Made[R] = Made("with_context", (), partial(with_its_context, function))
     op.effect = True
     return op
 
 
 def results_of(function: Callable[..., Any]) -> int | None:
-    """How many results the op has that a function makes, if it is a kernel; None: unknown."""
+    """Return the number of results of the op that a kernel makes; None: unknown."""
     inner = function.func if isinstance(function, partial) else function
     count: int | None = getattr(inner, "result_count", None)
     return count

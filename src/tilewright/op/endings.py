@@ -68,7 +68,7 @@ class Endings(Lazy[T_co]):
             ...
 
         def start_on(self, stream: Stream | ForeignStream) -> T_co:
-            """As `start`, on this stream."""
+            """Do as `start`, on this stream."""
             ...
 
         def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotRun:
@@ -92,7 +92,7 @@ class Endings(Lazy[T_co]):
         return type(self).capture(self, stream_for(self))
 
     def graph_on(self, stream: Stream | ForeignStream) -> CudaGraph[T_co]:
-        """As `graph`, with this stream for what the graph runs beside its launches."""
+        """Do as `graph`, with this stream for the work that the graph runs beside its launches."""
         return type(self).capture(self, as_stream(stream, "the caller of graph_on"))
 
     def __await__(self) -> Generator[Any, Any, T_co]:
@@ -118,7 +118,7 @@ class Endings(Lazy[T_co]):
         return self.as_coroutine().throw(kind if value is None else value)
 
     def as_coroutine(self) -> Generator[Any, Any, T_co]:
-        """What an event loop drives when it is given the op as a task."""
+        """Return the coroutine that an event loop drives when the op is its task."""
         if self._awaited is None:
             self._awaited = self._awaiting()
         return self._awaited
@@ -177,7 +177,7 @@ def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
 
 
 def _leave(future: DeviceFuture[Any]) -> None:
-    """Nothing is left to do."""
+    """Do nothing: the future has no work left."""
 
 
 def refuse_host_data(op: Lazy[Any]) -> None:
@@ -207,7 +207,7 @@ def refuse_borrows(op: Lazy[Any], given: Sequence[object] = ()) -> None:
 
 
 def _own_stream(op: Endings[Any], stream: Stream | ForeignStream, giver: str) -> Stream:
-    """The stream that an ending was given, as one of ours."""
+    """Return the stream given to an ending as one of ours."""
     try:
         return as_stream(stream, giver)
     except SchedulingError:

@@ -58,7 +58,7 @@ def advanced(progress: Progress[Any]) -> Awaited | None:
 
 
 def _start_in(progress: Progress[Any], library: ModuleType) -> Generator[Any, Any, Awaited | None]:
-    """The same in a task, which gives way where nothing is left to wait for: `ALL_OVER`."""
+    """Start the op in a task, and yield to the loop when no event is left: `ALL_OVER`."""
     try:
         waited_for = _advanced_or_abandoned(progress)
         if waited_for is not None or not progress.ctx.stream.idle():
@@ -158,7 +158,7 @@ class DeviceFuture(Generic[T_co]):
 
     @classmethod
     def failed(cls, error: BaseException) -> DeviceFuture[Any]:
-        """A future whose op could not be started."""
+        """Return a future whose op could not be started."""
         future = DeviceFuture[Any]("op")
         future._end(error)
         return future
@@ -166,7 +166,7 @@ class DeviceFuture(Generic[T_co]):
     # Asking
 
     def done(self) -> bool:
-        """Whether the result, or an error, is there."""
+        """Return whether the result, or an error, is available."""
         if self._over.done():
             return True
         if self._last is not None and self._last.done():
@@ -174,11 +174,11 @@ class DeviceFuture(Generic[T_co]):
         return self._over.done()
 
     def is_started(self) -> bool:
-        """Whether all of the op has been put on its stream."""
+        """Return whether all work of the op has been enqueued."""
         return self._last is not None or self._over.done()
 
     def running(self) -> bool:
-        """Whether it is under way."""
+        """Return whether the op is running."""
         return not self.done()
 
     def cancel(self) -> bool:
@@ -282,7 +282,7 @@ class DeviceFuture(Generic[T_co]):
         waited_for: Awaited | None,
         context: contextvars.Context | None = None,
     ) -> None:
-        """The op has been started as far as it can be."""
+        """Return the op has been started as far as it can be."""
         if waited_for is None:
             self._all_started(progress, watch=context is not None)
         else:
@@ -308,7 +308,7 @@ class DeviceFuture(Generic[T_co]):
             self._watch()
 
     def _settle(self) -> None:
-        """All work is done: take its result, or its error. Several threads may find that."""
+        """Take the result or the error of finished work. Several threads may call this."""
         progress = self._progress
         if progress is None:
             return  # another one has

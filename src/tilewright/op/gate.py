@@ -69,7 +69,7 @@ class Gate(Generic[T]):
         return self._used_by(ctx)
 
     def kept(self) -> tuple[Any, ...]:
-        """The results behind it; none before the op has run."""
+        """Return the results behind it; none before the op has run."""
         return results_in(self._value) if hasattr(self, "_value") else ()
 
     def open_with(self, value: T) -> None:
@@ -135,13 +135,13 @@ class Gate(Generic[T]):
 
 
 def shared_result(gate: Gate[Any], ctx: ExecutionContext) -> Steps[Any]:
-    """The result of a gate, for one of many users."""
+    """Return the result of a gate to one of its users."""
     value = yield from gate.steps(ctx)
     return Sharing.hand_out(value)
 
 
 def half(gate: Gate[tuple[Any, ...]], index: int, count: int, ctx: ExecutionContext) -> Steps[Any]:
-    """One of the results behind a gate; the others have their own users."""
+    """Return one of the results behind a gate; each of the others has its own user."""
     results = yield from gate.steps(ctx)
     if type(results) is not tuple or len(results) != count:
         got = f"{len(results)} results" if type(results) is tuple else type(results).__name__

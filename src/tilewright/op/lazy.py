@@ -71,7 +71,7 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
         """Put the work on `ctx.stream` and return the result. Called once, by an ending."""
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The op step by step: yields the ops and events it needs, and returns the result."""
+        """Yield the ops and events that the op needs, step by step, and return its result."""
         yield from ()
         return self.execute(ctx)
 
@@ -103,9 +103,9 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
         return None
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What this op borrows itself, in words, without its parts; None: nothing.
+        """Describe what this op borrows, without its parts; None: nothing.
 
-        `given` is what the op before it gives, which belongs to nobody else.
+        `given` is the result of the op before it, which it owns.
         """
         return None
 
@@ -113,18 +113,20 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
         """Raise if what this op borrowed itself was used in a conflicting way since."""
 
     def give_back(self) -> None:
-        """It will not run: let what it was given be used again from where it came. If it has run,
-        there is nothing left to give back."""
+        """Return what the op was given to where it came from, as the op will not run.
+
+        An op that has run returns nothing.
+        """
 
     def detach(self) -> None:
         """Nobody waits for it, and it runs later: copy what its owner may change until then."""
 
     def is_lengthy(self) -> bool:
-        """Whether it is lengthy now; what has been compiled once is not any more."""
+        """Return whether running it is lengthy now; compiled code makes it short."""
         return self.lengthy
 
     def mark_refused(self) -> None:
-        """The op was tried, in vain: no warning that it never ran. It can be tried again."""
+        """Note that a run was refused: the op can run again, and dropping it gives no warning."""
         self.effect = False
 
     @property
@@ -136,7 +138,7 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
         return f"<DeviceOp `{self.name}`, {state_of(self)}; built at {place_of(self._built)}>"
 
     def _warn_never_run(self) -> None:
-        """It is dropped, and nobody has used it; the core says so."""
+        """Warn that the op was dropped unused; the core calls this."""
         if self.effect:
             warn_never_run(self.name, self._built)
 
@@ -152,7 +154,7 @@ def warn_never_run(name: str, built: Location) -> None:
 
 
 def state_of(op: Lazy[Any]) -> str:
-    """In words whether an op was used, and by what."""
+    """Describe whether an op was used, and by what."""
     return "not run" if op.used_by is None else f"used by {op.used_by}"
 
 
@@ -174,7 +176,7 @@ set_op_classes({"refuse_second_use": refuse_second_use})
 
 
 def all_parts(op: Lazy[Any]) -> Iterator[Lazy[Any]]:
-    """An op and everything it is made of that has not run; not by recursion: chains may be long."""
+    """Yield an op and all its parts that have not run, without recursion: chains may be long."""
     found = [op]
     while found:
         op = found.pop()

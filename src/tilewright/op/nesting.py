@@ -38,7 +38,7 @@ class _Threads:
             self.names[get_ident()] = name
 
     def forget_others(self) -> None:
-        """This is a child process, in which no other thread goes on."""
+        """Drop the other threads' state in a child process, where they do not exist."""
         mine = self.starting
         self.names.clear()
         self.starting = mine
@@ -56,7 +56,7 @@ class Recorder(Protocol):
         ...
 
     def promises(self, region: Any) -> bool:
-        """Whether recorded work will have written all of some memory when the graph has run."""
+        """Return whether the recorded work writes all of a region when the graph runs."""
         ...
 
 

@@ -29,7 +29,7 @@ class WithoutOperators:
         __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
         def __array_ufunc__(self, ufunc: Any, method: str, *given: object, **named: object) -> bool:
-            """`array + x` and `np.sum(x)` are refused as `x + 1` is; equal is what is the same."""
+            """Refuse `array + x` and `np.sum(x)` as `x + 1` is refused; compare by identity."""
             if ufunc.__name__ in IDENTITY:
                 return IDENTITY[ufunc.__name__]
             raise self._no_arithmetic()

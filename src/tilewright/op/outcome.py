@@ -47,7 +47,7 @@ class Outcome:
         self.settled = True
 
     def failed(self) -> bool:
-        """Whether work that is done has failed; to be asked once its event has passed."""
+        """Return whether finished work has failed; call it after its event has passed."""
         if not self.settled and self.event is not None:
             self.event.stream.sweep()
         return self.error is not None
@@ -72,7 +72,7 @@ def note_once(error: BaseException, note: str) -> None:
 
 
 def whereabouts(name: str, location: Location) -> str:
-    """The note that errors carry for each op they pass."""
+    """Format the note that an error gets for each op it passes."""
     return f"while running `{name}`, built at {place_of(location)}"
 
 

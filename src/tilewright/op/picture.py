@@ -24,7 +24,7 @@ class Node(NamedTuple):
 
 
 def svg_of(op: Lazy[Any]) -> str:
-    """The op's graph, its state and its line, as HTML; all text is escaped."""
+    """Return the op's graph, its state and its line, as HTML; all text is escaped."""
     nodes, left_out = _nodes(op)
     depth = max(node.depth for node in nodes)
     width = (depth + 1) * (WIDTH + GAP_X)

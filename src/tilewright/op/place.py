@@ -12,7 +12,7 @@ __all__ = ["Location", "here", "place_of", "user_frame"]
 
 
 def place_of(location: Location) -> HostLocation:
-    """The location as file, line and source text; done only when a message needs it."""
+    """Return the location as file, line and source text; done only when a message needs it."""
     if location is None:
         return HostLocation("<unknown>", 0)
     code, instruction = location

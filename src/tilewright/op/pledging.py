@@ -22,18 +22,18 @@ class Pledge(Protocol):
         ...
 
     def borrows(self, given: Sequence[object], references: int) -> str | None:
-        """What is borrowed, in words; None where the op owns it, or it is among what it is given.
+        """Describe what is borrowed; None if the op owns it or is given it.
 
-        The op refers to it so many times.
+        `references` is how often the op refers to it.
         """
         ...
 
     def entrust(self, ctx: ExecutionContext) -> None:
-        """The op passes it on: if what it is part of fails, it goes back to where it came from."""
+        """Pass the value on within the work of `ctx`: it returns to its origin if that fails."""
         ...
 
     def give_back(self) -> None:
-        """The op will not run: let what it was given be used again from where it came."""
+        """Return the value to its origin, as the op will not run."""
         ...
 
 
@@ -66,7 +66,7 @@ def check_all(pledges: Pledges) -> None:
 
 
 def first_borrowed(pledges: Pledges, given: Sequence[object], references: int) -> str | None:
-    """The first of these that belongs to somebody else, in words; None: none does."""
+    """Describe the first borrowed value among these; None: there is none."""
     for pledge in pledges:
         if (borrowed := pledge.borrows(given, references)) is not None:
             return borrowed

@@ -19,7 +19,7 @@ class SchedulingPolicy(Protocol):
     """Chooses streams; any object with this method will do. Called from any thread."""
 
     def next_stream(self) -> Stream:
-        """The stream for the next op."""
+        """Return the stream for the next op."""
         ...
 
 
@@ -35,7 +35,7 @@ class StreamPoolRoundRobin:
         self.turns: Iterator[Stream] = cycle(self.streams)
 
     def next_stream(self) -> Stream:
-        """The next one in turn."""
+        """Return the streams in turn."""
         return next(self.turns)
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class SingleStream:
         self.stream = as_stream(stream, "the caller of SingleStream")
 
     def next_stream(self) -> Stream:
-        """That stream."""
+        """Return the one stream."""
         return self.stream
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class SingleStream:
 
 
 def _some_streams(device: Device, size: int) -> Sequence[Stream]:
-    """Those the device has for everybody, and new ones where they are too few."""
+    """Return shared streams of the device, and new ones if it has too few."""
     common = device.streams()[:size]
     return [*common, *(device.new_stream() for _ in range(size - len(common)))]
 
@@ -70,7 +70,7 @@ _KNOWN_STREAMS: set[type] = set()
 
 
 def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Stream:
-    """The stream a policy chooses for the op `name`, whose tensors live on `home`."""
+    """Return the stream that a policy chooses for the op `name` with tensors on `home`."""
     try:
         stream = policy.next_stream()
     except Exception as error:
@@ -91,7 +91,7 @@ def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Strea
 
 
 def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
-    """A stream, or one of another library as ours; raises if it is none."""
+    """Return a stream of ours, also for one of another library; raise for anything else."""
     if type(stream) in _KNOWN_STREAMS:
         return cast("Stream", stream)
     if isinstance(stream, Stream):

@@ -117,7 +117,7 @@ class Reactor:
             self._survives_fork = True
 
     def _begin_anew(self) -> None:
-        """In a child process: threads are gone, and so is what they were to do."""
+        """Reset in a child process, where the threads and their tasks do not exist."""
         self._wake = threading.Condition(threading.Lock())
         self._new, self._thread, self._pool, self._asleep = [], None, None, None
 
@@ -157,7 +157,7 @@ class Reactor:
 
 
 def _sorted_out(watched: list[Watched]) -> tuple[list[Watched], list[Watched]]:
-    """Those whose events have passed, and the others."""
+    """Return the watched events that have passed, and the others."""
     passed: list[Watched] = []
     others: list[Watched] = []
     for each in watched:
@@ -172,7 +172,7 @@ def _call_all(passed: list[Watched]) -> None:
 
 
 def _is_over(event: Event) -> bool:
-    """Whether there is nothing to wait for; who is told asks again, and meets the same error."""
+    """Return whether an event has passed or failed; the watcher meets the same error again."""
     try:
         return event.done()
     except Exception:

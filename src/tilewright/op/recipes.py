@@ -23,12 +23,12 @@ T = TypeVar("T")
 def with_its_context(
     function: Callable[[ExecutionContext], Any], ctx: ExecutionContext
 ) -> Steps[Any]:
-    """The op that a function makes of the context."""
+    """Return the op that a function makes of the context."""
     return (yield admitted(function(ctx), "with_context", ctx, ()))
 
 
 def zipped(parts: Sequence[Lazy[Any]], ctx: ExecutionContext) -> Steps[Any]:
-    """All parts, one after the other."""
+    """Run all parts in order."""
     results: list[Any] = []
     for part in parts:
         results.append((yield part))
@@ -45,7 +45,7 @@ def run_part(op: Lazy[T], ctx: ExecutionContext) -> T:
 
 
 def admitted(made: object, verb: str, ctx: ExecutionContext, given: object) -> Lazy[Any]:
-    """An op that a function made of what was given to it, if it may run here; used from now on."""
+    """Return the op that a function made of a result, claimed, if it may run here."""
     following: Lazy[Any] = admit(made, verb, ctx, given)
     return following
 

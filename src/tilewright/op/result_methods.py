@@ -51,22 +51,22 @@ class ResultMethods(Endings[T_co]):
 
     @abstractmethod
     def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
-        """The op that gives the result to a function, under a name."""
+        """Return the op that applies a function to the result, under a name."""
 
     @abstractmethod
     def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
-        """The op that gives what a method of the result gives."""
+        """Return the op that gives what a method of the result returns."""
 
     @abstractmethod
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
-        """The op that a method of the result gives."""
+        """Return the op that runs the op which a method of the result returns."""
 
     @overload
     def unwrap_arc(self: ResultMethods[Arc[E]]) -> DeviceOp[Tensor[E]]: ...
     @overload
     def unwrap_arc(self: ResultMethods[Tensor[E]]) -> DeviceOp[Tensor[E]]: ...
     def unwrap_arc(self: ResultMethods[Any]) -> DeviceOp[Any]:
-        """The tensor of the resulting Arc, which must be its only owner; a tensor as it is."""
+        """Return the tensor of the resulting Arc, which must be its only owner; else the tensor."""
         return self._forward("unwrap_arc")
 
     @overload
@@ -74,8 +74,7 @@ class ResultMethods(Endings[T_co]):
     @overload
     def partition(self: ResultMethods[Arc[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
     def partition(self: ResultMethods[Any], tile: ShapeLike) -> DeviceOp[Any]:
-        """The resulting tensor, given over to a partition into tiles; of an `Arc`, if that is its
-        only owner."""
+        """Partition the resulting tensor into tiles; an `Arc` must be its only owner."""
         return self._forward("partition", tile)
 
     @overload
@@ -85,11 +84,11 @@ class ResultMethods(Endings[T_co]):
     @overload
     def try_partition(self: ResultMethods[Arc[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
     def try_partition(self: ResultMethods[Any], tile: ShapeLike) -> DeviceOp[Any]:
-        """As `partition`; also of an `Arc`, which must then be the only owner of its tensor."""
+        """Do as `partition`, also for an `Arc`, which must be the only owner of its tensor."""
         return self._forward("try_partition", tile)
 
     def unpartition(self: ResultMethods[Partition[E]]) -> DeviceOp[Tensor[E]]:
-        """The tensor of the resulting partition."""
+        """Return the tensor of the resulting partition."""
         return self._forward("unpartition")
 
     @overload
@@ -97,8 +96,7 @@ class ResultMethods(Endings[T_co]):
     @overload
     def reshape(self: ResultMethods[Arc[E]], shape: ShapeLike) -> DeviceOp[Arc[E]]: ...
     def reshape(self: ResultMethods[Any], shape: ShapeLike) -> DeviceOp[Any]:
-        """The resulting tensor with another shape; it is handed over, not borrowed. An `Arc` gives
-        an `Arc`."""
+        """Move the resulting tensor into another shape. An `Arc` gives an `Arc`."""
         return self._forward("into_shape", shape, verb="reshape")
 
     @overload
@@ -106,7 +104,7 @@ class ResultMethods(Endings[T_co]):
     @overload
     def view(self: ResultMethods[Arc[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]: ...
     def view(self: ResultMethods[Any], shape: ShapeLike) -> DeviceOp[Any]:
-        """A view of the resulting tensor with another shape."""
+        """Return a view of the resulting tensor with another shape."""
         return self._forward("view", shape)
 
     @overload
@@ -114,7 +112,7 @@ class ResultMethods(Endings[T_co]):
     @overload
     def slice(self: ResultMethods[Arc[E]], *ranges: Range) -> DeviceOp[Tensor[E]]: ...
     def slice(self: ResultMethods[Any], *ranges: Range) -> DeviceOp[Any]:
-        """A view of a rectangular part of the resulting tensor."""
+        """Return a view of a rectangular part of the resulting tensor."""
         return self._forward("slice", *ranges)
 
     @overload
@@ -136,8 +134,7 @@ class ResultMethods(Endings[T_co]):
     def reinterpret(
         self: ResultMethods[Any], dtype: Any, shape: ShapeLike | None = None
     ) -> DeviceOp[Any]:
-        """The resulting tensor's bytes as another type; it is handed over, not borrowed. An `Arc`
-        gives an `Arc`."""
+        """Move the resulting tensor's bytes into another type. An `Arc` gives an `Arc`."""
         return self._forward("into_type", dtype, shape, verb="reinterpret")
 
     @overload
@@ -145,7 +142,7 @@ class ResultMethods(Endings[T_co]):
     @overload
     def dup(self: ResultMethods[Arc[E]]) -> DeviceOp[Tensor[E]]: ...
     def dup(self: ResultMethods[Any]) -> DeviceOp[Any]:
-        """A copy of the resulting tensor."""
+        """Return a copy of the resulting tensor."""
         return self._follow("dup")
 
     @overload
@@ -153,19 +150,19 @@ class ResultMethods(Endings[T_co]):
     @overload
     def to(self: ResultMethods[Arc[E]], device: Device | str) -> DeviceOp[Tensor[E]]: ...
     def to(self: ResultMethods[Any], device: Device | str) -> DeviceOp[Any]:
-        """A copy of the resulting tensor on a device."""
+        """Return a copy of the resulting tensor on a device."""
         return self._follow("to", device)
 
     def to_numpy(
         self: ResultMethods[Tensor[Any]] | ResultMethods[Arc[Any]],
     ) -> DeviceOp[np.ndarray[Any, Any]]:
-        """A copy of the resulting tensor in a NumPy array; what follows runs when it is there."""
+        """Copy the resulting tensor to a NumPy array; later ops run when it has arrived."""
         return self._fetch("copy_to_host", "to_numpy")
 
     def to_host_vec(
         self: ResultMethods[Tensor[Any]] | ResultMethods[Arc[Any]],
     ) -> DeviceOp[np.ndarray[Any, Any]]:
-        """As `to_numpy`, with all elements along one axis."""
+        """Do as `to_numpy`, with all elements along one axis."""
         return self._fetch("to_host_vec")
 
     @overload
@@ -173,11 +170,11 @@ class ResultMethods(Endings[T_co]):
     @overload
     def item(self: ResultMethods[Arc[E]]) -> DeviceOp[E]: ...
     def item(self: ResultMethods[Any]) -> DeviceOp[Any]:
-        """The only element of the resulting tensor as a Python number."""
+        """Return the only element of the resulting tensor as a Python number."""
         return self._fetch("copy_item", "item")
 
     def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
-        """As `_follow`, where the op gives host data."""
+        """Do as `_follow`, where the op gives host data."""
         op = self._follow(method, verb=verb)
         op.host_data = True
         return op

@@ -35,9 +35,9 @@ ELSEWHERE = Signal()
 
 
 def give_back_parts(op: Lazy[Any]) -> None:
-    """An op failed: let its parts that will not run give back what they were given.
+    """Return what the parts of a failed op were given, for those that will not run.
 
-    Not those that others may run as well.
+    Parts that other ops can run as well keep it.
     """
     found = [op]
     while found:
@@ -63,7 +63,7 @@ def trace_step(op: Lazy[Any], ctx: ExecutionContext, begun: int) -> None:
 
 
 def named(error: Exception, op: Lazy[Any]) -> Exception:
-    """The error, with a note that it passed this op; a long chain is not named in full."""
+    """Add a note to the error that it passed this op; a long chain is abridged."""
     if len(getattr(error, "__notes__", ())) < MOST_NAMED:
         note_once(error, whereabouts(op.name, op.built))
     return error

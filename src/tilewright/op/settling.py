@@ -14,11 +14,11 @@ class Settle(Protocol):
     """What is settled at the end of some work."""
 
     def __call__(self, failed: bool) -> None:
-        """The work has ended, of which it is a part."""
+        """Return the work has ended, of which it is a part."""
         ...
 
     def undo(self) -> Undo:
-        """How to make it undone that the work went well; asked for before it is settled."""
+        """Return how to undo the success of the work; call it before the work is settled."""
         ...
 
 
@@ -43,7 +43,7 @@ class Settling:
         settle(failed)
 
     def end(self, *, failed: bool) -> None:
-        """The work has ended; the first to say so decides."""
+        """End the work; the first call decides whether it failed."""
         with self._lock:
             if self._failed is None:
                 self._failed = failed
@@ -53,7 +53,7 @@ class Settling:
             settle(failed)
 
     def undo(self) -> Undo:
-        """How to make it undone that the work went well; asked for before it has ended."""
+        """Return how to undo the success of the work; call it before the work has ended."""
         with self._lock:
             return _Undone([settle.undo() for settle in self._waiting])
 

@@ -21,7 +21,7 @@ class Signal:
         self._set = False
 
     def done(self) -> bool:
-        """Whether it has been set."""
+        """Return whether it has been set."""
         return self._set
 
     def set(self) -> None:

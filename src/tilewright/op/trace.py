@@ -43,7 +43,7 @@ class _Clocks:
         self._starts[stream.device] = stamp, time.perf_counter_ns()
 
     def time_of(self, stamp: Stamp, stream: Stream) -> int:
-        """When a stamp was, by `time.perf_counter_ns`."""
+        """Return the time of a stamp by `time.perf_counter_ns`."""
         known = stamp.host_time()
         if known is not None:
             return known
@@ -166,7 +166,7 @@ def trace(path: str | Path | None = None) -> Generator[Trace, None, None]:
 
 
 def trace_begin(stream: Stream) -> Stamp | None:
-    """Where a trace is recorded: the time at which the device begins with what is put there now."""
+    """Return the time at which the device begins the next work, if a trace is recorded."""
     if Tracing.active is None or stream.is_capturing or not isinstance(stream, TimedStream):
         return None
     Tracing.active.clocks.set(stream)
@@ -174,7 +174,7 @@ def trace_begin(stream: Stream) -> Stamp | None:
 
 
 def trace_end(stream: Stream, begun: Stamp | None) -> Stamp | None:
-    """The time at which the device ends what was begun; before others can wait for that."""
+    """Return the time at which the device ends traced work; call it before others can wait."""
     if Tracing.active is None or begun is None or not isinstance(stream, TimedStream):
         return None
     return stream.stamp()

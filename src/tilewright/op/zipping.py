@@ -81,10 +81,10 @@ def zip(
     a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /, *more: Any
 ) -> DeviceOp[tuple[Any, ...]]: ...
 def zip(*parts: Any) -> DeviceOp[Any]:
-    """One op that runs all of these, one after the other, and gives the tuple of their results.
+    """Return one op that runs all of these in order and gives the tuple of their results.
 
-    Plain values stand for themselves; type checkers want `tw.value(x)` around objects that are
-    neither numbers, arrays, tensors nor containers. What one of them writes, no other may use.
+    A plain value is its own result; type checkers want `tw.value(x)` around objects that are not
+    numbers, arrays, tensors or containers. No part may use what another part writes.
     """
     ops = tuple(as_op(part) for part in parts)
     name = "zip"

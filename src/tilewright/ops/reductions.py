@@ -88,7 +88,7 @@ def fill_rows(y: TensorMut, x: Tensor, value: f64) -> None:
 
 @cache
 def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
-    """The function that reduces parts of rows to elements of a type."""
+    """Return the function that reduces parts of rows to elements of a type."""
     kernel: Any = spread_parts if kind == "sum" else choose_parts
     constants = {} if kind == "sum" else {"KIND": kind}
     gradient = Function(kernel, outputs="x", tiles=(rows, part), constants=constants)

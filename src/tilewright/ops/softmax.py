@@ -27,7 +27,7 @@ from .tiles import rounded, sum_type, widened
 
 
 def _finite(top: Any) -> Any:
-    """A shift for exponents: 0 for a row of -inf alone, and inf."""
+    """Return a shift for exponents: 0 for a row of -inf alone, and inf."""
     return where(top == neg_inf, 0.0, top)
 
 

@@ -51,12 +51,12 @@ class Owners:
             self._contents = [*alive, weakref.ref(tensor)]
 
     def others(self, tensor: Tensor[Any]) -> list[Tensor[Any]]:
-        """The other forms that somebody still holds."""
+        """Return the other live forms of the tensor."""
         found = [ref() for ref in self._contents]
         return [each for each in found if each is not None and each is not tensor]
 
     def locations(self, but: Arc[Any] | None = None) -> list[Location]:
-        """Where the live handles were made. Gives no handles: a traceback would keep them."""
+        """Return where the live handles were made; not the handles, which a traceback would keep."""
         with LOCK:
             self._handles = [
                 (ref, location) for ref, location in self._handles if ref() is not None
@@ -101,7 +101,7 @@ class Arc(Ours, Generic[E]):
 
     @staticmethod
     def _of(core: Core[F]) -> Arc[F]:
-        """One more owner."""
+        """Return one more owner."""
         made = cast("Arc[F]", Arc.__new__(Arc))
         made._core = core
         core.owners.join(made)
@@ -190,35 +190,35 @@ class Arc(Ours, Generic[E]):
         return len(self._core.tensor)
 
     def device_pointer(self) -> DevicePointer[E]:
-        """The raw address, for unsafe kernels."""
+        """Return the raw address, for unsafe kernels."""
         return self.value.device_pointer()
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """A copy as a NumPy array, now."""
+        """Return a copy as a NumPy array, now."""
         return self.value.to_numpy()
 
     def copy_to_host(self) -> DeviceOp[np.ndarray[Any, Any]]:
-        """An op that copies to a NumPy array; `op.to_numpy` does this."""
+        """Return an op that copies to a NumPy array; `op.to_numpy` does this."""
         return self.value.copy_to_host()
 
     def to_host_vec(self) -> DeviceOp[np.ndarray[Any, Any]]:
-        """An op that copies all elements, in row-major order, to a NumPy array of one axis."""
+        """Return an op that copies all elements, in row-major order, to a NumPy array of one axis."""
         return self.value.to_host_vec()
 
     def item(self) -> E:
-        """The only element as a Python number, now."""
+        """Return the only element as a Python number, now."""
         return self.value.item()
 
     def copy_item(self) -> DeviceOp[E]:
-        """An op that gives the only element as a Python number; `op.item` does this."""
+        """Return an op that gives the only element as a Python number; `op.item` does this."""
         return self.value.copy_item()
 
     def dup(self) -> DeviceOp[Tensor[E]]:
-        """An op that copies the tensor into a new one."""
+        """Return an op that copies the tensor into a new one."""
         return self.value.dup()
 
     def to(self, device: Device | str) -> DeviceOp[Tensor[E]]:
-        """An op that copies the tensor into a new one on a device."""
+        """Return an op that copies the tensor into a new one on a device."""
         return self.value.to(device)
 
     def reshape(self, shape: ShapeLike) -> Arc[E]:
@@ -234,27 +234,27 @@ class Arc(Ours, Generic[E]):
         return self._in_form(reinterpreted(self.value.region, dtype, shape))
 
     def into_shape(self, shape: ShapeLike) -> Arc[E]:
-        """As `reshape`; `op.reshape` does this."""
+        """Do as `reshape`; `op.reshape` does this."""
         return self.reshape(shape)
 
     def into_type(self, dtype: Any, shape: ShapeLike | None = None) -> Arc[Any]:
-        """As `reinterpret`; `op.reinterpret` does this."""
+        """Do as `reinterpret`; `op.reinterpret` does this."""
         return self.reinterpret(dtype, shape)
 
     def view(self, shape: ShapeLike) -> Tensor[E]:
-        """A view of the tensor with another shape; `reshape` gives an owner instead."""
+        """Return a view of the tensor with another shape; `reshape` returns an owner instead."""
         return self.value.view(shape)
 
     def slice(self, *ranges: Range) -> Tensor[E]:
-        """A view of a rectangular part, one range per axis."""
+        """Return a view of a rectangular part, one range per axis."""
         return self.value.slice(*ranges)
 
     def permute(self, *order: SupportsIndex) -> Tensor[E]:
-        """A view with the axes in another order."""
+        """Return a view with the axes in another order."""
         return self.value.permute(*order)
 
     def transpose(self, axis0: SupportsIndex = -2, axis1: SupportsIndex = -1) -> Tensor[E]:
-        """A view with two axes exchanged, the last two unless told otherwise."""
+        """Return a view with two axes exchanged, by default the last two."""
         return self.value.transpose(axis0, axis1)
 
     @property
@@ -263,11 +263,11 @@ class Arc(Ours, Generic[E]):
         return self.value.T
 
     def __getitem__(self, key: Key) -> Tensor[E]:
-        """A view of a part: ints, slices, `...` and None, as in NumPy."""
+        """Return a view of a part: ints, slices, `...` and None, as in NumPy."""
         return self.value[key]
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's name for the device."""
+        """Return DLPack's identifier of the device."""
         return self._core.tensor.__dlpack_device__()
 
     def __dlpack__(self, **wishes: Any) -> object:
@@ -284,7 +284,7 @@ class Arc(Ours, Generic[E]):
     # Taking the tensor out
 
     def unwrap_arc(self) -> Tensor[E]:
-        """The tensor itself, if this is its only owner; uses the Arc up."""
+        """Return the tensor itself, if this is its only owner; uses the Arc up."""
         with LOCK:
             self._refuse_others("unwrap_arc()")
             hint = "use the tensor that unwrap_arc() returned"
@@ -292,7 +292,7 @@ class Arc(Ours, Generic[E]):
         return Tensor(self._core.tensor.region, title)
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
-        """The same as `try_partition`."""
+        """Return the same as `try_partition`."""
         return self.try_partition(tile)
 
     def try_partition(self, tile: ShapeLike) -> Partition[E]:

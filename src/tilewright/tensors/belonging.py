@@ -11,10 +11,10 @@ from .partition import Partition
 
 
 def is_borrowed(value: object, references: int) -> bool:
-    """Whether a tensor or partition is only lent to an op.
+    """Return whether an op only borrows a tensor or partition.
 
-    It is not if it was moved or partitioned for the op, or if nobody but the op, so many times,
-    refers to it.
+    It owns one that was moved or partitioned for the op, or that only the op refers to,
+    `references` times.
     """
     if _is_partition(value):
         return not value.is_owned
@@ -26,7 +26,7 @@ def is_borrowed(value: object, references: int) -> bool:
 
 
 def is_among(value: object, given: Sequence[object]) -> bool:
-    """Whether a tensor is one of these, or behind one of these."""
+    """Return whether a tensor is one of these, or belongs to one of these."""
     return any(value is each or (_is_partition(each) and each.tensor is value) for each in given)
 
 

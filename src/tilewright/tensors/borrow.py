@@ -105,7 +105,7 @@ class BorrowState(NativeState):
             self.leases = (*_current(self.leases), lent)
 
     def live_leases(self) -> list[Lease]:
-        """What is still out of sight, of this memory or of some that overlaps it."""
+        """Return the live leases of this memory and of memory that overlaps it."""
         if not self.leases and not self.neighbours:
             return []
         with LOCK:

@@ -55,7 +55,7 @@ class Claimed(NamedTuple):
 
 
 def exported_by(x: Any, **wishes: Any) -> object:
-    """The capsule that an object gives."""
+    """Return the capsule that an object exports."""
     if getattr(x, "is_neg", bool)():  # torch does not say so
         raise BufferError("Can't export tensors with the negative bit set, use x.resolve_neg()")
     try:
@@ -80,10 +80,7 @@ class Given:
 
 
 def looked_at(x: Any) -> Given | None:
-    """What x exports, if it is memory of the host that NumPy can be trusted to read.
-
-    None: it must be looked at closer.
-    """
+    """Return what x exports, if it is host memory that NumPy reads correctly; None: unknown."""
     capsule = exported_by(x)
     data, kind, _, rank, _, _, _, shape, strides, offset = _fields(capsule)
     if not (data and shape and 0 < rank <= MOST_AXES and kind in HOST_KINDS):
@@ -97,7 +94,7 @@ def _fields(capsule: object) -> tuple[int, ...]:
 
 
 def claimed(x: Any, ordinal: int | None = None, **wishes: Any) -> Claimed:
-    """The memory that x exports: of the host, or of the GPU with a number."""
+    """Return the memory that x exports: of the host, or of the GPU with a number."""
     sweep()
     capsule = exported_by(x, **wishes)
     managed = dlpack.managed_in(capsule)
@@ -163,6 +160,6 @@ IMMUTABLE = frozenset(("jax", "jaxlib"))
 
 
 def is_read_only(x: object, managed: Plain | Versioned) -> bool:
-    """Whether the library of an array asks that its memory be not written."""
+    """Return whether the library of an array asks that its memory be not written."""
     asks = isinstance(managed, Versioned) and bool(managed.flags & READ_ONLY)
     return asks or type(x).__module__.partition(".")[0] in IMMUTABLE

@@ -180,7 +180,7 @@ class FromHost(Planned):
         self.lengthy = is_long(source)
 
     def detach(self) -> None:
-        """It will read the array later: keep what is there now."""
+        """Copy the array now, as it will be read later."""
         source: Any = self._source  # another thread may run it meanwhile
         if source is not None:
             self._source = source.copy()
@@ -211,7 +211,7 @@ def empty(
 def empty(
     shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor for a kernel to write; reading it before that raises."""
+    """Return a tensor for a kernel to write; reading it before that raises."""
     if more:
         refuse_order("empty", shape, dtype, *more)
     return Allocate(Plan("empty", shape, dtype, device), zeroed=False)
@@ -230,7 +230,7 @@ def zeros(
 def zeros(
     shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of zeros."""
+    """Return a tensor of zeros."""
     if more:
         refuse_order("zeros", shape, dtype, *more)
     return Allocate(Plan("zeros", shape, dtype, device), zeroed=True)
@@ -239,19 +239,19 @@ def zeros(
 def empty_like(
     other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor for a kernel to write, with the shape, dtype and device of another."""
+    """Return a tensor for a kernel to write, with the shape, dtype and device of another."""
     return Allocate(plan_like("empty_like", other, dtype, device), zeroed=False)
 
 
 def zeros_like(
     other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of zeros with the shape, dtype and device of another."""
+    """Return a tensor of zeros with the shape, dtype and device of another."""
     return Allocate(plan_like("zeros_like", other, dtype, device), zeroed=True)
 
 
 def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike) -> Plan:
-    """The plan of a tensor like another tensor, partition or array, unless told otherwise."""
+    """Plan a tensor like another tensor, partition or array; arguments override its properties."""
     if type(other) is Tensor:
         region: Region = other.region
         layout, home = region.layout, device or region.storage.device
@@ -270,7 +270,7 @@ def from_numpy(
     *,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor with a copy of host data, converted to `dtype` if given.
+    """Return a tensor with a copy of host data, converted to `dtype` if given.
 
     An array keeps its element type; plain numbers and sequences become f32, i32 or bool; bytes are
     the memory itself, u8 or elements of `dtype`. The data is read when the op runs, and has been
@@ -284,13 +284,12 @@ def from_numpy(
 def asarray(
     array: ArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> Tensor[Any]:
-    """A tensor that aliases the array's memory; kernels that write it write the array.
+    """Return a tensor that aliases the array's memory; kernels that write it write the array.
 
-    An array of the host gives a tensor of the CPU, one of a GPU a tensor of that GPU: by DLPack or
-    `__cuda_array_interface__`, after all that its library has put on its stream.
+    A host array gives a tensor of the CPU, a GPU array a tensor of that GPU: by DLPack or
+    `__cuda_array_interface__`, after all work that its library has enqueued.
 
-    `dtype` may name another type with the same memory form: tf32 for float32, f4e2m1fnx2 for
-    uint8.
+    `dtype` may name another type with the same memory form: tf32 for float32, f4e2m1fnx2 for uint8.
     """
     found = None if dtype is None else as_dtype(dtype)
     there = memory_on_gpu(array)
@@ -327,8 +326,7 @@ def _refuse_conversion(held: str, wanted: AnyDType) -> NoReturn:
 
 
 def host_device(device: DeviceLike) -> Device:
-    """The device for memory of the host: the one that is named, else the default one, if either
-    sees that memory; the CPU does always."""
+    """Return the device for host memory: the named or default device if it sees it, else the CPU."""
     chosen = as_device(device)
     if chosen.host_visible:
         return chosen
@@ -347,7 +345,7 @@ def meta(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> Tens
 @overload
 def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Tensor[Any]: ...
 def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
-    """A description of a tensor, without memory: enough to compile a kernel for it."""
+    """Return a description of a tensor, without memory: enough to compile a kernel for it."""
     plan = Plan("meta", shape, dtype, device)
     bare = storage.meta(plan.home or default_device(), plan.nbytes)
     return new_tensor(Region(bare, plan.layout, 0))

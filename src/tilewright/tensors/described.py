@@ -25,7 +25,7 @@ class Described(NamedTuple):
 
 
 def described(x: object, said: Any) -> Described:
-    """The description of x, checked; what is missing or makes no sense is a ShapeError."""
+    """Return the checked description of x; raise a ShapeError if it is incomplete or wrong."""
     if not isinstance(said, dict):
         raise wrong(x, "a dict", type(said).__name__)
     known = cast("dict[str, Any]", said)
@@ -56,7 +56,7 @@ def refuse_address(x: object, layout: Layout, address: int) -> None:
 
 
 def wrong(x: object, expected: str, got: str, hint: str | None = None) -> ShapeError:
-    """The error for an array whose description makes no sense."""
+    """Return the error for an array whose description is inconsistent."""
     return ShapeError(
         f"the metadata of this {type(x).__name__} is invalid",
         expected=expected,
@@ -73,7 +73,7 @@ def _shape(x: object, given: Any) -> Shape:
 
 
 def _ints(given: Any) -> Shape | None:
-    """A tuple or a list of ints; None: it is none."""
+    """Return a tuple or a list of ints; None: it is none."""
     if not isinstance(given, tuple | list):
         return None
     numbers = cast("Sequence[Any]", given)

@@ -106,7 +106,7 @@ _NAMES = {
 
 
 def new_capsule(name: bytes, managed: int, destructor: int) -> object:
-    """A capsule for a managed tensor."""
+    """Return a capsule for a managed tensor."""
     return _new(managed, _NAMES[name], destructor)
 
 
@@ -118,7 +118,7 @@ _STARTS: dict[bytes, int] = {
 
 
 def tensor_in(capsule: Any) -> int:
-    """The address of the tensor in a capsule that nobody has taken."""
+    """Return the address of the tensor in a capsule that was not consumed."""
     name = _name_of(capsule)
     start = _STARTS.get(name)
     if start is None:
@@ -127,7 +127,7 @@ def tensor_in(capsule: Any) -> int:
 
 
 def managed_in(capsule: Any) -> Plain | Versioned:
-    """The managed tensor in a capsule, to look at; it is the capsule's until it is taken."""
+    """Return the managed tensor in a capsule, to look at; it is the capsule's until it is taken."""
     name = _name_of(capsule)
     kind = Plain if name == b"dltensor" else Versioned
     return kind.from_address(tensor_in(capsule) - kind.tensor.offset)

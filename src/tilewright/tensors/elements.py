@@ -22,7 +22,7 @@ LENGTHY = 1 << 20
 
 
 def host_array(x: Any, dtype: AnyDType | None, op: str) -> np.ndarray[Any, Any]:
-    """An array of x. One that has a type keeps it; bytes and plain numbers get `dtype`.
+    """Return an array of x. One that has a type keeps it; bytes and plain numbers get `dtype`.
 
     Without it, bytes are u8 and numbers are as everywhere: f32, i32 or bool.
     """
@@ -37,18 +37,20 @@ def host_array(x: Any, dtype: AnyDType | None, op: str) -> np.ndarray[Any, Any]:
 
 
 def has_type(x: Any) -> bool:
-    """Whether x is an array that has an element type of its own."""
+    """Return whether x is an array with an element type."""
     known = isinstance(x, np.ndarray | np.generic | memoryview)
     return known or hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")
 
 
 def is_long(array: np.ndarray[Any, Any]) -> bool:
-    """Whether copying the array takes so long that an event loop should not wait for it."""
+    """Return whether copying the array takes too long for an event loop to wait."""
     return array.nbytes > LENGTHY
 
 
 def as_elements(array: np.ndarray[Any, Any], dtype: AnyDType) -> np.ndarray[Any, Any]:
-    """The array's values as elements of a type; the array itself where they are that already."""
+    """Return the array's values as elements of a type; the array itself where they are that
+    already.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         held = array.astype(dtype.np, copy=False)
     return round_tf32(held) if dtype is dt.tf32 else held
@@ -66,7 +68,7 @@ def refuse_several(shape: Shape) -> None:
 
 
 def only_number(array: np.ndarray[Any, Any]) -> bool | int | float:
-    """The element of an array that has just one, as Python's own number."""
+    """Return the only element of an array as a Python number."""
     element = array.item()
     return element if isinstance(element, bool | int | float) else float(element)  # ml_dtypes' own
 

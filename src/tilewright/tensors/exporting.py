@@ -28,7 +28,7 @@ class Wish(NamedTuple):
 
 
 def device_of(region: Region) -> tuple[int, int]:
-    """DLPack's name of the device a region is on."""
+    """Return DLPack's identifier of the device of a region."""
     device = region.storage.device
     return (dlpack.CUDA, device.ordinal) if isinstance(device, CudaDevice) else (dlpack.CPU, 0)
 
@@ -45,7 +45,7 @@ def check_wish(region: Region, wish: Wish) -> None:
 def export(
     region: Region, keep: object, wish: Wish, *, readonly: bool, copied: bool = False
 ) -> tuple[object, Exported]:
-    """A capsule over a region's memory, and the export, which is over when the deleter ran."""
+    """Return a capsule over a region's memory, and the export, which ends with the deleter."""
     sweep()
     version = wish.max_version
     form = PLAIN if version is None or version[0] < 1 else VERSIONED

@@ -18,11 +18,11 @@ class Extent(NativeExtent):
     __slots__ = ()
 
     def overlaps(self, other: Extent) -> bool:
-        """Whether the two reach over common addresses."""
+        """Return whether the two share addresses."""
         return max(self.start, other.start) < min(self.end, other.end)
 
     def meets(self, other: Extent) -> bool:
-        """Whether the two have a byte in common; in doubt they have."""
+        """Return whether the two have a byte in common; in doubt they have."""
         if not self.overlaps(other):
             return False
         if self.is_dense and other.is_dense:
@@ -34,7 +34,7 @@ class Extent(NativeExtent):
             return True
 
     def pattern(self, base: int) -> np.ndarray[Any, Any]:
-        """Its bytes as an array that must never be looked into, as if memory began at `base`."""
+        """Return the extent as an array at `base`, whose elements must never be read."""
         size = self.end - self.start
         return as_if_at(self.start - base, "|u1", (size,), (1,))
 
@@ -51,7 +51,7 @@ class _Claimed:
 def as_if_at(
     address: int, typestr: str, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:
-    """An array over addresses where there may be no memory at all, to compare with others."""
+    """Return an array over addresses that may not be mapped, to compare with other arrays."""
     interface: dict[str, object] = {
         "version": 3,
         "typestr": typestr,

@@ -26,7 +26,7 @@ def is_array(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
 
 
 def aliased(x: Any) -> np.ndarray[Any, Any] | None:
-    """The NumPy array that shares x's memory; None where x is no host array."""
+    """Return the NumPy array that shares x's memory; None where x is no host array."""
     if type(x) is np.ndarray:
         return x
     if is_array(x):
@@ -73,7 +73,7 @@ _KNOWS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 def _seen_by_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """As `_imported`, and several times as fast for the element types NumPy knows."""
+    """Do as `_imported`, several times as fast, for the element types that NumPy knows."""
     try:
         given = looked_at(x)
         if given is not None:
@@ -84,7 +84,7 @@ def _seen_by_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _imported(x: Any) -> np.ndarray[Any, Any]:
-    """What x exports by DLPack. The arrays that come of it keep it; then its deleter is called."""
+    """Import what x exports by DLPack. Arrays made from it keep it; the last calls its deleter."""
     device = int(x.__dlpack_device__()[0])
     if device not in HOST_KINDS:
         raise ShapeError(
@@ -101,7 +101,7 @@ def _imported(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _looked_closer(x: Any) -> Region | None:
-    """The memory of a host array that the core cannot describe; None: somebody must say why."""
+    """Return the memory of a host array that the core cannot describe; None: refuse it."""
     if hasattr(x, "__cuda_array_interface__"):
         return None
     try:
@@ -112,7 +112,7 @@ def _looked_closer(x: Any) -> Region | None:
 
 
 def _import_stream(device: CudaDevice) -> CudaStream:
-    """The stream of a GPU that other libraries are told of, as `gpu_imports` has it."""
+    """Return the stream of a GPU on which other libraries make their arrays ready."""
     return device.streams()[0]
 
 

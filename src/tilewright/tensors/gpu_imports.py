@@ -40,7 +40,7 @@ class Seen(NamedTuple):
 
 
 def memory_on_gpu(x: Any) -> Region | None:
-    """The memory of another library's array on a GPU; None where x is none."""
+    """Return the memory of another library's array on a GPU; None where x is none."""
     if isinstance(x, np.ndarray | np.generic | Ours):
         return None
     if hasattr(x, "__dlpack_device__"):
@@ -59,7 +59,7 @@ def _by_dlpack(x: Any, ordinal: int) -> Region:
 
 
 def _exported(x: Any, ordinal: int, stream: int) -> Seen:
-    """What an array exports by DLPack, to be used on a stream, or on its library's own: -1."""
+    """Return what an array exports by DLPack for a stream, or for its library's own: -1."""
     fixed = needs_gradient(x)
     given = x.detach() if fixed else x
     layout, address, readonly, owner = claimed(given, ordinal, stream=stream)
@@ -67,7 +67,7 @@ def _exported(x: Any, ordinal: int, stream: int) -> Seen:
 
 
 def _gpu(x: object, ordinal: int) -> CudaDevice:
-    """The GPU of an array."""
+    """Return the GPU of an array."""
     devices = gpus()
     if not 0 <= ordinal < len(devices):
         raise ContextError(
@@ -80,7 +80,9 @@ def _gpu(x: object, ordinal: int) -> CudaDevice:
 
 
 def memory_in_order(x: Any) -> Region:
-    """The memory of an array on a GPU, for work on the very stream that its library uses now."""
+    """Return the memory of an array on a GPU, for work on the very stream that its library uses
+    now.
+    """
     return _found(_exported(x, int(x.__dlpack_device__()[1]), -1))
 
 
@@ -95,20 +97,20 @@ def _by_interface(x: Any) -> Region:
 
 
 def _device_of(address: int) -> CudaDevice:
-    """The device on which memory is; the first one where there is none."""
+    """Return the device of some memory; the first device if it has no address."""
     devices = gpus()
     return devices[devices[0].owner_of(address)] if address else devices[0]
 
 
 def _found(seen: Seen) -> Region:
-    """The region of memory; aliases share what is known of it."""
+    """Return the region of memory; aliases share its state."""
     layout, address = seen.layout, seen.address
     start, end = address + layout.low, address + layout.high
     return Region(find_import(seen.device, seen.owner, start, end, seen.readonly), layout, address)
 
 
 def _ordered(seen: Seen, stream: CudaStream) -> Region:
-    """A region of memory whose last use so far has been put on a stream."""
+    """Return a region whose last known use has been enqueued on a stream."""
     region = _found(seen)
     pending = PendingWork(stream)
     try:
@@ -155,7 +157,7 @@ def let_wait(region: Region, stream: Any, *, writes: bool) -> None:
 
 
 def gathered(region: Region) -> CudaStream:
-    """A stream that comes after all that writes some memory."""
+    """Return a stream ordered after all work that writes some memory."""
     device = region.storage.device
     assert isinstance(device, CudaDevice)
     stream = device.streams()[0]

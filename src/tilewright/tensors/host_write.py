@@ -71,7 +71,7 @@ class HostWrite:
         return array
 
     def is_in(self, visit: _Visit) -> bool:
-        """Whether the block was last entered by this visit."""
+        """Return whether the block was last entered by this visit."""
         return self._visit is visit
 
     def _claim(self, lent: Lease) -> None:
@@ -120,10 +120,10 @@ class _Visit:
         """Whether the block was left. It was also if nobody can leave it any more."""
 
     def is_over(self, error: BaseException | None = None) -> bool:
-        """Whether nobody sees the memory any more. For who holds the lock.
+        """Return whether no reference to the memory is left. Call it with the lock held.
 
-        While the block is being run, the array does. Afterwards what was made of it may, of which
-        parts keep the holder, and all else the array.
+        Inside the block the array may have references. After it, any export whose parts keep the
+        holder counts as well as the array.
         """
         if not self._over:
             array, writer = self._array(), self._writer()
@@ -133,7 +133,7 @@ class _Visit:
         return self._over
 
     def _let_go(self, array: Array, error: BaseException | None) -> bool:
-        """Whether nobody but variables has the array, and it no memory any more."""
+        """Return whether only variables refer to the array, and the array has no memory any more."""
         self._empty(array)
         if is_held_elsewhere(array, error, depth=2):
             return False
@@ -142,7 +142,9 @@ class _Visit:
         return self._holder() is None
 
     def _empty(self, array: Array) -> None:
-        """An array cannot be taken back from the variable that holds it, but it can be emptied."""
+        """Return an array cannot be taken back from the variable that holds it, but it can be
+        emptied.
+        """
         storage = self._storage()
         if storage is not None and (self._seen is None or self._seen() is None):
             seen = _Seen(array, _SEEN.discard)

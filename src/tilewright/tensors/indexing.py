@@ -16,7 +16,7 @@ Key: TypeAlias = "Index | tuple[Index, ...]"
 
 
 def select(shape: Shape, strides: Shape, key: Key) -> tuple[Shape, Shape, int]:
-    """The selected part's shape and strides, and how many elements it starts further on."""
+    """Return the selected part's shape and strides, and how many elements it starts further on."""
     if type(key) is slice and shape:  # most are that, and each launch may make one
         count, stride, offset = _sliced(key, shape[0], strides[0])
         return (count, *shape[1:]), (stride, *strides[1:]), offset
@@ -38,14 +38,16 @@ def select(shape: Shape, strides: Shape, key: Key) -> tuple[Shape, Shape, int]:
 
 
 def _sliced(index: slice, extent: int, stride: int) -> tuple[int, int, int]:
-    """The extent and the stride of a sliced axis, and how many elements it starts further on."""
+    """Return the extent and the stride of a sliced axis, and how many elements it starts further
+    on.
+    """
     start, stop, step = index.indices(extent)
     count = len(range(start, stop, step))
     return count, stride * step, start * stride if count else 0
 
 
 def _spelled_out(shape: Shape, key: Key) -> list[SupportsIndex | slice | None]:
-    """One index per axis (and None for new ones): `...` and missing indices become full slices."""
+    """Return one index per axis (and None for new ones): expand `...` and missing indices."""
     given = list(key) if isinstance(key, tuple) else [key]
     for index in given:
         if isinstance(index, bool) or not isinstance(index, KINDS):

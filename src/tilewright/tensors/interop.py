@@ -38,7 +38,7 @@ class Interop(Handle):
         wait_on_host([self.region])
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's name for the device."""
+        """Return DLPack's identifier of the device."""
         return device_of(self.region)
 
     def __dlpack__(
@@ -67,7 +67,7 @@ class Interop(Handle):
         return _leased_export(self.region, wish, self._lend_export, readonly=True)
 
     def _relied_on(self) -> str:
-        """Why nobody else may write this memory, in words; "" if nothing speaks against it."""
+        """Describe why no other library may write this memory; "" if it may."""
         if unsafe_allowed():
             return ""
         if self.owners() > 1:
@@ -126,7 +126,7 @@ class Interop(Handle):
     if not TYPE_CHECKING:
 
         def __jax_array__(self) -> Any:
-            """What `jnp.asarray(t)` takes: the tensor's memory, as by `jnp.from_dlpack(t)`."""
+            """Return the array for `jnp.asarray(t)`: the tensor's memory, as `jnp.from_dlpack(t)`."""
             return sys.modules["jax"].numpy.from_dlpack(self)
 
         @property
@@ -169,7 +169,7 @@ class Interop(Handle):
 
 
 def export_to_write(region: Region, wish: Wish, ticket: Ticket, thing: object) -> object:
-    """A capsule through which another library may write; nothing here uses the memory meanwhile."""
+    """Return a capsule through which another library may write; it excludes all use here."""
 
     def lend(is_over: IsOver) -> None:
         state, location = region.storage.state, here()
@@ -185,7 +185,7 @@ def export_to_write(region: Region, wish: Wish, ticket: Ticket, thing: object) -
 def _leased_export(
     region: Region, wish: Wish, lend: Callable[[IsOver], None], *, readonly: bool
 ) -> object:
-    """A capsule over memory that is lent for as long as it, or what is made of it, is there."""
+    """Return a capsule over memory that is leased while it or a view of it exists."""
     capsule, exported = export(region, None, wish, readonly=readonly)
     try:
         lend(exported.is_over)

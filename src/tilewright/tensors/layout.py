@@ -51,12 +51,12 @@ class Layout(NativeLayout):
 
 @lru_cache(MOST_KEPT)
 def layout_of(dtype: AnyDType, shape: Shape, strides: Shape) -> Layout:
-    """The layout of these facts; the same object each time while it is remembered."""
+    """Return the layout of these facts; the same object each time while it is remembered."""
     return Layout(dtype, shape, strides)
 
 
 def row_major(dtype: AnyDType, shape: Shape) -> Layout:
-    """The layout of a contiguous tensor."""
+    """Return the layout of a contiguous tensor."""
     return layout_of(dtype, shape, row_major_strides(shape))
 
 
@@ -70,7 +70,7 @@ class Mapping:
     """How many blocks share them; None: as many as the device runs at once."""
 
     def walked(self, per_axis: Shape) -> Shape:
-        """What is said of each axis, of those alone that are walked."""
+        """Return the values of the axes that are walked."""
         return tuple(n for n, group in zip(per_axis, self.groups, strict=True) if group != OWNED)
 
 
@@ -97,12 +97,12 @@ class Tiling(NativeTiling):
 def tiling_of(
     layout: Layout, tile: Shape, mapping: Mapping | None = None, partial: bool = False
 ) -> Tiling:
-    """The layout cut into such tiles, which have its rank; the same object each time."""
+    """Return the layout divided into tiles of its rank; the same object each time."""
     return Tiling(layout, tile, mapping, partial)
 
 
 def _unit_axis(shape: Shape, strides: Shape) -> int | None:
-    """Where an axis has at most one element, its stride means nothing and may be taken as 1."""
+    """Set the stride of an axis with at most one element to 1, since it is never used."""
     if not shape:
         return None
     if strides[-1] == 1 or shape[-1] <= 1:

@@ -90,7 +90,7 @@ class Lease:
         return Act.READ in self.kind.refuses
 
     def meets(self, extent: Extent | None) -> bool:
-        """Whether a part of the memory, or (None) all of it, has a byte in common with it."""
+        """Return whether a part of the memory, or (None) all of it, has a byte in common with it."""
         return extent is None or self.extent is None or self.extent.meets(extent)
 
 

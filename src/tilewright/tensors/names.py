@@ -20,13 +20,11 @@ _UNSHARED = sys.getrefcount({}) + 2
 
 
 def is_held_elsewhere(thing: object, error: BaseException | None = None, depth: int = 1) -> bool:
-    """Whether more refers to `thing` than variables do, those of the last `depth` callers aside.
+    """Return whether anything but variables refers to `thing`, besides the last `depth` callers.
 
-    These have one each.
-
-    Variables are those of the functions and modules that are being run in this thread, and of those
-    that an error passed through: this one, or one that a notebook keeps. In doubt something else
-    does.
+    Variables are those of the running functions and modules of this thread, and of the frames of an
+    error: this one, or one that a notebook keeps. Each counts as one reference. If in doubt, the
+    answer is yes.
     """
     unknown, variables = object(), _Variables()
     # Both are variables of this function; the one is a variable of its caller's, too.
@@ -42,7 +40,7 @@ def is_held_elsewhere(thing: object, error: BaseException | None = None, depth: 
 
 
 def _frames(error: BaseException | None, depth: int) -> list[FrameType]:
-    """The frames of whom the last callers of `is_held_elsewhere` were called by, and of errors."""
+    """Return the frames above the last callers of `is_held_elsewhere`, and those of errors."""
     found: list[FrameType] = []
     frame: FrameType | None = frame_at(2 + depth)  # its own would be kept by itself
     while frame is not None:
@@ -74,7 +72,7 @@ class _Variables:
         """Names of variables of functions around: all of one name may be one, or one of these."""
 
     def count(self) -> int:
-        """How many there are at least."""
+        """Return a lower bound of their number."""
         return self._found + len(self._outer - self._inner)
 
     def look(self, frame: FrameType, thing: object) -> None:
@@ -113,7 +111,7 @@ def _names(space: dict[str, object], thing: object) -> set[str]:
 
 
 def _passed() -> int:
-    """How often an argument is referred to on its way into a function, besides there."""
+    """Return how many references a call adds to an argument."""
 
     def inside(thing: object) -> int:
         unknown = object()

@@ -20,7 +20,7 @@ class Lender(Protocol):
     """An exclusive borrow, out of which another one can be made."""
 
     def lend(self, what: str) -> tuple[Handle, Ticket]:
-        """The tensor that is borrowed, and a borrow of it for an op."""
+        """Return the tensor that is borrowed, and a borrow of it for an op."""
         ...
 
 
@@ -32,7 +32,7 @@ class OpBorrow:
     def __init__(
         self, handle: Handle, ticket: Ticket, op: str, *, written: bool, reborrowed: bool = False
     ) -> None:
-        """`reborrowed`: the op was given a borrow, not the tensor."""
+        """Borrow for an op; `reborrowed`: it was given a borrow instead of the tensor."""
         self._reborrowed = reborrowed
         self.handle = handle
         self.region: Region = handle.region
@@ -59,8 +59,7 @@ class OpBorrow:
         refuse_ended(self.ticket, self._op, self.handle)
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What is borrowed, in words; None if it is among what the op is given anyway, or was given
-        to it for good."""
+        """Describe what is borrowed; None if the op is given it anyway, or for good."""
         if is_among(self.handle, given) or self._is_owned():
             return None
         return "it borrows the tensor it " + ("writes" if self.written else "reads")
@@ -70,14 +69,14 @@ class OpBorrow:
         return not borrowed and self.handle.was_handed_over
 
     def give_back(self) -> None:
-        """The op will not run: let what it was given be used again from where it came."""
+        """Return what the op was given, as the op will not run."""
         self.handle.settle(failed=True)
 
     def settle(self, ctx: ExecutionContext) -> None:
-        """The work has been started: what was written holds values from now on.
+        """Note that the work has started: what it writes holds values from now on.
 
-        Nothing comes out of the borrow any more, so nobody needs to end it: launches that read the
-        memory next would look closer for that.
+        The borrow gives no result, so it ends here; otherwise later launches that read the memory
+        would take the slow path.
         """
         if self.written:
             if not ctx.is_capturing:
@@ -100,7 +99,7 @@ def borrow_to_write(target: Handle | Lender, op: str) -> OpBorrow:
 
 
 def written_region(target: object, op: str) -> Region:
-    """The memory that an op shall write, if that is what it was given."""
+    """Return the memory that an op writes, if it was given memory."""
     lender = getattr(target, "borrowed", target)
     if not isinstance(lender, Handle):
         kind = "an op: chain with .then(...)" if is_op(target) else type(target).__name__

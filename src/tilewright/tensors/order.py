@@ -67,7 +67,7 @@ class Order:
         """The one that stands for this one, if it was joined with another."""
 
     def join(self, other: Order) -> None:
-        """From now on the two are one."""
+        """Merge the two orders."""
         with LOCK:
             mine, its = self.root(), other.root()
             if mine is not its:
@@ -83,7 +83,7 @@ class Order:
                 mine.mark()
 
     def root(self) -> Order:
-        """The one that stands for all it was joined with. For who holds the lock."""
+        """Return the representative of all joined orders. Call it with the lock held."""
         order = self
         while order.joined is not None:
             order = order.joined
@@ -94,11 +94,11 @@ class Order:
         self.state.mark(SlowPath.PENDING, self.is_listing())
 
     def is_listing(self) -> bool:
-        """Whether launches must look through this."""
+        """Return whether launches must look through this."""
         return bool(self.writes or self.reads or self.superseded) or self.joined is not None
 
     def is_free(self) -> bool:
-        """Whether there is nothing to look at but one that is known to be over."""
+        """Return whether the only listed work, if any, is known to be over."""
         writes = self.writes
         if self.reads or self.superseded or (writes and not writes[0][0].is_over):
             return False
@@ -117,7 +117,7 @@ class Order:
         self.mark()
 
     def is_followed(self, stream: Stream) -> bool:
-        """Whether all that is listed is on this stream; so is then what that supersedes."""
+        """Return whether all listed work is on this stream; then so is what supersedes it."""
         if self.joined is not None or len(self.reads) > 1:
             return False
         readers = self.reads.get(stream, ())
@@ -126,18 +126,18 @@ class Order:
         )
 
     def has_plain(self) -> bool:
-        """Whether plain launches have used the memory since it was last found that none does.
+        """Return whether plain launches may still use the memory.
 
-        Any place may hold the only read: native code takes whichever is free.
+        Any slot may hold the only read: native code takes whichever is free.
         """
         return self.state.has_noted_work()
 
     def noted(self) -> list[Span]:
-        """The plain launches of which somebody must know."""
+        """Return the plain launches that others must wait for."""
         return _noted(self.state.noted_work())
 
     def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[PendingWork]:
-        """The pending work that a use of these bytes comes after. For who holds the lock."""
+        """Return the pending work that a use of these bytes follows. Call it with the lock held."""
         self.writes = spans = _not_over(self.writes)
         if writes:
             self._forget_readers()
@@ -228,7 +228,7 @@ class Order:
             self.mark()
 
     def _has_lost_successor(self) -> bool:
-        """Whether what superseded the others is gone, but not passed: its device was lost."""
+        """Return whether the successor is gone without having passed: its device was lost."""
         return not (self.writes or self.reads or self.superseded[-1][0].is_passed())
 
     def _forget_covered(self) -> None:
@@ -259,7 +259,7 @@ def _not_over(spans: Iterable[Span]) -> list[Span]:
 
 
 def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
-    """The pending work that memory has noted, as timelines and numbers, and that are not over."""
+    """Return the pending work noted by memory, as (timeline, number) pairs that are not over."""
     found: list[Span] = []
     for address, number, start, end, writes in work:
         timeline = Timeline.by_address[address]
@@ -278,10 +278,9 @@ def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
 
 
 def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
-    """The number in its timeline of work whose borrows stand, if their epochs are the same.
+    """Begin work whose borrows still hold, and return its number in the timeline.
 
-    `held` is as `_core.bind_tensors` gives it. Below 0: something needs a closer look, and nothing
-    was begun.
+    `held` comes from `_core.bind_tensors`. Below 0: the slow path is needed, and nothing was begun.
     """
     regions = regions_of(held)
     row, count, address = held[-2], len(regions), timeline.address
@@ -299,15 +298,15 @@ def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool 
 
 
 def _are_followed(orders: Sequence[Order], stream: Stream | None) -> bool:
-    """Whether work on a stream comes after all that is listed without being told to wait.
+    """Return whether work on a stream follows all listed work without a wait.
 
-    Then it need not be listed in turn: else a stream that is never idle would list all of it.
+    Then it replaces that in the list, which would otherwise grow on a stream that is never idle.
     """
     return stream is not None and all(order.is_followed(stream) for order in orders)
 
 
 def regions_of(held: tuple[Any, ...]) -> tuple[Region, ...]:
-    """The memory of a bound call, of which the first regions are written."""
+    """Return the memory of a bound call, of which the first regions are written."""
     return held[:-BEHIND_REGIONS]
 
 
@@ -323,7 +322,7 @@ def tidy(regions: Iterable[Region]) -> bool:
 def reserve_held(
     pending: PendingWork, stream: Stream, held: tuple[Any, ...] | None, written: int
 ) -> bool:
-    """As `reserve`, for what native code held; False: look closer, and nothing was reserved."""
+    """Do as `reserve`, for borrows of the core; False: take the slow path, nothing was reserved."""
     if held is None:
         return False
     timeline = stream.timeline
@@ -425,8 +424,10 @@ def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
 
 @contextmanager
 def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[None, None, None]:
-    """A block in which the host reads memory, or writes it: work that conflicts comes before it
-    or after it. Raises if what wrote the memory failed."""
+    """Enter a block in which the host reads or writes memory, ordered against conflicting work.
+
+    Raise if the work that wrote the memory failed.
+    """
     pending = PendingWork(None)
     found: list[PendingWork] = []
     try:
@@ -443,7 +444,7 @@ def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[
 
 
 def pending_over(regions: Iterable[Region], *, writes: bool = False) -> list[PendingWork]:
-    """What a reader of this memory, or a writer, comes after."""
+    """Return the pending work that a reader or writer of this memory follows."""
     with LOCK:
         return [
             pending
@@ -470,5 +471,5 @@ def check_pending(
 
 
 def is_in_flight(region: Region) -> bool:
-    """Whether work that writes this memory is on its way."""
+    """Return whether work that writes this memory is in flight."""
     return any(not pending.over() for pending in pending_over([region]))

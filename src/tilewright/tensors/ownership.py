@@ -34,7 +34,7 @@ class Title(NativeTitle):
     __slots__ = ()
 
     def spend(self) -> None:
-        """The owner's work has run: those before keep the description, not the memory."""
+        """Note that the new owner's work has run: earlier handles keep the description only."""
         self.given_up = False
         former, self.former = self.former, []
         for ref in former:
@@ -42,7 +42,7 @@ class Title(NativeTitle):
                 handle.lose_for_good()
 
     def give_up(self) -> None:
-        """The owner's work was refused or failed: let the handle before it have the tensor."""
+        """Note that the new owner's work was refused or failed: the tensor returns to its origin."""
         self.given_up = bool(self.former)
 
 
@@ -62,7 +62,7 @@ class Unspent:
         """Whether several may own it, from whom it is not taken back while they live."""
 
     def __call__(self, failed: bool) -> None:
-        """All is over: the tensor belongs to its new owner, or goes back."""
+        """Settle the move: the tensor belongs to its new owner, or returns after a failure."""
         title = self._title()
         if title is not None and title.revoked:
             return  # it went back before
@@ -77,7 +77,7 @@ class Unspent:
                     handle.lose_for_good(self._former)
 
     def undo(self) -> Undo:
-        """How to give the tensor back though all went well: nobody got the result."""
+        """Return how to give the tensor back after success, if no caller got the result."""
         former = (ref() for ref in self._former)
         states = [(handle, handle.moving()) for handle in former if handle is not None]
         return partial(_return_to_former, self._title, self._former, states)
@@ -113,8 +113,7 @@ class Moved(NamedTuple):
     """Which of them this handle is."""
 
     def is_undone(self) -> bool:
-        """Whether the tensor has come back: its owner is gone or gave it up, and so are those
-        between."""
+        """Return whether the tensor has come back, as all later owners are gone or gave it up."""
         if self.title is None:
             return False
         title = self.title()
@@ -260,9 +259,9 @@ class Handle(NativeHandle, Ours):
             return self.hand_over(what, hint)
 
     def hand_over(self, what: str, hint: str, along: Iterable[Handle] = ()) -> tuple[Title, Ticket]:
-        """As `take_over`, for who has checked that it may and holds the lock.
+        """Do as `take_over`, where the caller has checked the move and holds the lock.
 
-        Others may have had the same tensor, in other forms: it moves out of all of them.
+        If the tensor had several forms, it moves out of all of them.
         """
         location = here()
         title = self._title or Title()
@@ -307,7 +306,7 @@ class Handle(NativeHandle, Ours):
             self.region = self.region.without_memory()
 
     def moving(self) -> tuple[Moved | None, Region]:
-        """Where it went, and its memory: what `lose_for_good` takes."""
+        """Return the new owner and the memory, for `lose_for_good`."""
         return self._moved, self.region
 
     def restore(self, state: tuple[Moved | None, Region]) -> None:
@@ -316,11 +315,11 @@ class Handle(NativeHandle, Ours):
             self._moved, self.region = state
 
     def mark_shared(self, owners: Callable[[], int]) -> None:
-        """This handle is the content of an Arc: nobody writes through it."""
+        """Mark this handle as the content of an Arc, which refuses writes."""
         self._owners = owners
 
     def owners(self) -> int:
-        """How many owners the tensor has."""
+        """Return the number of owners of the tensor."""
         return 1 if self._owners is None else self._owners()
 
     @property
@@ -362,7 +361,7 @@ class Handle(NativeHandle, Ours):
         region.storage.state.exclude(use, region.part)
 
     def follow(self, title: Title) -> None:
-        """What this handle gave away belongs to another owner now."""
+        """Record the next owner of what this handle gave away."""
         if self._moved is not None:
             self._moved = self._moved._replace(title=weakref.ref(title), chain=title.former)
 

@@ -92,16 +92,16 @@ class Partition(Access, Ours, Generic[E]):
     def settle(
         self, *, failed: bool, within: ExecutionContext | None = None, spends: bool = True
     ) -> None:
-        """A launch that was given this partition has run, or was refused or failed.
+        """Settle a launch that was given this partition, and has run, was refused or failed.
 
-        A failed one leaves a taken tensor to whichever is used next: the partition, or the
+        After a failure, a taken tensor belongs to whichever is used next: the partition, or the
         variable it was taken from.
         """
         if not failed or (self.is_owned and self.gone is None):
             self.tensor.settle(failed=failed, within=within, spends=spends)
 
     def unpartition(self) -> Tensor[E]:
-        """The tensor again. A partition that took the tensor over is used up by this."""
+        """Return the tensor. A partition that took the tensor over is used up by this."""
         tensor: Tensor[E] | None = unpartition(self, 1)
         if tensor is not None:
             return tensor
@@ -168,7 +168,7 @@ class MappedPartition(Partition[E]):
         return super().map(map_shape, num_tile_blocks)
 
     def prefix(self) -> Partition[E]:
-        """A mapped partition has no prefix: its blocks visit all tiles."""
+        """Return a mapped partition has no prefix: its blocks visit all tiles."""
         raise ShapeError(
             "a mapped partition cannot be covered in part",
             expected="a plain partition: t.partition_mut(tile).prefix()",
@@ -183,7 +183,7 @@ class MappedPartition(Partition[E]):
 
 
 def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None) -> Mapping:
-    """How blocks share the tiles of a partition, if they can."""
+    """Return how blocks share the tiles of a partition, if they can."""
     groups = as_shape(map_shape, "the map shape")
     if tiling.partial:
         raise ShapeError(
@@ -215,7 +215,9 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
 
 
 def cut(layout: Layout, tile: ShapeLike) -> Tiling:
-    """A layout cut into tiles of this shape, if kernels may write it; `FULL` is a whole axis."""
+    """Return a layout cut into tiles of this shape, if kernels may write it; `FULL` is a whole
+    axis.
+    """
     dims = given = as_shape(tile, "the tile shape", least=-MAX_EXTENT)
     shape = layout.shape
     if len(dims) != len(shape):

@@ -65,9 +65,9 @@ class PendingWork:
         self._starter = threading.get_ident()
 
     def mark_submitted(self, event: Event | None) -> None:
-        """The work is on its stream and has passed with this event; None: it is over already.
+        """Note that the work is enqueued and ends with this event; None: it is over already.
 
-        May be called again, should somebody have interrupted it.
+        The call may be repeated after an interrupt.
         """
         self._event = event
         self.is_over = event is None
@@ -85,12 +85,12 @@ class PendingWork:
         notify_submitted()
 
     def end(self) -> None:
-        """The device has passed it, and all went well. May be called again, as may `fail`."""
+        """Note that the work has succeeded. The call may be repeated, as may `fail`."""
         self.is_over = True
         self._leave()
 
     def fail(self, writes: Iterable[Region], reads: Iterable[Region]) -> None:
-        """The device has passed it, and it has failed: whoever looks at its memory shall hear."""
+        """Note that the work has failed: every later use of its memory raises the error."""
         if self.timeline is not None:
             with LOCK:
                 for region in writes:
@@ -105,7 +105,7 @@ class PendingWork:
                 self.timeline.end(self.number)
 
     def over(self) -> bool:
-        """Whether nothing that follows needs to know of it."""
+        """Return whether no later work needs to know of it."""
         if self.is_over or not self.is_submitted:
             return self.is_over
         if self._event is None or self._event.done():
@@ -113,11 +113,11 @@ class PendingWork:
         return self.is_over
 
     def is_passed(self) -> bool:
-        """Whether the device has passed it, or will never; what became of it may not be known."""
+        """Return whether it has passed, or never will; its result may be unknown."""
         return self.is_submitted and (self._event is None or self._event.done())
 
     def event(self) -> Event | None:
-        """The point behind it. Waits for the moment in which another thread puts it there."""
+        """Return the event after it; wait while another thread is enqueuing it."""
         if not self.is_submitted:
             self.refuse_own()
             _wait_until(lambda: self.is_submitted)
@@ -133,11 +133,11 @@ class PendingWork:
             )
 
     def follows(self, other: PendingWork) -> bool:
-        """Whether it is passed after the other for certain: that is on its stream already."""
+        """Return whether it certainly passes after the other, by the order of their stream."""
         return self.stream is not None and other.is_on(self.stream)
 
     def is_on(self, stream: Stream) -> bool:
-        """Whether it has been put on this stream."""
+        """Return whether it is enqueued on this stream."""
         return self.stream is stream and self.is_submitted
 
     def wait(self) -> None:
@@ -148,8 +148,7 @@ class PendingWork:
             event.stream.sweep()
 
     def precedes(self, other: PendingWork) -> bool:
-        """Whether it is passed before the other, of which alone their memory may have a note; or
-        is the same work, which was listed since."""
+        """Return whether it passes before the other, or is the same work, listed since."""
         return (
             self.timeline is not None
             and self.timeline is other.timeline
@@ -168,7 +167,7 @@ class NumberedWork(PendingWork):
     __slots__ = ()
 
     def over(self) -> bool:
-        """Whether its stream has passed it."""
+        """Return whether its stream has passed it."""
         timeline = self.timeline
         assert timeline is not None
         if not self.is_over:
@@ -180,7 +179,7 @@ class NumberedWork(PendingWork):
         return self.is_over
 
     def event(self) -> Event | None:
-        """A point behind it, made now."""
+        """Record an event after it now."""
         timeline = self.timeline
         assert timeline is not None
         assert self.stream is not None
@@ -206,7 +205,7 @@ class ReportedWork(NumberedWork):
         self._launch = launch
 
     def over(self) -> bool:
-        """Whether that was heard; if it has failed, memory lists that then."""
+        """Return whether that was heard; if it has failed, memory lists that then."""
         timeline = self.timeline
         assert timeline is not None
         self.is_over = self.number not in timeline.pending

@@ -38,19 +38,19 @@ class ForeignValue:
         self._given = given
 
     def check(self) -> None:
-        """Nothing is known of its memory."""
+        """Do nothing: its memory is unknown."""
 
     def borrows(self, given: Sequence[object], references: int) -> str | None:
-        """What is borrowed, in words; None where it is among what the op is given."""
+        """Describe what is borrowed; None if it is among what the op is given."""
         return (
             None if is_among(self._given, given) else f"it borrows a {type(self._given).__name__}"
         )
 
     def entrust(self, ctx: ExecutionContext) -> None:
-        """It was not given away."""
+        """Do nothing: the value was not moved."""
 
     def give_back(self) -> None:
-        """It was not given away."""
+        """Do nothing: the value was not moved."""
 
 
 class Pledge:
@@ -76,9 +76,9 @@ class Pledge:
             refuse_ended(self.ticket, self._op, self._described())
 
     def borrows(self, given: Sequence[object], references: int) -> str | None:
-        """What is borrowed, in words; None where the op owns it, or it is among what it is given.
+        """Describe what is borrowed; None if the op owns it or is given it.
 
-        The op refers to it so many times, beside this.
+        `references` is how often the op refers to it, besides this.
         """
         lent = is_lent(self.given, references + 1)
         if not lent or is_among(behind(self.given), given):
@@ -91,7 +91,7 @@ class Pledge:
             self.given.settle(failed=False, within=ctx, spends=False)
 
     def give_back(self) -> None:
-        """The op will not run: let what it was given be used again from where it came."""
+        """Return the value to its origin, as the op will not run."""
         if _is_given(self.given):
             self.given.settle(failed=True)
 
@@ -114,7 +114,7 @@ def _is_arc(x: object) -> TypeGuard[Arc[Any]]:
 
 
 def lent_among(values: tuple[Any, ...], given: Sequence[object]) -> str | None:
-    """What belongs to somebody else among some values that only a tuple holds, in words."""
+    """Describe the borrowed value among some that only a tuple holds."""
     for i in range(len(values)):
         if is_lent(values[i], 1) and not is_among(behind(values[i]), given):
             return f"it borrows {behind(values[i])!r}"
@@ -122,14 +122,14 @@ def lent_among(values: tuple[Any, ...], given: Sequence[object]) -> str | None:
 
 
 def behind(given: object) -> object:
-    """The tensor behind what an op was given, or that itself."""
+    """Return the tensor of an argument of an op, or the argument itself."""
     if _is_lender(given):
         return given.tensor
     return given.content if _is_arc(given) else given
 
 
 def is_lent(given: object, references: int) -> bool:
-    """Whether an op that refers to a thing so many times does not own it."""
+    """Return whether an op that refers to a value `references` times does not own it."""
     if isinstance(given, Ours):
         # This function refers to it as well.
         return isinstance(given, BorrowMut) or is_borrowed(given, references + 1)
@@ -137,7 +137,7 @@ def is_lent(given: object, references: int) -> bool:
 
 
 def is_strange(value: object) -> bool:
-    """Whether a value is an array of another library, which may be changed at any time."""
+    """Return whether a value is an array of another library, which may be changed at any time."""
     kind = type(value)
     known = _STRANGE.get(kind)
     if known is None:
@@ -192,7 +192,7 @@ def pledge_of(value: Any, op: str, location: Location, *, writes: bool = False) 
 
 
 def _borrowed(handle: Handle, op: str, location: Location, *, writes: bool) -> tuple[Ticket, bool]:
-    """The borrow of a tensor, and whether it has ended no other."""
+    """Return the borrow of a tensor, and whether it has ended no other."""
     region = handle.region
     state = region.storage.state
     with LOCK:
@@ -211,9 +211,9 @@ def _writing(op: str, location: Location) -> Use:
 
 
 def _seen(array: Any) -> Region | None:
-    """The memory of another library's array; None where kernels could not use it.
+    """Return the memory of another library's array; None if kernels cannot use it.
 
-    Who gives it to one hears why when that runs; other ops may do with it what they like.
+    A kernel that is given it raises with the reason when it runs; other ops may use it freely.
     """
     try:
         there = memory_on_gpu(array)

@@ -69,7 +69,7 @@ def write_now(target: Region, source: np.ndarray[Any, Any]) -> None:
 
 
 def read_now(source: Region) -> np.ndarray[Any, Any]:
-    """A copy of a region in a new array, when all that writes it is done."""
+    """Return a copy of a region in a new array, when all that writes it is done."""
     device = source.storage.device
     with hosts_turn([source]):
         if device.host_visible:
@@ -81,7 +81,7 @@ def read_now(source: Region) -> np.ndarray[Any, Any]:
 
 
 def copy_now(source: Region) -> Region:
-    """A copy of a region that nothing writes, in new memory of its device."""
+    """Copy a region that no work writes into new memory of its device."""
     device = source.storage.device
     layout = row_major(source.dtype, source.shape)
     memory = storage.allocate(device, size(layout.shape) * layout.dtype.itemsize, zeroed=False)

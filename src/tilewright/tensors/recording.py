@@ -46,7 +46,7 @@ class Recording:
     _outer: Recorder | None = None
 
     def begin(self) -> None:
-        """This thread captures from now on: it reads no memory, and runs no work that does."""
+        """Begin a capture on this thread, which then reads no memory and runs no work that does."""
         self._outer = RECORDERS.get(self._thread)
         RECORDERS[self._thread] = self
 
@@ -57,12 +57,12 @@ class Recording:
             self.promised[region.storage] = both(before, region.runs())
 
     def promises(self, region: Region) -> bool:
-        """Whether recorded work writes all of some memory."""
+        """Return whether recorded work writes all of some memory."""
         runs = self.promised.get(region.storage)
         return runs is not None and covers(runs, region.runs())
 
     def end(self) -> None:
-        """Nothing has been written yet: that is left to replays."""
+        """End the capture; replays write the memory."""
         if self._outer is None:
             RECORDERS.pop(self._thread, None)
         else:
@@ -78,7 +78,7 @@ class Recording:
 
 
 def memory_of(nodes: Sequence[Node]) -> tuple[list[Region], list[Region]]:
-    """All that the nodes write, and all that they only read; each region once."""
+    """Return all that the nodes write, and all that they only read; each region once."""
     writes = _distinct([region for node in nodes for region in node.writes])
     spans = {_span(region) for region in writes}
     reads = _distinct([region for node in nodes for region in node.reads])
@@ -101,7 +101,7 @@ class PlainMemory:
     def __init__(
         self, writing: str, writes: Sequence[Region], reads: Sequence[Region], keep: object
     ) -> None:
-        """`writing` says what is done to what is written, in words; `keep` lives as long."""
+        """Describe memory that work uses; `writing` describes the write, `keep` lives as long."""
         self.records = (*writes, *reads)
         count, written = len(self.records), len(writes)
         row, words = new_words(3 * count), new_words(REPLAY_WORDS)

@@ -36,7 +36,7 @@ class Laid(Extent):
     address: int
 
     def pattern(self, base: int) -> np.ndarray[Any, Any]:
-        """Its elements as an array that must never be looked into."""
+        """Return its elements as an array that must never be read."""
         item = self.layout.dtype.itemsize
         strides = tuple([s * item for s in self.layout.strides])
         return as_if_at(self.address - base, _SAME_SIZE[item], self.layout.shape, strides)
@@ -66,7 +66,7 @@ class Region(NativeRegion, Laid):
     storage: Storage
 
     def meets(self, other: Extent) -> bool:
-        """Whether the two have a byte in common; in doubt they have."""
+        """Return whether the two have a byte in common; in doubt they have."""
         if self.storage.is_meta or (isinstance(other, Region) and other.storage.is_meta):
             # Descriptions all begin at address 0.
             same = isinstance(other, Region) and other.storage is self.storage
@@ -89,12 +89,12 @@ class Region(NativeRegion, Laid):
         return self.layout.strides
 
     def array(self) -> np.ndarray[Any, Any]:
-        """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
+        """Return the memory as a NumPy array for host work; never pass it to users."""
         assert self.storage.device.host_visible, "the host would die of reading it"
         return self.array_over(Holder(self.interface(readonly=False), self.storage))
 
     def footprint(self) -> Footprint:
-        """Its addresses, for who must not keep the memory."""
+        """Return its addresses, without a reference to the memory."""
         return Footprint(self.layout, self.address)
 
     @property
@@ -104,7 +104,9 @@ class Region(NativeRegion, Laid):
         return storage.initialized or storage.has_written(self.runs()) or self._is_promised()
 
     def _is_promised(self) -> bool:
-        """Whether this thread captures work that writes it: what it captures next may read it."""
+        """Return whether work captured by this thread writes it, so that later captures may read
+        it.
+        """
         recorder = RECORDERS.get(get_ident()) if RECORDERS else None
         return recorder is not None and recorder.promises(self)
 
@@ -118,22 +120,22 @@ class Region(NativeRegion, Laid):
                 storage.add_written(self.runs())
 
     def without_memory(self) -> Region:
-        """The description alone."""
+        """Return the description alone."""
         return Region(Storage(self.storage.device, 0, self.storage.nbytes, None), self.layout, 0)
 
     def runs(self) -> Runs:
-        """The bytes of its elements."""
+        """Return the bytes of its elements."""
         item = self.dtype.itemsize
         return runs_of(self.address, item, self.shape, tuple([s * item for s in self.strides]))
 
     def array_over(self, holder: Holder) -> np.ndarray[Any, Any]:
-        """The array of a holder that describes it; not to be handed to users without a lease."""
+        """Return the array of a holder that describes it; pass it to users only with a lease."""
         if 0 in self.shape:
             return np.empty(self.shape, self.dtype.np)
         return np.asarray(holder).view(self.dtype.np)
 
     def interface(self, *, readonly: bool) -> dict[str, object]:
-        """What NumPy's array interface says of it."""
+        """Return its description by NumPy's array interface."""
         return interface_of(self.layout, self.address, readonly=readonly)
 
 
@@ -153,7 +155,7 @@ def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, o
 
 
 def bytes_of(region: Region) -> dict[str, object]:
-    """All bytes that a region spans, as NumPy's array interface has them: to be read."""
+    """Return all bytes that a region spans, as NumPy's array interface has them: to be read."""
     span = (region.end - region.start,)
     return {"version": 3, "typestr": "|u1", "shape": span, "data": (region.start, True)}
 
@@ -161,7 +163,7 @@ def bytes_of(region: Region) -> dict[str, object]:
 def region_of_array(
     array: np.ndarray[Any, Any], device: Device, dtype: AnyDType | None = None
 ) -> Region:
-    """A NumPy array's memory as a region; nothing is copied."""
+    """Return a NumPy array's memory as a region, without a copy."""
     flags = array.flags
     if not flags.aligned:
         raise _unaddressable(array.dtype, array.strides)
@@ -180,7 +182,7 @@ def region_of_array(
 def layout_of_array(
     form: np.dtype[Any], shape: Shape, strides: Shape, dtype: AnyDType | None = None
 ) -> tuple[Layout, bool]:
-    """The layout of arrays alike, whose strides are in bytes; whether they can be a buffer."""
+    """Return the layout of arrays with these byte strides, and whether they can be a buffer."""
     if form == f4e2m1fn.np:
         raise ShapeError(
             "f4e2m1fn has no unpacked memory format",

@@ -38,7 +38,7 @@ class Exported:
             _OUT.add(self)
 
     def is_over(self) -> bool:
-        """Whether the other library is done with it. For who holds the lock."""
+        """Return whether the other library has released it. Call it with the lock held."""
         return self._over or self._word.value != 0
 
     def finish(self) -> int:

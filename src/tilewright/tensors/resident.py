@@ -45,7 +45,7 @@ class Resident:
         return shape
 
     def region(self, device: Device) -> Region:
-        """The memory on a device. Not to be called from work on a stream, which it may wait for."""
+        """Return the memory on a device. Work on a stream must not call it, since it may wait."""
         with self._lock:
             found = self._regions.get(device)
             if found is None:
@@ -53,7 +53,7 @@ class Resident:
             return found
 
     def read(self, device: Device | str | None) -> np.ndarray[Any, Any]:
-        """A copy of what a device has."""
+        """Copy the contents on a device."""
         place = as_device(device)
         region = self.region(place)
         if place.host_visible:
@@ -86,7 +86,7 @@ class Resident:
 
 
 def _in_memory_form(values: npt.ArrayLike, dtype: AnyDType) -> np.ndarray[Any, Any]:
-    """A copy of the element type; floats round, anything else must be exact."""
+    """Convert values to the element type; floats round, anything else must be exact."""
     given = np.asarray(values)
     try:
         with np.errstate(over="ignore", invalid="ignore"):

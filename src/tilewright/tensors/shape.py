@@ -19,7 +19,7 @@ MAX_EXTENT = (1 << 63) - 1
 
 
 def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
-    """A shape as a tuple of ints, none of them below `least`."""
+    """Return a shape as a tuple of ints, none of them below `least`."""
     plain: Any = shape
     if is_shape(plain, least, MAX_RANK):
         return plain  # type: ignore[no-any-return]
@@ -50,13 +50,13 @@ def _sequence(shape: ShapeLike) -> Sequence[SupportsIndex]:
 
 
 def _shown(dims: Shape) -> str:
-    """A shape as Python writes it, however long its numbers are."""
+    """Return a shape as Python writes it, however long its numbers are."""
     text = ", ".join(map(number_text, dims))
     return f"({text},)" if len(dims) == 1 else f"({text})"
 
 
 def fill_in(shape: ShapeLike, elements: int) -> Shape:
-    """The new shape of a reshape; one -1 stands for what is left over."""
+    """Return the new shape of a reshape; one -1 stands for the remaining extent."""
     dims = as_shape(shape, least=-1)
     if dims.count(-1) == 1:
         rest = size([n for n in dims if n != -1])

@@ -13,7 +13,8 @@ from .tensor import Tensor
 
 
 def share(value: object, lent: Sequence[object]) -> Any:
-    """A result to be kept for several users; a tensor becomes an Arc if it can, also in a tuple.
+    """Return a result to be kept for several users; a tensor becomes an Arc if it can, also in a
+    tuple.
 
     What was only lent to the op stays as it is: its owner would lose it.
     """
@@ -24,7 +25,7 @@ def share(value: object, lent: Sequence[object]) -> Any:
 
 
 def another_owner(value: object) -> Any:
-    """A kept result for one more user."""
+    """Return a kept result for one more user."""
     way = _HANDING_OUT.get(type(value))
     return value if way is None else way(value)
 
@@ -34,7 +35,7 @@ def _all_shared(results: tuple[Any, ...], lent: Sequence[object]) -> tuple[Any, 
 
 
 def _as_arc(tensor: Tensor[Any], lent: Sequence[object]) -> Arc[Any] | Tensor[Any]:
-    """A tensor as an Arc; what cannot be taken over, such as a view, is shared as it is."""
+    """Return a tensor as an Arc; a view or another borrow is shared unchanged."""
     try:
         return Arc(tensor)
     except BorrowError:

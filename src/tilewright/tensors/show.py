@@ -10,7 +10,7 @@ from .ownership import Handle
 
 
 def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
-    """A small table with one fact in a row; all text is escaped."""
+    """Format a small table with one fact per row; all text is escaped."""
     from html import escape
 
     cells = "".join(
@@ -21,7 +21,7 @@ def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
 
 
 def facts(handle: Handle) -> list[tuple[str, object]]:
-    """What is known of a tensor in every state."""
+    """Return the properties of a tensor that are known in every state."""
     region = handle.region
     return [
         ("shape", region.shape),
@@ -32,7 +32,7 @@ def facts(handle: Handle) -> list[tuple[str, object]]:
 
 
 def state_in_words(handle: Handle) -> str:
-    """Who has a tensor, what is being done to it, and since which line."""
+    """Describe who has a tensor, how it is used, and since which line."""
     moved = handle.moved
     if moved is not None:
         return f"moved: consumed by {moved.what}, {place_of(moved.location)}"

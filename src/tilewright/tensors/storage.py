@@ -36,7 +36,7 @@ class Storage(NativeStorage):
     state: BorrowState
 
     def writers_to_come(self) -> list[Capturer]:
-        """The graphs that write it at each launch."""
+        """Return the graphs that write it at each launch."""
         return [graph for known in self.graphs if (graph := known()) is not None]
 
     def add_written(self, runs: Runs) -> None:
@@ -47,7 +47,7 @@ class Storage(NativeStorage):
                 self.initialized, self._written = True, None
 
     def has_written(self, runs: Runs) -> bool:
-        """Whether all these bytes have been written."""
+        """Return whether all these bytes have been written."""
         return self.initialized or covers(self._runs(), runs)
 
     def _runs(self) -> Runs:
@@ -66,7 +66,7 @@ def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
 
 
 def meta(device: Device, nbytes: int) -> Storage:
-    """A storage without memory."""
+    """Return a storage without memory."""
     return Storage(device, 0, min(nbytes, FARTHEST), None)
 
 

@@ -66,7 +66,7 @@ def _submit_in_turn(
     keep: object,
     report: Callable[[T], Exception | None] | None,
 ) -> None:
-    """As `submit_work`. No signal may come in between: others wait for work that is noted."""
+    """Do as `submit_work`, without signals in between: others wait for work that is noted."""
     stream, outcome = ctx.stream, ctx.outcome(op)
     pending, kept = PendingWork(stream), (writes, reads, keep)
     try:
@@ -155,7 +155,7 @@ def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exceptio
 def _settle(
     pending: PendingWork, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
 ) -> None:
-    """The device has passed the work; until then this call has kept its memory."""
+    """Settle work that the device has passed; until then this call has kept its memory."""
     outcome.settle(ask())
     if outcome.error is None:
         pending.end()

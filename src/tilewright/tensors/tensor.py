@@ -106,7 +106,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return self.region.layout.is_contiguous
 
     def device_pointer(self) -> DevicePointer[E]:
-        """The raw address, for unsafe kernels."""
+        """Return the raw address, for unsafe kernels."""
         self.check_usable()
         return DevicePointer(self.dtype, self.region, self.plain)
 
@@ -124,7 +124,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return Partition(tensor, tiling, ticket, owned=True)
 
     def try_partition(self, tile: ShapeLike) -> Partition[E]:
-        """As `partition`: the word that an `Arc` has for it, which may have other owners."""
+        """Do as `partition`, under the name of the method of an `Arc`, which may have other owners."""
         return self.partition(tile)
 
     def partition_mut(self, tile: ShapeLike) -> Partition[E]:
@@ -143,59 +143,62 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return BorrowMut(self, self.borrow_exclusive("borrowed for writing"))
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """A copy as a NumPy array, now."""
+        """Return a copy as a NumPy array, now."""
         self.borrow_shared("read by to_numpy()", "to_numpy()")
         self.check_readable("to_numpy()")
         return read_now(self.region)
 
     def item(self) -> E:
-        """The only element as a Python number, now."""
+        """Return the only element as a Python number, now."""
         refuse_several(self.shape)
         return cast("E", only_number(self.to_numpy()))
 
     def copy_item(self) -> DeviceOp[E]:
-        """An op that gives the only element as a Python number; `op.item` does this."""
+        """Return an op that gives the only element as a Python number; `op.item` does this."""
         refuse_several(self.shape)
         return cast("DeviceOp[E]", self.copy_to_host().derived(only_number, "item"))
 
     def copy_to_host(self) -> DeviceOp[npt.NDArray[Any]]:
-        """An op that copies to a NumPy array of this shape; `op.to_numpy` does this."""
+        """Return an op that copies to a NumPy array of this shape; `op.to_numpy` does this."""
         return ToHost("to_numpy", self)
 
     def to_host_vec(self) -> DeviceOp[npt.NDArray[Any]]:
-        """An op that copies all elements, in row-major order, to a NumPy array of one axis."""
+        """Return an op that copies all elements, in row-major order, to a NumPy array of one axis."""
         return ToHost("to_host_vec", self, flat=True)
 
     def dup(self) -> DeviceOp[Tensor[E]]:
-        """An op that copies the tensor into a new one, which is contiguous."""
+        """Return an op that copies the tensor into a new one, which is contiguous."""
         return Duplicate("dup", self, self.device, new_tensor)
 
     def to(self, device: Device | str) -> DeviceOp[Tensor[E]]:
-        """An op that copies the tensor into a new one on a device, also on its own."""
+        """Return an op that copies the tensor into a new one on a device, even on the same one."""
         return Duplicate("to", self, as_device(device), new_tensor)
 
     def copy_from(self, source: Any) -> DeviceOp[Tensor[E]]:
-        """An op that overwrites this tensor with a tensor or host data; gives this tensor."""
+        """Return an op that overwrites this tensor with a tensor or host data, and gives it."""
         return CopyInto("copy_from", self, source, self)
 
     def reshape(self, shape: ShapeLike) -> Tensor[E]:
-        """A view with another shape; the tensor must be contiguous."""
+        """Return a view with another shape; the tensor must be contiguous."""
         return self._view_as(reshaped(self.region, shape), "borrowed by reshape()")
 
     def view(self, shape: ShapeLike) -> Tensor[E]:
-        """The same as `reshape`."""
+        """Return the same as `reshape`."""
         return self._view_as(reshaped(self.region, shape), "borrowed by view()")
 
     def slice(self, *ranges: Range) -> Tensor[E]:
-        """A view of a rectangular part, one range per axis: `t.slice(range(1, 3), range(2, 6))`."""
+        """Return a view of a rectangular part, one range per axis:
+
+        `t.slice(range(1, 3), range(2, 6))`.
+        """
         return self._view_as(sliced(self.region, ranges), "borrowed by slice()")
 
     def permute(self, *order: SupportsIndex) -> Tensor[E]:
-        """A view with the axes in another order."""
+        """Return a view with the axes in another order."""
         return self._view_as(permuted(self.region, order), "borrowed by permute()")
 
     def transpose(self, axis0: SupportsIndex = -2, axis1: SupportsIndex = -1) -> Tensor[E]:
-        """A view with two axes exchanged, the last two unless told otherwise."""
+        """Return a view with two axes exchanged, by default the last two."""
         return self._view_as(swapped(self.region, axis0, axis1), "borrowed by transpose()")
 
     @property
@@ -209,7 +212,9 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
     @overload
     def reinterpret(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> Tensor[Any]: ...
     def reinterpret(self, dtype: Any, shape: ShapeLike | None = None) -> Tensor[Any]:
-        """A view of the same bytes as elements of another type, contiguous and aligned for it."""
+        """Return a view of the same bytes as elements of another type, contiguous and aligned for
+        it.
+        """
         region = reinterpreted(self.region, dtype, shape)
         return self._view_as(region, "borrowed by reinterpret()")
 
@@ -222,11 +227,11 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return self._into(reinterpreted(self.region, dtype, shape), "into_type")
 
     def in_form(self, region: Region) -> Tensor[Any]:
-        """The same tensor in another form, which its owners share; for an `Arc`."""
+        """Return the same tensor in another form, which its owners share; for an `Arc`."""
         return Tensor(region, self._title)
 
     def unwrap_arc(self) -> Tensor[E]:
-        """This tensor: the word that an `Arc` has for taking it out."""
+        """Return this tensor, for code that also takes an `Arc`."""
         self.check_usable()
         return self
 
@@ -236,7 +241,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return Tensor(region, title)
 
     def __getitem__(self, key: Key) -> Tensor[E]:
-        """A view of a part: ints, slices, `...` and None, as in NumPy."""
+        """Return a view of a part: ints, slices, `...` and None, as in NumPy."""
         return self._view_as(selected(self.region, key), "borrowed by a view")
 
     def __len__(self) -> int:
@@ -314,7 +319,7 @@ class BorrowMut(Access, Ours, Generic[E]):
     def split_at(
         self, index: SupportsIndex, axis: SupportsIndex = 0
     ) -> tuple[BorrowMut[E], BorrowMut[E]]:
-        """Two parts: what is before `index` along an axis, and the rest."""
+        """Return two parts: what is before `index` along an axis, and the rest."""
         at, number = operator.index(index), axis_of(axis, len(self.shape))
         extent = self.shape[number]
         if not 0 <= at <= extent:
@@ -327,7 +332,7 @@ class BorrowMut(Access, Ours, Generic[E]):
         return self[(*before, slice(at))], self[(*before, slice(at, None))]
 
     def reshape(self, shape: ShapeLike) -> BorrowMut[E]:
-        """The same memory, borrowed out of this, in another shape."""
+        """Return the same memory, borrowed out of this, in another shape."""
         return self._part(reshaped(self.tensor.region, shape))
 
     @property
@@ -340,16 +345,16 @@ class BorrowMut(Access, Ours, Generic[E]):
         return self.tensor, self._reborrow(what=what)
 
     def copy_from(self, source: Any) -> DeviceOp[BorrowMut[E]]:
-        """An op that overwrites what is borrowed with a tensor or host data; gives this borrow."""
+        """Return an op that overwrites what is borrowed with a tensor or host data, and gives it."""
         return CopyInto("copy_from", self, source, self)
 
     def numpy(self) -> HostWrite:
-        """The memory as a NumPy array to write: `with t.borrow_mut().numpy() as a:`."""
+        """Return the memory as a NumPy array to write: `with t.borrow_mut().numpy() as a:`."""
         refuse_reading("borrow_mut().numpy()", self.tensor)
         return HostWrite(self.tensor.region, self._reborrow(), self.tensor)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's name for the device."""
+        """Return DLPack's identifier of the device."""
         return device_of(self.tensor.region)
 
     def __dlpack__(
@@ -405,7 +410,7 @@ class BorrowMut(Access, Ours, Generic[E]):
 
 
 def new_tensor(region: Region) -> Tensor[Any]:
-    """A tensor that owns its memory."""
+    """Return a tensor that owns its memory."""
     tensor: Tensor[Any] = native_tensor(region)
     return tensor
 
@@ -428,7 +433,7 @@ def move(tensor: Tensor[E]) -> Tensor[E]:
 
 
 def memcpy(target: Tensor[Any] | BorrowMut[Any], source: Any) -> DeviceOp[None]:
-    """An op that overwrites a tensor with another one of the same shape and type, or host data.
+    """Return an op that overwrites a tensor with another of the same shape and type, or host data.
 
     It allocates nothing, so a graph can hold it.
     """

@@ -57,7 +57,7 @@ class Reading(Copying):
         self._reading.check_standing()
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What it reads, if that belongs to somebody else."""
+        """Return what it reads, if that is borrowed."""
         return self._reading.borrows(given)
 
     def give_back(self) -> None:
@@ -103,7 +103,7 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
             self._known.check_standing()
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What it writes, or reads, that belongs to somebody else."""
+        """Return what it writes or reads that is borrowed."""
         known = self._known
         reads = known.borrows(given) if isinstance(known, OpBorrow) else None
         return self._writing.borrows(given) or reads
@@ -115,13 +115,13 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
                 lent.give_back()
 
     def detach(self) -> None:
-        """It will read an array later: keep what is there now."""
+        """Copy the array now, as it will be read later."""
         known = self._known  # another thread may run it meanwhile
         if not (known is None or isinstance(known, OpBorrow)):
             self._known = known.copy()
 
     def _given(self, source: Any) -> OpBorrow | np.ndarray[Any, Any]:
-        """What is copied, once it is known to fit."""
+        """Return the source, after checking that it fits."""
         target = self._target
         handle = getattr(source, "value", source)  # of an Arc, its tensor
         if not isinstance(handle, Handle):
@@ -135,7 +135,7 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
         return borrow_to_read(handle, self._name)
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The source if it is an op, then the copy."""
+        """Return the source if it is an op, then the copy."""
         if self._source is not None:
             self._known = self._given((yield self._source))
             if ctx.on_loop and not isinstance(self._known, OpBorrow) and is_long(self._known):

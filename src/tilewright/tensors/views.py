@@ -21,7 +21,7 @@ Range: TypeAlias = range | slice_type
 
 
 def in_memory(dtype: Any) -> AnyDType:
-    """The element type of that name, which memory can be made of."""
+    """Return the element type of that name, which must exist in memory."""
     found = as_dtype(dtype)
     if found is dt.f4e2m1fn:
         raise ShapeError(
@@ -33,21 +33,21 @@ def in_memory(dtype: Any) -> AnyDType:
 
 
 def reshaped(region: Region, shape: ShapeLike) -> Region:
-    """The same elements in another shape."""
+    """Return the same elements in another shape."""
     dims = fill_in(shape, size(region.shape))
     refuse_gaps(region, "seen in another shape")
     return Region(region.storage, row_major(region.dtype, dims), region.address)
 
 
 def selected(region: Region, key: Key) -> Region:
-    """The part that an index selects."""
+    """Return the part that an index selects."""
     shape, strides, offset = select(region.shape, region.strides, key)
     address = region.address + offset * region.dtype.itemsize
     return Region(region.storage, layout_of(region.dtype, shape, strides), address)
 
 
 def sliced(region: Region, ranges: Sequence[Range]) -> Region:
-    """A rectangular part: one range per axis, from the first; missing ones are whole.
+    """Return a rectangular part: one range per axis, from the first; missing ones are whole.
 
     Unlike an index, a range that leaves its axis is an error.
     """
@@ -83,7 +83,7 @@ def _within(axis: int, shape: Shape, given: Any) -> slice_type:
 
 
 def permuted(region: Region, order: Sequence[SupportsIndex]) -> Region:
-    """The same elements with the axes in another order."""
+    """Return the same elements with the axes in another order."""
     rank = len(region.shape)
     axes = [axis_of(axis, rank) for axis in order]
     if sorted(axes) != list(range(rank)):
@@ -98,7 +98,7 @@ def permuted(region: Region, order: Sequence[SupportsIndex]) -> Region:
 
 
 def swapped(region: Region, axis0: SupportsIndex, axis1: SupportsIndex) -> Region:
-    """The same elements with two axes exchanged."""
+    """Return the same elements with two axes exchanged."""
     order = list(range(len(region.shape)))
     one, other = axis_of(axis0, len(order)), axis_of(axis1, len(order))
     order[one], order[other] = order[other], order[one]
@@ -106,7 +106,7 @@ def swapped(region: Region, axis0: SupportsIndex, axis1: SupportsIndex) -> Regio
 
 
 def axis_of(axis: SupportsIndex, rank: int) -> int:
-    """An axis as a number from 0; ShapeError where there is none such."""
+    """Return an axis as a number from 0; raise a ShapeError if there is none."""
     number = operator.index(axis)
     if not -rank <= number < rank:
         raise ShapeError(
@@ -118,7 +118,7 @@ def axis_of(axis: SupportsIndex, rank: int) -> int:
 
 
 def reinterpreted(region: Region, dtype: Any, shape: ShapeLike | None) -> Region:
-    """The same bytes as elements of another type; without a shape, the last axis changes."""
+    """Return the same bytes as elements of another type; without a shape, the last axis changes."""
     found = in_memory(dtype)
     refuse_gaps(region, "seen as another element type")
     nbytes = size(region.shape) * region.dtype.itemsize
@@ -140,7 +140,7 @@ def reinterpreted(region: Region, dtype: Any, shape: ShapeLike | None) -> Region
 
 
 def _fitting(region: Region, dtype: AnyDType) -> Shape:
-    """The shape whose last axis holds as many bytes as before."""
+    """Return the shape whose last axis holds as many bytes as before."""
     if dtype.itemsize == region.dtype.itemsize:
         return region.shape
     *outer, last = region.shape or (1,)

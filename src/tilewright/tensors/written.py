@@ -15,7 +15,7 @@ NOTHING: Runs = np.empty((0, 2), np.int64)
 
 
 def runs_of(start: int, item: int, shape: Shape, strides: Shape) -> Runs:
-    """The bytes of elements that lie `strides` bytes apart, the first of them at `start`."""
+    """Return the bytes of elements that lie `strides` bytes apart, the first of them at `start`."""
     if size(shape) == 0:
         return NOTHING
     length, steps = item, list[tuple[int, int]]()
@@ -32,12 +32,12 @@ def runs_of(start: int, item: int, shape: Shape, strides: Shape) -> Runs:
 
 
 def both(a: Runs, b: Runs) -> Runs:
-    """The bytes of either."""
+    """Return the bytes of either."""
     return _merged(np.concatenate([a, b]))
 
 
 def covers(runs: Runs, wanted: Runs) -> bool:
-    """Whether all wanted bytes are there."""
+    """Return whether all wanted bytes are covered."""
     at = np.searchsorted(runs[:, 0], wanted[:, 0], side="right") - 1
     return bool(np.all(at >= 0)) and bool(np.all(runs[at, 1] >= wanted[:, 1]))
 

@@ -100,7 +100,7 @@ def _wide(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def spacing(a: np.ndarray[Any, Any], dtype: AnyDType) -> np.ndarray[Any, Any]:
-    """The distance to the next number of a type, around each number; 1 for integers."""
+    """Return the distance to the next number of a type, around each number; 1 for integers."""
     if not dtype.is_float:
         return np.ones(np.shape(a))
     info = cast("Any", ml_dtypes).finfo(dtype.np)

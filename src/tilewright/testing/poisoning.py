@@ -28,7 +28,7 @@ def poison(target: T) -> T:
 
 
 def poison_of(dtype: AnyDType) -> Any:
-    """The value that `poison` writes."""
+    """Return the value that `poison` writes."""
     if dtype in _SPECIAL:
         return _SPECIAL[dtype]
     if dtype.is_float:

@@ -55,7 +55,7 @@ class Comparison:
     timings: tuple[Timing, ...]
 
     def __getitem__(self, name: str) -> Timing:
-        """The candidate of that name."""
+        """Return the candidate of that name."""
         found = {timing.name: timing for timing in self.timings}
         if name not in found:
             raise KeyError(f"{name!r}; there are {', '.join(found)}")
@@ -130,7 +130,7 @@ def _measure(
 
 
 def _once(name: str, factory: Factory, stream: Stream | None) -> tuple[float, float]:
-    """Seconds to build an op, and to run it; its result is dropped after the clock is read."""
+    """Return seconds to build an op, and to run it; its result is dropped after the clock is read."""
     begun = time.perf_counter()
     op = factory()
     built = time.perf_counter()
@@ -143,7 +143,7 @@ def _once(name: str, factory: Factory, stream: Stream | None) -> tuple[float, fl
 
 
 def _run(op: DeviceOp[Any], stream: Stream) -> float:
-    """Seconds to run an op; its result is dropped after the clock is read."""
+    """Return seconds to run an op; its result is dropped after the clock is read."""
     if isinstance(stream, TimedStream) and not stream.device.host_visible:
         begun = stream.stamp()
         future = op.schedule(SingleStream(stream))

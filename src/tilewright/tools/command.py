@@ -58,7 +58,7 @@ def _refused(text: str, status: int) -> int:
 
 
 def make_parser() -> ArgumentParser:
-    """The parser of all subcommands."""
+    """Return the parser of all subcommands."""
     parser = ArgumentParser("tilewright", description="Safe tile kernels in Python.",
                             epilog=STATUSES)  # fmt: skip
     parser.add_argument("--version", action="version", version=f"tilewright {own_version()}")

@@ -49,7 +49,7 @@ def kernels_of(module: ModuleType) -> dict[str, Entry]:
 
 
 def chosen(path: Path, name: str | None) -> dict[str, Entry]:
-    """The kernel of that name, or all kernels of a file."""
+    """Return the kernel of that name, or all kernels of a file."""
     module = load_file(path)
     own = kernels_of(module)
     if name is None:

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 20.0
 
 
 def own_version() -> str:
-    """The version of this package; it has none where it runs from its sources uninstalled."""
+    """Return the version of this package; it has none where it runs from its sources uninstalled."""
     try:
         return version(SELF)
     except PackageNotFoundError:
@@ -48,7 +48,7 @@ class Driver:
 
 @cache
 def ask_driver(probe: Path = PROBE, patience: float = PATIENCE_SECONDS) -> Driver:
-    """The driver of this machine; asked once per process."""
+    """Return the driver of this machine; asked once per process."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", str(probe)],

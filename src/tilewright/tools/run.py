@@ -24,7 +24,7 @@ OPTIONS = ("--device", "--arch")
 
 
 def find_program(name: str) -> Path:
-    """A file, a folder with a `main.py`, or an example, with or without `.py`."""
+    """Return a file, a folder with a `main.py`, or an example, with or without `.py`."""
     given, known = Path(name), examples()
     for path in (given, given.with_suffix(".py"), given / "main.py"):
         if path.is_file():

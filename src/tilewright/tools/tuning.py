@@ -71,7 +71,7 @@ def _tune(path: Path, name: str | None) -> None:
 
 
 def tuned_of(path: Path) -> Mapping[str, TunedKernel]:
-    """The tuned kernels of a file, by name."""
+    """Return the tuned kernels of a file, by name."""
     found = vars(load_file(path)).values()
     return {kernel.__name__: kernel for kernel in found if isinstance(kernel, TunedKernel)}
 

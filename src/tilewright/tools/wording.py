@@ -72,7 +72,7 @@ def _positional(kernel: Entry, p: Parameter, given: dict[str, str]) -> Any:
 
 
 def is_enough(kernel: Entry) -> bool:
-    """Whether a kernel can be called without any word."""
+    """Return whether a kernel can be called without any word."""
     simt = kernel.source.dialect == "simt"
     known = [_is_known(p, simt=simt) for p in kernel.source.parameters]
     empty = inspect.Parameter.empty

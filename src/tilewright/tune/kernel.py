@@ -280,7 +280,7 @@ class TuningLaunch(Composite[Any]):
         return op
 
     def steps(self, ctx: ExecutionContext) -> Steps[Any]:
-        """The argument ops, then tuning, then the launch."""
+        """Return the argument ops, then tuning, then the launch."""
         values: list[Any] = []
         for part in self.made_of:
             values.append((yield part))

@@ -29,11 +29,11 @@ class Room(NamedTuple):
 
 
 def _nothing() -> None:
-    """Where there is nothing to reclaim."""
+    """Do nothing: there is nothing to reclaim."""
 
 
 def _forget(room: Room) -> None:
-    """The system takes memory back with the last reference to it."""
+    """Do nothing: the system reclaims memory with the last reference to it."""
 
 
 def _of_system(nbytes: int, zeroed: bool) -> tuple[object, int]:
@@ -79,7 +79,7 @@ class HostPool(BlockPool):
         return memory
 
     def stats(self) -> MemoryStats:
-        """What is in use, and what the system gave in all."""
+        """Return how many bytes are in use, and how many the system has given."""
         self._release(self._threshold)
         used, unused, used_high, reserved_high = self._counts()
         return MemoryStats(used, used_high, used + unused, reserved_high)
@@ -124,5 +124,5 @@ class HostPool(BlockPool):
 
 @cache
 def default_threshold() -> int:
-    """How much unused memory is kept unless a program says otherwise."""
+    """Return how many unused bytes are kept, unless a program sets another limit."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // KEPT_SHARE

@@ -36,9 +36,9 @@ ONE = Axis(1, 0, 0)
 
 
 def copy_record(target: Block, source: Block, *more: int) -> Record | None:
-    """The job that copies one block to another; None if there is nothing to copy.
+    """Return the job that copies one block to another; None if there is nothing to copy.
 
-    Its words end with `more`, as unsigned numbers of 64 bits.
+    The last words of the job are `more`, as unsigned 64-bit numbers.
     """
     if 0 in target.shape:
         return None
@@ -57,7 +57,7 @@ def copy_record(target: Block, source: Block, *more: int) -> Record | None:
 
 
 def fill_record(target: Block, element: bytes) -> Record | None:
-    """The job that writes one element everywhere in a block; None if there is none."""
+    """Return the job that writes one element everywhere in a block; None if it is empty."""
     check_element(target, element)
     # The element lies in the record, behind the other words.
     source = replace(target, address=0, strides=(0,) * len(target.shape))
@@ -68,10 +68,10 @@ def fill_record(target: Block, element: bytes) -> Record | None:
 
 
 def axes_of(target: Block, source: Block) -> tuple[Axis, Axis, list[Axis]]:
-    """The axes of a copy: that of rows, that along a row, and the others, the fastest first.
+    """Return the axes of a copy: of rows, along a row, and the others, the fastest first.
 
-    Along a row the target's elements are nearest to each other. If the source's are not, rows
-    follow each other where the source's are, so that what was read once stays in the caches.
+    Along a row the target's elements are adjacent. If the source's are not, rows follow each other
+    where the source's are adjacent, so that a cache line is read once.
     """
     axes = _merged(
         Axis(*axis) for axis in zip(target.shape, target.strides, source.strides, strict=True)
@@ -83,7 +83,7 @@ def axes_of(target: Block, source: Block) -> tuple[Axis, Axis, list[Axis]]:
 
 
 def _merged(axes: Iterable[Axis]) -> list[Axis]:
-    """The axes that matter, the nearest last; those that are one in memory are made one."""
+    """Merge the axes that are adjacent in memory, drop those of extent 1; the nearest is last."""
     ordered = sorted((a for a in axes if a.extent > 1), key=lambda a: abs(a.target), reverse=True)
     found: list[Axis] = []
     for axis in ordered:
@@ -100,7 +100,7 @@ def _continue(outer: Axis, inner: Axis) -> bool:
 
 
 def tile_of(rows: Axis, columns: Axis, itemsize: int) -> tuple[int, int]:
-    """How many rows and elements of each a block copies."""
+    """Return how many rows, and how many elements of each, one block copies."""
     if columns.source not in (0, itemsize):
         return min(rows.extent, SQUARE), min(columns.extent, SQUARE)
     wide = min(columns.extent, max(1, PIECE // itemsize))
@@ -108,7 +108,7 @@ def tile_of(rows: Axis, columns: Axis, itemsize: int) -> tuple[int, int]:
 
 
 def overlap(a: Block, b: Block) -> bool:
-    """Whether two blocks may have bytes in common."""
+    """Return whether two blocks may have bytes in common."""
     (start, end), (other, other_end) = _span(a), _span(b)
     return start < other_end and other < end
 
@@ -120,7 +120,7 @@ def _span(block: Block) -> tuple[int, int]:
 
 
 def between(block: Block) -> tuple[Block, Bytes]:
-    """A block of the same shape in memory of its own, and that memory."""
+    """Return a block of the same shape in new memory, and that memory."""
     shape, itemsize = block.shape, block.itemsize
     memory = allocate(size(shape) * itemsize)
     strides = tuple(itemsize * n for n in row_major_strides(shape))

@@ -16,13 +16,13 @@ def _word(address: int, index: int) -> int:
 
 @cache
 def _are_known() -> bool:
-    """Whether objects of this interpreter begin as expected."""
+    """Return whether objects of this interpreter begin as expected."""
     probe = object()
     return _word(id(probe), _CLASS) == id(object)
 
 
 def holds_of(lock: Any) -> int:
-    """Where a lock that a thread may take again counts how often it is held; 0: not found."""
+    """Return where a reentrant lock counts its owners' acquisitions; 0: not found."""
     probe = type(lock)()
     size = probe.__sizeof__() // 8
     seen = [_words_of(probe, size)]
@@ -36,7 +36,9 @@ def holds_of(lock: Any) -> int:
 
 
 def slot_holding(thing: object, value: object) -> int:
-    """The address of the slot in which an object keeps a value; 0: not found, or not the only."""
+    """Return the address of the slot in which an object keeps a value; 0: not found, or not the
+    only.
+    """
     words = _words_of(thing, thing.__sizeof__() // 8) if _are_known() else []
     found = [i for i, word in enumerate(words) if i and word == id(value)]
     return id(thing) + 8 * found[0] if len(found) == 1 else 0

@@ -19,7 +19,7 @@ class OutOfMemoryError(DriverError):
 
 
 def allocate(nbytes: int, *, zeroed: bool = False) -> Bytes:
-    """An array of bytes whose address is a multiple of 64; its contents are arbitrary or zero.
+    """Allocate bytes at a multiple of 64; their contents are arbitrary or zero.
 
     >>> allocate(100).size
     100
@@ -44,5 +44,5 @@ def refuse_negative(nbytes: int) -> None:
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
-    """The address of an array's first byte."""
+    """Return the address of an array's first byte."""
     return int(array.__array_interface__["data"][0])

@@ -39,7 +39,7 @@ class CpuModule:
         self._functions: dict[str, CpuFunction] = {}
 
     def load_function(self, name: str) -> CpuFunction:
-        """The function of that name, as `base.cpu_abi` has kernels."""
+        """Return the function of that name, as `base.cpu_abi` has kernels."""
         known = self._functions.get(name)
         if known is None:
             known = self._functions[name] = CpuFunction(load(self._code, name))
@@ -104,7 +104,7 @@ class CpuFunctionRun:
         self._launcher, self._record = launcher, record
 
     def problem(self) -> DriverError | None:
-        """What went wrong, once the stream has passed it."""
+        """Return the failure of the run, once the stream has passed it."""
         report = self._launcher.report(self._record)
         if report.failure is None:
             return report.problem

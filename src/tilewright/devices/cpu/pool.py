@@ -47,7 +47,7 @@ class Arena:
         self._address = 0
 
     def reserve(self, nbytes: int) -> tuple[int, Bytes]:
-        """The address of at least so many bytes, aligned to 64, and what keeps them there."""
+        """Return the address of at least `nbytes` bytes, aligned to 64, and their owner."""
         if nbytes > self._memory.size:
             self._memory = allocate(0)  # so that there are never both at a time
             self._memory = allocate(nbytes)
@@ -90,7 +90,7 @@ class Pool:
         self._local = _Local()
 
     def threads(self) -> int:
-        """How many threads a launch may use, by the settings in force."""
+        """Return how many threads a launch may use under the current settings."""
         return self._threads_by(config.current())
 
     def _threads_by(self, settings: config.Config) -> int:
@@ -109,7 +109,7 @@ class Pool:
             self._local.arena.trim(KEPT_SCRATCH)
 
     def is_inside(self) -> bool:
-        """Whether this is the handler of a signal that has interrupted a block."""
+        """Return whether this is the handler of a signal that has interrupted a block."""
         return LISTENER[INSIDE] != 0 and LISTENER[IDENT] == threading.get_ident()
 
     def go_on(self, nanoseconds: int) -> bool:
@@ -150,7 +150,7 @@ class Pool:
                 return
 
     def is_alone(self) -> bool:
-        """Whether work runs on the thread that puts it, as no other is to be had."""
+        """Return whether work runs on the thread that puts it, as no other is to be had."""
         return self.stopped or (self._again > 0.0 and not self.workers)
 
     def _start_one(self) -> bool:
@@ -193,7 +193,7 @@ class Pool:
 
 
 def usable_cpus() -> int:
-    """The number of processors this process may use."""
+    """Return the number of processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -206,12 +206,12 @@ class _Process:
 
 
 def default() -> Pool:
-    """The pool of this process, made at the first call."""
+    """Return the pool of this process; create it at the first call."""
     return _Process.pool or _make()
 
 
 def streams() -> tuple[CpuStream, ...]:
-    """All streams of this process that are in use."""
+    """Return all streams of this process that are in use."""
     pool = _Process.pool
     return () if pool is None else tuple(pool.streams)
 
@@ -228,7 +228,7 @@ def _make() -> Pool:
 
 @cache
 def _forget_in_children() -> None:
-    """Threads do not survive a fork, so a child makes its own pool when it needs one."""
+    """Drop the pool in a child process: threads do not survive a fork."""
     os.register_at_fork(after_in_child=_forget)
 
 

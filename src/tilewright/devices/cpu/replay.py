@@ -41,7 +41,7 @@ class JobStream(ABC):
 
     @abstractmethod
     def threads(self) -> int:
-        """How many threads it may use."""
+        """Return how many threads the job may use."""
 
     @abstractmethod
     def wait_for(self, event: Event) -> None:
@@ -49,7 +49,7 @@ class JobStream(ABC):
 
     @abstractmethod
     def record(self) -> Event:
-        """The point behind all work put here so far."""
+        """Return an event after all work enqueued so far."""
 
 
 class Listed:
@@ -83,9 +83,9 @@ class ReplayRun(Record):
         self.words[JOB_LAYOUT["node_count"]] = len(listed.nodes)
 
     def reports(self) -> list[tuple[int, RawReport]]:
-        """What was reported, by number of node, once the run is over: the first failure, prints.
+        """Return the reports of a finished run by node: the first failure, and prints.
 
-        A run that was not carried to its end gives its problem as that of the node it stopped at.
+        A run that stopped early reports its problem at the node where it stopped.
         """
         words, found = self.words, list[tuple[int, RawReport]]()
         for number, buffer, record in self._listed.printing:
@@ -127,7 +127,7 @@ class CpuReplay(NoFastPath):
 
     @contextmanager
     def settled(self) -> Generator[None, None, None]:
-        """A block in which no run is on its way, so that nodes can be given other arguments."""
+        """Enter a block in which no run is in flight, so that nodes can get other arguments."""
         self._refuse_inside()
         with self._turn:
             self._settle()
@@ -143,7 +143,7 @@ class CpuReplay(NoFastPath):
             )
 
     def new_run(self) -> ReplayRun:
-        """The words of a run, with scratch of its own if that is little."""
+        """Return the words of a run, with separate scratch memory if that is small."""
         run = ReplayRun(self._listed)
         run.own_scratch()
         return run
@@ -189,7 +189,7 @@ class CpuReplay(NoFastPath):
                 node.record.words[THREADS] = max(1, min(threads, node.record.blocks))
 
     def is_over(self) -> bool:
-        """Whether the last run that was put on a stream is over."""
+        """Return whether the last enqueued run is over."""
         if self._last is not None and self._last.done():
             self._last = None
         return self._last is None

@@ -78,7 +78,7 @@ class Launcher:
         """Records that are as good as new."""
 
     def record(self) -> Record:
-        """The words of one run, to fill in what changes: slot i is at `SLOTS + i`."""
+        """Return the words of one run, to fill in what changes: slot i is at `SLOTS + i`."""
         try:
             return self.idle.pop()
         except IndexError:
@@ -88,11 +88,11 @@ class Launcher:
             return record
 
     def is_brief(self) -> bool:
-        """Whether a run is known to take next to no time: one did before, with other numbers."""
+        """Return whether a run is known to be short, from an earlier run with other numbers."""
         return bool(self.idle) and 0 < self.idle[-1].words[LASTED] < BRIEF
 
     def new_record(self) -> Record:
-        """The words of a run that is recorded, which are its own for good."""
+        """Return the words of a run that is recorded and keeps them."""
         record = Record(
             self._function.address, self._slots, self._grid, self._blocks,
             self._scratch_bytes, self._print_capacity, self._together,
@@ -101,7 +101,7 @@ class Launcher:
         return record
 
     def report(self, record: Record) -> RawReport:
-        """What a run that is over reported; its record may not be used again after this."""
+        """Return the report of a finished run; its record may not be used again after this."""
         words = record.words
         if words[TAKEN] or words[USED] or words[CANCELLED] or words[STARVED]:
             return self._read(record)
@@ -110,8 +110,10 @@ class Launcher:
         return QUIET
 
     def report_again(self, run: list[Record]) -> RawReport:
-        """As `report`, for the one record in a list, which is taken out of it where that is as good
-        as new; so this may be called again."""
+        """Return the report of the one record in a list; this may be called again.
+
+        The record leaves the list where it can be reused.
+        """
         if not run:
             return QUIET
         record = run[0]
@@ -129,7 +131,7 @@ class Launcher:
 
 
 def problem_of(record: Record) -> DriverError | None:
-    """Why a job was not run to its end, if it was not."""
+    """Return why a job did not run to its end, if it did not."""
     if record.words[STARVED]:
         return DriverError(
             f"out of memory: {record.scratch_bytes} bytes of scratch could not be allocated",
@@ -162,7 +164,7 @@ def _check(grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
 
 
 def written(buffer: Bytes) -> bytes:
-    """The records that were written: up to the first that did not fit, where zeros remain."""
+    """Return the records that were written: up to the first that did not fit, where zeros remain."""
     words = buffer[: buffer.size // 8 * 8].view(np.int64)
     end = 0
     while end < words.size and words[end] > 0:

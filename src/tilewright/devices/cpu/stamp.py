@@ -16,10 +16,10 @@ class CpuStamp:
         self.record = Record(TIME_KERNEL, (0,), (1,), 1)
 
     def host_time(self) -> int:
-        """When it was passed. The clock is the host's."""
+        """Return when it was passed, by the clock of the host."""
         return self.record.words[SLOTS]
 
     def since(self, earlier: Stamp) -> float:
-        """Seconds since another one."""
+        """Return the seconds since another stamp."""
         assert isinstance(earlier, CpuStamp)
         return (self.host_time() - earlier.host_time()) * 1e-9

@@ -44,7 +44,7 @@ class CpuEvent:
         self.number = number
 
     def done(self) -> bool:
-        """Whether the stream has passed it."""
+        """Return whether the stream has passed the event."""
         return self.stream.reached(self.number)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -83,21 +83,21 @@ class CpuStream(Capturing[Node], JobStream):
     # What has been put here, and how far it is
 
     def threads(self) -> int:
-        """How many threads a launch put here now may use."""
+        """Return how many threads a launch enqueued now may use."""
         return self._pool.threads()
 
     def idle(self) -> bool:
-        """Whether all that was put here is done."""
+        """Return whether all enqueued work is finished."""
         native = self.native
         return native.completed >= native.submitted or self.reached(native.submitted)
 
     def full(self) -> bool:
-        """Whether so much waits here that putting more takes until some of it is done."""
+        """Return whether the queue is full: enqueuing more blocks until some work is finished."""
         native = self.native
         return native.submitted - native.completed >= MOST_WAITING
 
     def reached(self, number: int) -> bool:
-        """Whether so many jobs have passed."""
+        """Return whether `number` jobs have passed."""
         if self.native.completed >= number:
             return True
         if self._pool.lost:
@@ -105,7 +105,7 @@ class CpuStream(Capturing[Node], JobStream):
         return False
 
     def record(self) -> CpuEvent:
-        """The point behind all work put here so far."""
+        """Return an event after all work enqueued so far."""
         if self._pool.lost:
             self._pool.refuse()
         return CpuEvent(self, self.native.submitted)
@@ -155,7 +155,7 @@ class CpuStream(Capturing[Node], JobStream):
         self._pool.trim()
 
     def _spread(self, record: Record) -> int:
-        """How many threads a launch put here now may use; those it can use are told it."""
+        """Return how many threads a launch enqueued now may use, and notify them."""
         if record.blocks <= 1:
             return 1
         most = self._pool.threads()

@@ -38,7 +38,7 @@ class Bindings:
         self.await_event, self.await_any = driver.await_event, driver.await_any
 
     def _ask(self, call: str, *args: Any) -> Any:
-        """What a call gives, beside its status: nothing, a value, or several."""
+        """Call the driver and return its outputs beside the status: none, a value, or several."""
         status, *results = getattr(self._module, call)(*args)
         if int(status) != SUCCESS:
             raise self.describe(call, int(status))
@@ -48,22 +48,22 @@ class Bindings:
         return int(self._ask("cuGetProcAddress", name.encode(), SINCE, 0)[0])
 
     def describe(self, call: str, status: int) -> CallError:
-        """The error for a status, in the driver's own words."""
+        """Return the error for a status, with the driver's description."""
         return refusal(call, status, *describe(self._module, status))
 
     # devices
 
     def device_count(self) -> int:
-        """How many devices there are."""
+        """Return the number of devices."""
         return int(self._ask("cuDeviceGetCount"))
 
     def device_name(self, ordinal: int) -> str:
-        """What NVIDIA calls a device."""
+        """Return NVIDIA's name of a device."""
         name: bytes = self._ask("cuDeviceGetName", NAME_BYTES, ordinal)
         return name.split(b"\0")[0].decode(errors="replace")
 
     def capability(self, ordinal: int) -> tuple[int, int]:
-        """The compute capability of a device."""
+        """Return the compute capability of a device."""
         kinds = self._module.CUdevice_attribute
         major = kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
         minor = kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
@@ -71,26 +71,26 @@ class Bindings:
         return found[0], found[1]
 
     def total_memory(self, ordinal: int) -> int:
-        """Bytes of memory of a device."""
+        """Return bytes of memory of a device."""
         return int(self._ask("cuDeviceTotalMem", ordinal))
 
     def processors(self, ordinal: int) -> int:
-        """How many multiprocessors a device has."""
+        """Return the number of multiprocessors of a device."""
         kind = self._module.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         return int(self._ask("cuDeviceGetAttribute", kind, ordinal))
 
     def most_shared(self, ordinal: int) -> int:
-        """How many bytes a block may share at most."""
+        """Return the most bytes of shared memory that a block may use."""
         kinds = self._module.CUdevice_attribute
         kind = kinds.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         return int(self._ask("cuDeviceGetAttribute", kind, ordinal))
 
     def retain_context(self, ordinal: int) -> int:
-        """The primary context of a device."""
+        """Return the primary context of a device."""
         return int(self._ask("cuDevicePrimaryCtxRetain", ordinal))
 
     def current_context(self) -> int:
-        """The context that is current on this thread."""
+        """Return the context that is current on this thread."""
         return int(self._ask("cuCtxGetCurrent"))
 
     def push_context(self, context: int) -> None:
@@ -104,17 +104,17 @@ class Bindings:
     # memory
 
     def device_of(self, address: int) -> int:
-        """The number of the device whose memory is at an address."""
+        """Return the number of the device whose memory contains an address."""
         kind = self._module.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         return int(self._ask("cuPointerGetAttribute", kind, address))
 
     def free_memory(self) -> tuple[int, int]:
-        """Bytes that nobody uses, and all of them."""
+        """Return the free bytes and the total bytes of the current device."""
         free, total = self._ask("cuMemGetInfo")
         return int(free), int(total)
 
     def create_pool(self, ordinal: int) -> int:
-        """A new memory pool on a device."""
+        """Return a new memory pool on a device."""
         module = self._module
         wish = module.CUmemPoolProps()
         wish.allocType = module.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
@@ -123,7 +123,7 @@ class Bindings:
         return int(self._ask("cuMemPoolCreate", wish))
 
     def pool_numbers(self, pool: int) -> PoolNumbers:
-        """What is in use and reserved."""
+        """Return how many bytes of a pool are in use and reserved."""
         kinds = self._module.CUmemPool_attribute
         asked = (
             kinds.CU_MEMPOOL_ATTR_USED_MEM_CURRENT, kinds.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
@@ -159,7 +159,7 @@ class Bindings:
     # work on streams
 
     def create_stream(self) -> int:
-        """A stream that does not wait for the default stream."""
+        """Create a stream that does not wait for the default stream."""
         return int(self._ask("cuStreamCreate", NON_BLOCKING))
 
     def destroy_stream(self, stream: int) -> None:
@@ -171,24 +171,24 @@ class Bindings:
         self._ask("cuStreamSynchronize", stream)
 
     def home_of(self, stream: int) -> tuple[int, int]:
-        """The device that a stream belongs to, and its context."""
+        """Return the device of a stream, and its context."""
         ordinal = int(self._ask("cuStreamGetDevice", stream))
         return ordinal, int(self._ask("cuStreamGetCtx", stream))
 
     def is_captured(self, stream: int) -> bool:
-        """Whether what is put on a stream is recorded."""
+        """Return whether a stream is being captured."""
         return int(self._ask("cuStreamIsCapturing", stream)) != 0
 
     def create_event(self) -> int:
-        """An event that takes no time."""
+        """Create an event without timing."""
         return int(self._ask("cuEventCreate", NO_TIMING))
 
     def create_timer(self) -> int:
-        """An event that notes the time."""
+        """Return an event that notes the time."""
         return int(self._ask("cuEventCreate", 0))
 
     def elapsed(self, start: int, end: int) -> float:
-        """Milliseconds between two such events."""
+        """Return the milliseconds between two timers."""
         return float(self._ask("cuEventElapsedTime", start, end))
 
     def destroy_event(self, event: int, _: int = 0) -> None:
@@ -242,22 +242,22 @@ class Bindings:
         self._ask("cuModuleUnload", module)
 
     def find_function(self, module: int, name: str) -> int:
-        """A kernel of a module."""
+        """Return a kernel of a module."""
         return int(self._ask("cuModuleGetFunction", module, name.encode()))
 
     def function_name(self, function: int) -> str:
-        """What a kernel is called."""
+        """Return the name of a kernel."""
         name: bytes = self._ask("cuFuncGetName", function)
         return name.decode(errors="replace")
 
     def kernel_names(self, module: int) -> list[str]:
-        """The kernels of a module."""
+        """Return the kernels of a module."""
         count = int(self._ask("cuModuleGetFunctionCount", module))
         found: Sequence[Any] = self._ask("cuModuleEnumerateFunctions", count, module)
         return [self.function_name(function) for function in found]
 
     def parameter_sizes(self, function: int) -> tuple[int, ...] | None:
-        """The bytes of each parameter of a kernel."""
+        """Return the bytes of each parameter of a kernel."""
         sizes: list[int] = []
         while True:
             status, _, nbytes = self._module.cuFuncGetParamInfo(function, len(sizes))
@@ -272,12 +272,12 @@ class Bindings:
         self._ask("cuFuncSetAttribute", function, kind, nbytes)
 
     def shared_bytes(self, function: int) -> int:
-        """Bytes that each block of a kernel shares."""
+        """Return bytes that each block of a kernel shares."""
         kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
         return int(self._ask("cuFuncGetAttribute", kind, function))
 
     def most_threads(self, function: int) -> int:
-        """How many threads a block of a kernel may have."""
+        """Return the most threads that a block of a kernel may have."""
         kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
         return int(self._ask("cuFuncGetAttribute", kind, function))
 
@@ -292,7 +292,7 @@ class Bindings:
         return int(self._ask("cuStreamEndCapture", stream))
 
     def last_node(self, stream: int) -> int:
-        """The node that was recorded last."""
+        """Return the node that was recorded last."""
         nodes: Sequence[Any] = self._ask("cuStreamGetCaptureInfo", stream)[3]
         return int(nodes[0])
 
@@ -323,7 +323,7 @@ class Bindings:
 
 
 def describe(module: Any, status: int) -> tuple[str, str]:
-    """The driver's name for a status, and its words."""
+    """Return the driver's name for a status, and its description."""
     try:
         result = module.CUresult(status)
     except ValueError:  # of a driver that is newer than the package

@@ -55,7 +55,7 @@ class CapturedStream(CudaStream):
 
 
 def usable(device: CudaDevice, handle: int) -> int:
-    """The handle of a stream that work of a device can be put on; raises where it cannot."""
+    """Return the handle of a stream on which a device can enqueue; raise where it cannot."""
     if handle in (0, LEGACY):
         return LEGACY
     if handle == PER_THREAD:
@@ -109,11 +109,11 @@ class BorrowedModule(CudaModule):
         self._owner = owner
 
     def borrow_function(self, handle: int, owner: object) -> BorrowedFunction:
-        """A kernel that was found there already."""
+        """Return a kernel that its owner found in the module."""
         return BorrowedFunction(self, handle, self._context, owner)
 
     def __del__(self) -> None:
-        """It is its owner's."""
+        """Unload nothing: the module belongs to its owner."""
 
 
 class BorrowedFunction(CudaFunction):

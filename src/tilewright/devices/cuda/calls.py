@@ -35,35 +35,35 @@ class Calls(Protocol):
     """All that is asked of the driver. But for the first few, a context must be current."""
 
     def device_count(self) -> int:
-        """How many devices there are."""
+        """Return the number of devices."""
         ...
 
     def device_name(self, ordinal: int) -> str:
-        """What NVIDIA calls a device."""
+        """Return NVIDIA's name of a device."""
         ...
 
     def capability(self, ordinal: int) -> tuple[int, int]:
-        """The compute capability of a device: (9, 0)."""
+        """Return the compute capability of a device: (9, 0)."""
         ...
 
     def total_memory(self, ordinal: int) -> int:
-        """Bytes of memory of a device."""
+        """Return bytes of memory of a device."""
         ...
 
     def processors(self, ordinal: int) -> int:
-        """How many multiprocessors a device has."""
+        """Return the number of multiprocessors of a device."""
         ...
 
     def most_shared(self, ordinal: int) -> int:
-        """How many bytes a block may share on a device, at most."""
+        """Return the most bytes of shared memory that a block may use on a device."""
         ...
 
     def retain_context(self, ordinal: int) -> int:
-        """The primary context of a device, which all libraries of a process share."""
+        """Return the primary context of a device, which all libraries of a process share."""
         ...
 
     def current_context(self) -> int:
-        """The context that is current on this thread; 0: none."""
+        """Return the context that is current on this thread; 0: none."""
         ...
 
     def push_context(self, context: int) -> None:
@@ -75,25 +75,25 @@ class Calls(Protocol):
         ...
 
     def describe(self, call: str, status: int) -> Exception:
-        """The error for a status that a call gave."""
+        """Return the error for the status of a call."""
         ...
 
     # memory
 
     def device_of(self, address: int) -> int:
-        """The number of the device whose memory is at an address."""
+        """Return the number of the device whose memory contains an address."""
         ...
 
     def free_memory(self) -> tuple[int, int]:
-        """Bytes of the current device that nobody uses, and all of them."""
+        """Return the free bytes and the total bytes of the current device."""
         ...
 
     def create_pool(self, ordinal: int) -> int:
-        """A new memory pool on a device."""
+        """Return a new memory pool on a device."""
         ...
 
     def pool_numbers(self, pool: int) -> PoolNumbers:
-        """What is in use and reserved."""
+        """Return how many bytes of a pool are in use and reserved."""
         ...
 
     def set_pool_threshold(self, pool: int, nbytes: int) -> None:
@@ -123,7 +123,7 @@ class Calls(Protocol):
     # work on streams
 
     def create_stream(self) -> int:
-        """A stream that does not wait for the default stream."""
+        """Create a stream that does not wait for the default stream."""
         ...
 
     def destroy_stream(self, stream: int) -> None:
@@ -135,23 +135,23 @@ class Calls(Protocol):
         ...
 
     def home_of(self, stream: int) -> tuple[int, int]:
-        """The number of the device that a stream belongs to, and its context."""
+        """Return the number of the device of a stream, and its context."""
         ...
 
     def is_captured(self, stream: int) -> bool:
-        """Whether what is put on a stream is recorded."""
+        """Return whether a stream is being captured."""
         ...
 
     def create_event(self) -> int:
-        """An event that takes no time."""
+        """Create an event without timing."""
         ...
 
     def create_timer(self) -> int:
-        """An event that notes the time."""
+        """Return an event that notes the time."""
         ...
 
     def elapsed(self, start: int, end: int) -> float:
-        """Milliseconds between two such events that have passed."""
+        """Return the milliseconds between two timers that have passed."""
         ...
 
     def destroy_event(self, event: int, _: int = 0) -> None:
@@ -197,19 +197,19 @@ class Calls(Protocol):
         ...
 
     def find_function(self, module: int, name: str) -> int:
-        """A kernel of a module."""
+        """Return a kernel of a module."""
         ...
 
     def function_name(self, function: int) -> str:
-        """What a kernel is called."""
+        """Return the name of a kernel."""
         ...
 
     def kernel_names(self, module: int) -> list[str]:
-        """The kernels of a module."""
+        """Return the kernels of a module."""
         ...
 
     def parameter_sizes(self, function: int) -> tuple[int, ...] | None:
-        """The bytes of each parameter of a kernel; None where the driver does not say."""
+        """Return the bytes of each parameter of a kernel; None if the driver cannot report them."""
         ...
 
     def allow_shared(self, function: int, nbytes: int) -> None:
@@ -217,11 +217,11 @@ class Calls(Protocol):
         ...
 
     def shared_bytes(self, function: int) -> int:
-        """Bytes of memory that each block of a kernel shares, besides what a launch adds."""
+        """Return the bytes of static shared memory of each block of a kernel."""
         ...
 
     def most_threads(self, function: int) -> int:
-        """How many threads a block of a kernel may have."""
+        """Return the most threads that a block of a kernel may have."""
         ...
 
     # graphs
@@ -235,7 +235,7 @@ class Calls(Protocol):
         ...
 
     def last_node(self, stream: int) -> int:
-        """The node that was recorded last on a stream."""
+        """Return the node that was recorded last on a stream."""
         ...
 
     def instantiate(self, graph: int) -> int:
@@ -307,7 +307,7 @@ class Calls(Protocol):
         ...
 
     def idle(self, context: int, stream: int, /) -> int:
-        """Whether all on a stream is done: SUCCESS or NOT_READY."""
+        """Return whether all on a stream is done: SUCCESS or NOT_READY."""
         ...
 
     def drain(self, context: int, stream: int, nanoseconds: int, /) -> int:
@@ -319,7 +319,7 @@ class Calls(Protocol):
         ...
 
     def query(self, context: int, event: int, /) -> int:
-        """Whether an event has passed: SUCCESS or NOT_READY."""
+        """Return whether an event has passed: SUCCESS or NOT_READY."""
         ...
 
     def await_event(self, context: int, event: int, nanoseconds: int, /) -> int:

@@ -22,7 +22,7 @@ TEXT_WITHIN = 4096
 
 
 def is_machine_code(code: bytes) -> bool:
-    """Whether the driver loads it as it is: PTX is compiled, and what is wrong with it told."""
+    """Return whether the driver loads the code without compiling it, unlike PTX."""
     return code.startswith((MAGIC, FATBIN))
 
 

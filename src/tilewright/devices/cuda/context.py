@@ -19,7 +19,7 @@ SPAWN = 'start processes with multiprocessing.get_context("spawn")'
 
 
 def weak_call(method: Callable[[], None]) -> Callable[[], None]:
-    """Calls a method while its object lives, which this does not keep alive."""
+    """Return a function that calls a method while its object lives, and holds no reference."""
     known = WeakMethod(method)
 
     def call() -> None:
@@ -57,7 +57,7 @@ class Context:
         self._left: deque[tuple[Callable[[int, int], None], int, int]] = deque()
 
     def leave_to_parent(self) -> None:
-        """This is a child process, which cannot use it."""
+        """Close the context in a child process, which cannot use it."""
         self._is_parents, self.is_fine = True, False
 
     def watch(self, suspects: Callable[[], list[str]]) -> None:
@@ -90,7 +90,7 @@ class Context:
             )
 
     def _again(self) -> DriverError:
-        """The cause, as an error of its own: each who meets it adds notes."""
+        """Return a new error with the same cause, since each handler adds notes."""
         cause = self.lost
         assert cause is not None
         return DriverError(cause.message, got=cause.got, hint=cause.hint)
@@ -116,12 +116,12 @@ class Context:
             raise
 
     def failure(self, call: str, status: int) -> Exception:
-        """The error for a status that a call gave."""
+        """Return the error for the status of a call."""
         error = self.calls.describe(call, status)
         return self.judged(error) if isinstance(error, CallError) else error
 
     def judged(self, error: CallError) -> DriverError:
-        """An error; if it ends all work on the device, what is known of its cause."""
+        """Return an error; one that ends all work on the device gets its known cause."""
         if error.status not in STICKY:
             return error
         if self.lost is None:

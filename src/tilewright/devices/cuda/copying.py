@@ -129,7 +129,7 @@ def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -
 
 
 def _forget(stream: CudaStream, target: Block) -> None:
-    """Nothing has yet to be written to memory of the host, as far as one copy is concerned."""
+    """Do nothing: this copy leaves no bytes to write to host memory later."""
     stream.arriving.pop(id(target), None)
 
 

@@ -36,7 +36,7 @@ class CudaDevice:
     def __init__(
         self, calls: Calls, ordinal: int, *, context: int = 0, owner: object = None
     ) -> None:
-        """The device in its primary context; or in another one, which `owner` keeps alive."""
+        """Open the device in its primary context, or in another, which `owner` keeps alive."""
         self.name = f"cuda:{ordinal}, context {context:#x}" if context else f"cuda:{ordinal}"
         self._given, self._owner = context, owner
         self._borrowed: WeakValueDictionary[int, BorrowedStream] = WeakValueDictionary()
@@ -61,7 +61,7 @@ class CudaDevice:
         """The architecture that kernels are compiled for."""
 
     def leave_to_parent(self) -> None:
-        """This is a child process, which cannot use it."""
+        """Close the device in a child process, which cannot use it."""
         self._is_parents, self._opened = True, None
         self._streams = []
         self._making = threading.RLock()
@@ -140,7 +140,7 @@ class CudaDevice:
         return CudaModule(self.context, code, trusted=trusted)
 
     def helper(self, name: str) -> int:
-        """One of our own kernels for memory with gaps."""
+        """Return the handle of one of our kernels for memory with gaps."""
         with self._making:
             if self._helpers is None:
                 self._helpers = CudaModule(self.context, ptx(), trusted=True)
@@ -151,7 +151,7 @@ class CudaDevice:
         return self.pool.allocate(nbytes, zeroed=zeroed)
 
     def streams(self) -> Sequence[CudaStream]:
-        """Its streams, made at the first call."""
+        """Return the streams of the device; create them at the first call."""
         if not self._streams:
             with self._making:
                 if not self._streams:
@@ -159,7 +159,7 @@ class CudaDevice:
         return self._streams
 
     def new_stream(self) -> CudaStream:
-        """A stream of one's own."""
+        """Return a new stream, which no policy hands out."""
         self.check()
         if len(self.waiting) >= self._most_waiting:
             self._sweep_waiting()
@@ -184,21 +184,21 @@ class CudaDevice:
         return stream
 
     def borrow_stream(self, handle: int, owner: object) -> BorrowedStream:
-        """A stream of another library's, which `owner` keeps alive."""
+        """Return a stream of another library, which `owner` keeps alive."""
         self.check()
         stream = BorrowedStream(self, next(self._numbers), usable(self, handle), owner)
         self._all.add(stream)
         return stream
 
     def borrow_known(self, handle: int, owner: object) -> BorrowedStream:
-        """As `borrow_stream`; the one there is while somebody has it."""
+        """Return the borrowed stream of a handle; reuse the object while it is referenced."""
         found = self._borrowed.get(handle)
         if found is None:
             found = self._borrowed[handle] = self.borrow_stream(handle, owner)
         return found
 
     def captured_stream(self, handle: int) -> CapturedStream:
-        """A stream of another library's which that captures at this moment."""
+        """Return a stream that another library is capturing."""
         return CapturedStream(self, handle)
 
     def borrow_module(self, handle: int, owner: object) -> BorrowedModule:
@@ -206,22 +206,22 @@ class CudaDevice:
         return BorrowedModule(self.context, handle, owner)
 
     def borrow_context(self, handle: int, owner: object) -> CudaDevice:
-        """This device in a context of another library's, which `owner` keeps alive."""
+        """Return this device in another library's context, which `owner` keeps alive."""
         if handle == self.context.handle:
             return self  # we keep the primary context alive ourselves
         return CudaDevice(self._calls, self.ordinal, context=handle, owner=owner)
 
     def home_of(self, stream: int) -> int:
-        """The number of the device that a stream belongs to."""
+        """Return the number of the device of a stream."""
         return self.context.call(self._calls.home_of, stream)[0]
 
     def is_current(self) -> bool:
-        """Whether it is the one that this thread uses otherwise; it need not be open."""
+        """Return whether this is the current device of the thread; it need not be open."""
         opened = self._opened
         return opened is not None and self._calls.current_context() == opened.context.handle
 
     def take_stream(self) -> int:
-        """A stream of the driver's that nobody uses."""
+        """Return an unused stream of the driver."""
         context, idle = self.context, self._idle
         context.tidy()
         while not idle:
@@ -251,7 +251,7 @@ class CudaDevice:
             context.call(context.calls.wait_event, stream, event.mark.handle)
 
     def owner_of(self, address: int) -> int:
-        """The number of the device that memory belongs to."""
+        """Return the number of the device whose memory contains an address."""
         return self.context.call(self._calls.device_of, address)
 
     def reclaim(self) -> None:
@@ -260,7 +260,7 @@ class CudaDevice:
             stream.sweep()
 
     def suspects(self) -> list[str]:
-        """The kernels that may have brought the device down, in words."""
+        """Describe the kernels that may have caused the loss of the device."""
         found = [stream.suspect() for stream in tuple(self._all)]
         return [each for each in found if each is not None]
 

@@ -77,7 +77,7 @@ class CudaEvent:
         self.mark = mark
 
     def done(self) -> bool:
-        """Whether the stream has passed it."""
+        """Return whether the stream has passed the event."""
         return self.stream.completed >= self.mark.number or self.stream.look(self.mark, 0)
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -40,7 +40,7 @@ class _Process:
 
 
 def find_driver() -> Calls:
-    """The driver; a ContextError says what is missing, the same each time."""
+    """Return the driver; a ContextError says what is missing, the same each time."""
     found = _Process.found
     if found is None:
         with _Process.lock:
@@ -60,7 +60,7 @@ def _look() -> Calls | ContextError:
 
 
 def _forget() -> None:
-    """In a child process: what the parent has opened cannot be used."""
+    """Drop the driver in a child process, which cannot use what its parent has opened."""
     _Process.lock = threading.RLock()
     _Process.found = ForkedError(
         "CUDA cannot be used in a forked child of a process that has used it",

@@ -71,7 +71,7 @@ class DevicePool(BlockPool):
         return self._pool
 
     def stats(self) -> MemoryStats:
-        """What is in use, and what the pool has of the device."""
+        """Return how many bytes are in use, and how many the pool holds of the device."""
         self._release(self._threshold)
         self._context.call(self._take_back)
         used, _, used_high, _ = self._counts()

@@ -43,7 +43,7 @@ class CudaModule:
         self._handle = load(context, code, trusted)
 
     def function(self, name: str, shared_bytes: int = 0) -> int:
-        """The driver's handle of a kernel, which may be launched with so much more memory."""
+        """Return the driver's handle of a kernel with `shared_bytes` of dynamic shared memory."""
         context = self._context
         try:
             with context.loading:  # this is where the driver really loads a kernel
@@ -65,7 +65,7 @@ class CudaModule:
         )
 
     def load_function(self, name: str) -> CudaFunction:
-        """The kernel of that name."""
+        """Return the kernel of that name."""
         known = self._functions.get(name)
         return known or CudaFunction(self, name, self.function(name), self._context)
 
@@ -118,7 +118,7 @@ class CudaFunction:
         return CudaFunctionRun(self.context)
 
     def runs_on(self, stream: Stream) -> TypeGuard[CudaStream]:
-        """Whether it can be launched on a stream: one of the device it is loaded on."""
+        """Return whether it can be launched on a stream: one of the device that holds it."""
         return isinstance(stream, CudaStream) and stream.context is self.context
 
     def launch(self, stream: Stream, record: Record, keep: object) -> Node | None:
@@ -133,7 +133,7 @@ class CudaFunction:
         return stream.launch(record, f"`{self.name}`", (self, keep))
 
     def record(self, config: LaunchConfig, slots: Sequence[int]) -> Record:
-        """A launch as the driver takes it, if it can be."""
+        """Return a launch in the driver's format, if it can be expressed."""
         words = self.words(slots)
         self._allow_shared(config.shared_mem_bytes)
         grid, block = self._dims(config)
@@ -161,7 +161,7 @@ class CudaFunction:
             raise context.failure(f"the launch of {label}", -put)
 
     def words(self, slots: Sequence[int]) -> list[int]:
-        """The arguments of a launch as words of its record, if there are as many as it takes."""
+        """Return the arguments of a launch as words of its record; check their number."""
         sizes = self.parameter_sizes
         if sizes is not None and len(slots) != len(sizes):
             raise DriverError(
@@ -181,7 +181,7 @@ class CudaFunction:
             self._shared = needed + nbytes
 
     def _dims(self, config: LaunchConfig) -> tuple[Three, Three]:
-        """Blocks, and threads in each, along x, y and z."""
+        """Return the blocks, and the threads of each, along x, y and z."""
         grid, block = _three(config.grid_dim), _three(config.block_dim)
         if max(grid) > LEAST_LIMIT and any(n > m for n, m in zip(grid, MOST_BLOCKS, strict=True)):
             raise _too_large(self.name, "blocks", f"at most {MOST_BLOCKS} along x, y and z", grid)
@@ -203,7 +203,7 @@ class CudaFunctionRun:
         self._context = context
 
     def problem(self) -> DriverError | None:
-        """What went wrong, once the stream has passed it."""
+        """Return the failure of the run, once the stream has passed it."""
         return self._context.lost
 
 

@@ -63,7 +63,7 @@ class CudaProgress:
             self._settle(watched)
 
     def _settle(self, watched: list[CudaEvent]) -> None:
-        """Something has passed, or the device was lost: end the watch of those concerned."""
+        """End the watches whose events have passed, or all if the device is lost."""
         passed = {event.stream for event in watched if _is_over(event)}
         with self._lock:
             if passed:
@@ -73,7 +73,7 @@ class CudaProgress:
 
 
 def _is_over(event: CudaEvent) -> bool:
-    """Whether there is nothing to wait for; who is told asks again, and meets the same error."""
+    """Return whether an event has passed or failed; the watcher meets the same error again."""
     try:
         return event.done()
     except Exception:

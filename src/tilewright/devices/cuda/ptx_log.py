@@ -11,10 +11,10 @@ MOST_LINES = 8
 
 
 def complaints(load: int, code: bytes) -> str:
-    """What is wrong with PTX, one line each; "" if nothing is said.
+    """Return the driver's errors about PTX, one line each; "" if it reports none.
 
-    `load` is the address of cuModuleLoadDataEx; a context must be current. By address, since an
-    option is a number or an address in the place of one.
+    `load` is the address of cuModuleLoadDataEx; a context must be current. The call goes by
+    address, since an option is a number or an address in the place of one.
     """
     room = ctypes.create_string_buffer(ROOM)
     module = ctypes.c_void_p()

@@ -38,7 +38,7 @@ REPORT_BYTES = 8 * LAUNCH_WORDS
 
 
 def first_slot(count: int) -> int:
-    """Which word of the record of a launch with so many parameters is the first of them."""
+    """Return the index of the first parameter among the words of a launch record."""
     return HEAD_WORDS + count + 1
 
 
@@ -83,7 +83,7 @@ class Record:
         self.words[self.slots :] = list(slots)
 
     def kernel_node(self) -> KernelNode:
-        """The launch as a graph takes it."""
+        """Return the launch as the node of a graph."""
         words = self.words
         return KernelNode(
             words[Head.FUNCTION], _three(words, Head.GRID), _three(words, Head.BLOCK),
@@ -109,7 +109,7 @@ class PinnedReport:
         self._words[CAPACITY] = capacity
 
     def read(self) -> RawReport | None:
-        """What a launch that is over has left here, if anything."""
+        """Return the report of a finished launch, if it wrote one."""
         words = self._words
         taken, used = words[TAKEN], words[USED]
         if not taken and not used:
@@ -126,7 +126,7 @@ class PinnedReport:
         words[TAKEN] = words[USED] = 0
 
     def _printed(self, nbytes: int) -> bytes:
-        """The records up to the first that did not fit, where zeros remain."""
+        """Return the records up to the first that did not fit, where zeros remain."""
         start = self.address + REPORT_BYTES
         text = ctypes.string_at(start, nbytes)
         end = 0

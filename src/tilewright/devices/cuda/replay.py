@@ -50,7 +50,7 @@ class Node:
         replay.set_node(self.handle, record)
 
     def end(self) -> None:
-        """A run is over, and what it reported was read."""
+        """Note that a run is over and that its report was read."""
         if self.report is not None:
             self.report.clear()
         if self.after is not None:
@@ -69,7 +69,7 @@ class ReplayRun:
         self._found: list[tuple[int, RawReport]] | None = None
 
     def reports(self) -> list[tuple[int, RawReport]]:
-        """What was reported, by number of node, once the run is over; may be asked again."""
+        """Return the reports of a finished run by node; this may be called again."""
         found, left = self._found, self._left
         if found is None:
             read = [
@@ -144,7 +144,7 @@ class CudaReplay:
         return run
 
     def _behind_last(self) -> CudaEvent | None:
-        """A point behind the last run."""
+        """Return a point behind the last run."""
         if self._last is None and self._ran_on is not None:
             self._last = self._ran_on.record()
         return self._last
@@ -184,7 +184,7 @@ class CudaReplay:
         raise self.context.failure("cuGraphLaunch", -put)
 
     def _comes_after_last(self, stream: Stream) -> bool:
-        """Whether what is put on a stream now comes after the last run by itself."""
+        """Return whether work enqueued on a stream now follows the last run without a wait."""
         last = self._ran_on
         if last is None or last is stream:
             return last is not None
@@ -192,7 +192,7 @@ class CudaReplay:
 
     @contextmanager
     def settled(self) -> Generator[None, None, None]:
-        """A block in which no run is on its way."""
+        """Enter a block in which no run is in flight."""
         with self._turn:
             if (last := self._behind_last()) is not None:
                 last.wait()

@@ -41,7 +41,7 @@ class CallError(DriverError):
 
 
 def refusal(call: str, status: int, name: str, text: str) -> CallError:
-    """The error for a call that was refused."""
+    """Return the error for a call that was refused."""
     error = CallError(
         f"the CUDA driver rejected {call}",
         got=f"{name} ({status}): {text}",
@@ -52,7 +52,7 @@ def refusal(call: str, status: int, name: str, text: str) -> CallError:
 
 
 def with_words(error: CallError, words: str) -> CallError:
-    """The error for a refused call, with what was said beside its status, if anything."""
+    """Return the error of a refused call, with the driver's log if there is one."""
     if not words:
         return error
     known = CallError(error.message, got=f"{error.got}\n{words}", hint=error.hint)

@@ -86,7 +86,7 @@ def _kernel(name: str, size: int, *, copies: bool) -> str:
 
 @made_once
 def ptx() -> bytes:
-    """The PTX of all the kernels: `copy_N` and `fill_N` for elements of N bytes."""
+    """Return the PTX of all the kernels: `copy_N` and `fill_N` for elements of N bytes."""
     text = HEAD + "".join(
         _kernel(f"{verb}_{size}", size, copies=verb == "copy")
         for verb in ("copy", "fill")
@@ -112,7 +112,7 @@ class Walk(NamedTuple):
 
 
 def walk(target: Block, source: Block | None) -> Walk:
-    """The walk over all elements of a block, and beside it of another one."""
+    """Return the walk over all elements of a block, and of a second block beside it."""
     steps = source.strides if source is not None else (0,) * len(target.shape)
     axes = joined(list(zip(target.shape, target.strides, steps, strict=True)))
     assert len(axes) <= RANK, "tensors have at most 8 axes"
@@ -125,7 +125,7 @@ def walk(target: Block, source: Block | None) -> Walk:
 
 
 def joined(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """The axes that matter, those that are one in memory made one; the last is the innermost."""
+    """Merge the axes that are adjacent in memory and drop those of extent 1; innermost last."""
     found: list[tuple[int, int, int]] = []
     for extent, to, come in axes:
         if extent == 1:

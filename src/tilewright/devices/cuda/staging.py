@@ -30,7 +30,7 @@ class Staging:
         return self.pool.allocate(nbytes, zeroed=False)
 
     def like(self, block: Block) -> tuple[Block, PooledMemory]:
-        """A block of the same shape in pinned memory, row by row, and that memory."""
+        """Return a block of the same shape in pinned memory, row by row, and that memory."""
         memory = self.allocate(size(block.shape) * block.itemsize)
         return packed(block, memory.address, host=True), memory
 
@@ -49,7 +49,7 @@ class Staging:
 
 
 def pieces(target: Block, source: Block, most: int) -> Iterator[tuple[Block, Block]]:
-    """Two blocks of one shape, cut alike into parts of so many bytes at most, row by row."""
+    """Divide two blocks of one shape alike into parts of at most `most` bytes, row by row."""
     nbytes = size(target.shape) * target.itemsize
     if nbytes <= max(most, target.itemsize):
         yield target, source
@@ -63,19 +63,19 @@ def pieces(target: Block, source: Block, most: int) -> Iterator[tuple[Block, Blo
 
 
 def _cut(block: Block, axis: int, start: int, end: int) -> Block:
-    """The part of a block between two indices along an axis."""
+    """Return the part of a block between two indices along an axis."""
     shape = (*block.shape[:axis], end - start, *block.shape[axis + 1 :])
     return replace(block, address=block.address + start * block.strides[axis], shape=shape)
 
 
 def packed(block: Block, address: int, *, host: bool) -> Block:
-    """A block of the same shape at an address, row by row without gaps."""
+    """Return a block of the same shape at an address, row by row without gaps."""
     strides = tuple([n * block.itemsize for n in row_major_strides(block.shape)])
     return Block(address, block.itemsize, block.shape, strides, host)
 
 
 def is_packed(block: Block) -> bool:
-    """Whether a block's elements follow each other row by row, without gaps."""
+    """Return whether a block's elements follow each other row by row, without gaps."""
     expected = row_major_strides(block.shape)
     return all(
         n <= 1 or stride == step * block.itemsize

@@ -17,7 +17,7 @@ class CudaStamp:
         self.handle = context.call(context.calls.create_timer)
 
     def since(self, earlier: Stamp) -> float:
-        """Seconds since another one of the same device."""
+        """Return the seconds since another stamp of the same device."""
         assert isinstance(earlier, CudaStamp)
         context = self._context
         return context.call(context.calls.elapsed, earlier.handle, self.handle) * 1e-3

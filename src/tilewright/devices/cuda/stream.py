@@ -40,7 +40,7 @@ MANY = 64
 
 
 def in_words(label: Label, keep: Any) -> str:
-    """A label in words."""
+    """Format a label."""
     return label(keep) if callable(label) else str(label)
 
 
@@ -99,7 +99,7 @@ class CudaStream:
         return self._nodes is not None
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """The stream as other libraries take it."""
+        """Return the stream in the form of the CUDA stream protocol."""
         return 0, self.handle
 
     @property
@@ -108,7 +108,7 @@ class CudaStream:
         return self._others + self.timeline.words[SUBMITTED]
 
     def idle(self) -> bool:
-        """Whether all that was put here is done."""
+        """Return whether all enqueued work is finished."""
         self._check()
         return self.completed >= self.submitted or self._has_passed_all(0)
 
@@ -118,7 +118,7 @@ class CudaStream:
             self.context.check()
 
     def full(self) -> bool:
-        """Whether so much waits here that the driver may let whoever puts more wait."""
+        """Return whether the queue is so long that the driver may block the next call."""
         return self.submitted - self.completed >= MOST_WAITING and not self._has_room()
 
     def _has_room(self) -> bool:
@@ -126,7 +126,7 @@ class CudaStream:
         return self.submitted - self.completed < MOST_WAITING or self.idle()
 
     def _has_passed_all(self, nanoseconds: int) -> bool:
-        """Whether all put here so far is done, now or within some time; asks for no event."""
+        """Return whether all enqueued work passes within some time, without an event."""
         context, calls = self.context, self.context.calls
         if not context.is_fine:
             context.check()
@@ -160,7 +160,7 @@ class CudaStream:
             return taken
 
     def look(self, mark: Mark, nanoseconds: int) -> bool:
-        """Whether a mark has been passed, now or within some time."""
+        """Return whether a mark has been passed, now or within some time."""
         context = self.context
         if not context.is_fine:
             context.check()
@@ -178,14 +178,14 @@ class CudaStream:
         raise context.failure("cuEventQuery", status)
 
     def _passed(self, number: int, issued: int | None) -> None:
-        """The device has passed so many pieces of work, and plain launches up to a number."""
+        """Note that the device has passed `number` pieces of work, and launches up to `issued`."""
         if number > self.completed:
             self.completed = number
         if issued:
             self.timeline.passed(issued)
 
     def record(self) -> CudaEvent:
-        """The point behind all work put here so far."""
+        """Return an event after all work enqueued so far."""
         return CudaEvent(self, self._mark())
 
     def _mark(self) -> Mark:
@@ -439,7 +439,7 @@ class CudaStream:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Where nothing is left to do, the stream need not be kept alive for that."""
+        """Drop the reference that keeps a stream with pending work alive, if none is left."""
         if not (self._callbacks or self._marks or self.kept):
             self._waiting.discard(self)
             if self.kept or self._marks or self._callbacks:  # by another thread, meanwhile
@@ -459,7 +459,7 @@ class CudaStream:
             self.sweep()
 
     def point(self) -> tuple[int, list[Kept], int]:
-        """How far the stream is: what is not counted natively, what is kept, and up to where."""
+        """Return how far the stream is: work counted in Python, kept objects, and the last mark."""
         return self._others, self.kept, self._dropped + len(self.kept)
 
     def seen(
@@ -499,7 +499,7 @@ class CudaStream:
         self.record().wait()
 
     def suspect(self) -> str | None:
-        """The first kernel here that is not known to have passed, in words."""
+        """Describe the first kernel of the stream that is not known to have passed."""
         unseen = [mark.kept for mark in tuple(self._marks) if mark.number > self.completed]
         for kept in (*unseen, self.kept):
             for label, keep in tuple(kept):

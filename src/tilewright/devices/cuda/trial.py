@@ -60,7 +60,7 @@ class Trial:
         """How code fared, by its hash."""
 
     def attempt(self, code: bytes) -> Verdict:
-        """What the driver says of code, all its kernels loaded; a DriverError if it dies of it."""
+        """Load code with all its kernels and return the driver's log; raise if the driver dies."""
         name = hashlib.sha256(code).digest()
         with self._turn:
             found = self._known.get(name)
@@ -138,7 +138,7 @@ class Trial:
 
 
 def trial_on(library: str, ordinal: int) -> Trial:
-    """A trial of code for one device, by the driver in a library."""
+    """Return a trial of code for one device, by the driver in a library."""
     return Trial(
         [sys.executable or PYTHON, "-I", "-S", trial_child.__file__, library, str(ordinal)]
     )

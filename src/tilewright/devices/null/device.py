@@ -70,11 +70,11 @@ class NullDevice:
         return self.pool.allocate(nbytes, zeroed=True)
 
     def streams(self) -> Sequence[NullStream]:
-        """Its streams."""
+        """Return the streams of the device."""
         return self._streams
 
     def new_stream(self) -> NullStream:
-        """A stream of one's own."""
+        """Return a new stream, which no policy hands out."""
         with self.moved:
             stream = NullStream(self, len(self._all))
             self._all.append(stream)

@@ -26,7 +26,7 @@ class MemoryUse(NamedTuple):
     writes: bool
 
     def conflicts(self, other: MemoryUse) -> bool:
-        """Whether the two have a byte in common that one of them writes."""
+        """Return whether the two uses share a byte and one of them writes."""
         both = self.start < other.end and other.start < self.end
         return both and (self.writes or other.writes)
 
@@ -86,29 +86,29 @@ class HappensBefore:
             self._accesses += new
 
     def clock(self, stream: int) -> Clock:
-        """The clock behind all that was put on a stream so far."""
+        """Return the vector clock after all work enqueued on a stream so far."""
         with self._lock:
             return dict(self._streams.get(stream, {}))
 
     def wait(self, stream: int, clock: Clock) -> None:
-        """What is put on a stream from now on comes after a point of another."""
+        """Order what is enqueued on a stream from now on after a point of another stream."""
         with self._lock:
             _join(self._streams.setdefault(stream, {}), clock)
 
     def seen(self, clock: Clock) -> None:
-        """The host has seen a point pass."""
+        """Note that the host has observed a point."""
         with self._lock:
             _join(self._host, clock)
             host = self._host
             self._accesses = [a for a in self._accesses if a.number > host.get(a.stream, 0)]
 
     def has_seen(self, clock: Clock) -> bool:
-        """Whether the host knows that a point has passed."""
+        """Return whether the host has observed a point."""
         with self._lock:
             return all(self._host.get(stream, 0) >= number for stream, number in clock.items())
 
     def forget(self, start: int, end: int) -> None:
-        """These bytes are no longer the device's: what comes there next is other memory."""
+        """Drop the uses of bytes that the device has freed: later memory there is new."""
         with self._lock:
             self._accesses = [a for a in self._accesses if a.use.end <= start or end <= a.use.start]
 

@@ -18,7 +18,7 @@ class NullModule:
         self.code = code
 
     def load_function(self, name: str) -> NullFunction:
-        """A function of that name."""
+        """Return a function of that name."""
         return NullFunction(name)
 
 
@@ -52,7 +52,7 @@ class NullFunction:
 
 
 def _let_go(kept: object) -> None:
-    """What was kept for a launch may go."""
+    """Drop the references that were held for a launch."""
 
 
 class NullFunctionRun:

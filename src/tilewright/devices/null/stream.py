@@ -48,7 +48,7 @@ class NullEvent:
         self.clock = clock
 
     def done(self) -> bool:
-        """Whether it has passed."""
+        """Return whether the event has passed."""
         passed = self.stream.completed >= self.number
         if passed:
             self.stream.device.order.seen(self.clock)
@@ -99,7 +99,7 @@ class NullStream(Capturing[NullNode]):
         self._callbacks = CompletionCallbacks()
 
     def idle(self) -> bool:
-        """Whether all that was put here has passed."""
+        """Return whether all enqueued work has passed."""
         is_idle = self.completed >= self.submitted
         if is_idle:
             self.device.order.seen(self.device.order.clock(self.number))
@@ -110,7 +110,7 @@ class NullStream(Capturing[NullNode]):
         return False
 
     def record(self) -> NullEvent:
-        """The point behind all that was put here so far."""
+        """Return an event after all work enqueued so far."""
         with self.device.moved:
             return NullEvent(self, self.submitted, self.device.order.clock(self.number))
 
@@ -211,7 +211,7 @@ class NullReplay(NoFastPath):
 
     @contextmanager
     def settled(self) -> Generator[None, None, None]:
-        """A block in which no run is under way."""
+        """Enter a block in which no run is in flight."""
         with self._turn:
             if self._last is not None:
                 self._last.wait()
@@ -235,12 +235,12 @@ class NullRun:
     __slots__ = ()
 
     def reports(self) -> Sequence[tuple[int, object]]:
-        """Nothing."""
+        """Return no reports."""
         return ()
 
 
 def _use_of(block: Block, *, writes: bool) -> MemoryUse:
-    """The bytes from a block's first to its last."""
+    """Return the bytes from a block's first to its last."""
     if 0 in block.shape:
         return MemoryUse(block.address, block.address, writes)
     steps = [(n - 1) * stride for n, stride in zip(block.shape, block.strides, strict=True)]
