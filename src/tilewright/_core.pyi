@@ -15,42 +15,41 @@ Known: TypeAlias = int | tuple[CodeType, int]
 """How many frames are Tilewright's own for certain, or where the program stands."""
 
 def set_ours(table: dict[str, bool], /) -> None:
-    """Say by which dict files are told to be Tilewright's own."""
+    """Register the dict that identifies Tilewright's own files."""
 
 def location(known: Known = 0, /) -> Location:
-    """Find the innermost frame that is not Tilewright's own, `known` frames up or further."""
+    """Return the innermost frame outside Tilewright, at least `known` frames up."""
 
 def slot_offset(cls: type, name: str, /) -> int:
-    """Find where objects of a class, and of those that come from it, keep a slot."""
+    """Return the offset at which objects of a class and its subclasses keep a slot."""
 
 def is_shape(shape: object, least: int, rank: int, /) -> bool:
-    """Tell whether something is a shape as it is: a tuple of ints, at most so many, none of them
-    below the least."""
+    """Return whether an object is a tuple of at most `most` ints, none below `least`."""
 
 def bytes_address(text: bytes, /) -> int:
-    """Find where the contents of bytes are."""
+    """Return the address of the contents of bytes."""
 
 def bind_tensors(
     plan: int, arguments: tuple[Any, ...], known: Known, regions: tuple[Any, ...] | None, /
 ) -> tuple[Any, ...] | None:
-    """Borrow the tensors that a kernel was given, by a `BindWord` plan; None: look closer.
+    """Borrow the tensors that a kernel was given, by a `BindWord` plan; None: take the slow path.
 
-    `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them.
+    `regions` are those of arrays of other libraries, as `regions_of_arrays` returns them.
 
-    Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: whether
-    somebody may be left who gave one of them away, and gets it back on failure; the tickets of
-    those that are parts, or None; the use that is noted with what is written; the row;
-    and what is known of launches of their kinds. That is None where they are not those of the last
-    launch, and then nothing is borrowed.
+    Return the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items:
+    whether a former owner may be left who gets a tensor back on failure; the tickets of those that
+    are parts, or None; the use that is noted with what is written; the row; and what is known of
+    launches of their kinds. That is None where they are not those of the last launch, and then
+    nothing is borrowed.
     """
 
 BEHIND_REGIONS: Final[int]
 
 def regions_of_arrays(plan: int, arguments: tuple[Any, ...], /) -> tuple[Any, ...] | None:
-    """Find the memory of arrays of other libraries among what a kernel was given to read.
+    """Return the memory of the arrays of other libraries that a kernel reads.
 
-    Gives a region in the place of each, and None for all other arguments; None in place of the
-    tuple: there is none, the kernel does not run on the host, or one must be looked at closer.
+    The result has a region in the place of each, and None for all other arguments. It is None if
+    there are none, if the kernel does not run on the host, or if one needs the slow path.
     """
 
 SLOW_PATH: Final[int]
@@ -63,59 +62,59 @@ FOLLOWING: Final[int]
 """it comes after all that Python keeps account of."""
 
 def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
-    """Begin work whose borrows still stand; its number, or below 0: why not."""
+    """Begin work whose borrows still hold; return its number, or a reason below 0."""
 
 def reborrow(row: int, written: int, count: int, timeline: int, /) -> int:
     """Borrow the memory of a replay again, and begin its work; as `reserve`."""
 
 def write_addresses(row: bytes, count: int, slots: int, places: int, /) -> None:
-    """Write the address of each tensor to the slot that `places` has for it."""
+    """Write the address of each tensor to its slot in `places`."""
 
 def note_submitted(timeline: int, /) -> None:
-    """Count work that was put on its stream, or will not be."""
+    """Count work that was enqueued, or will not be."""
 
 def note_passed(timeline: int, number: int, /) -> None:
-    """Count all work up to a number as over, but for what is listed."""
+    """Count all work up to a number as over, except for listed work."""
 
 def reap(timeline: int, /) -> int:
-    """Find up to which number all work is over."""
+    """Return the number up to which all work is over."""
 
 # Memory and tensors. Python's classes extend these types, and explain what they refuse.
 
 def set_borrowing(how: dict[str, Any], /) -> None:
-    """Say what borrowing takes: the lock of borrow state, and what a use is noted as."""
+    """Register the lock of borrow state, and the class of noted uses."""
 
 def new_use(cls: type, what: str, location: Location, /) -> Any:
-    """Note what is done to memory, where, and by which thread, as an object of that class."""
+    """Record what is done to memory, where, and by which thread."""
 
 def set_storage_classes(classes: dict[str, Any], /) -> None:
-    """Say of what classes memory, borrow state and the order of work are."""
+    """Register the classes of memory, borrow state and the order of work."""
 
 def set_region_class(cls: type[Any], /) -> None:
-    """Say of what class regions are."""
+    """Register the class of regions."""
 
 def set_array_classes(classes: dict[str, Any], /) -> None:
-    """Say what arrays of other libraries are described with."""
+    """Register the classes that describe arrays of other libraries."""
 
 def set_import_classes(classes: dict[str, Any], /) -> None:
-    """Say what memory of other libraries takes: how neighbours meet, and what comes first."""
+    """Register the functions for imported memory: of neighbours, and of earlier work."""
 
 def find_import(device: object, owner: object, start: int, end: int, readonly: bool, /) -> Any:
-    """Find the storage for the bytes start .. end - 1, which `owner` keeps alive, or make it.
+    """Return the storage for the bytes start .. end - 1, which `owner` keeps alive.
 
     The same one for the same bytes while it lives, so that aliases share their borrow state.
     """
 
 def include_import(storage: Storage, /) -> None:
-    """Have memory of our own that others see found when it comes back."""
+    """Register our own exported memory, so that a re-import finds it."""
 
 def meets_import(start: int, end: int, /) -> bool:
-    """Tell whether some of these addresses belong to memory of other libraries in use here."""
+    """Return whether some of these addresses belong to imported memory in use."""
 
 def are_apart(addresses: list[int], extents: bytes, written: int, /) -> bool:
-    """Tell whether memory that is written is used once, and nobody here knows any of it.
+    """Return whether written memory is used once, and all of it is unknown here.
 
-    `extents` has the bytes before and behind each address; the first so many are written.
+    `extents` has the bytes before and behind each address; the first `written` are written.
     """
 
 def run_external(
@@ -123,24 +122,24 @@ def run_external(
 ) -> bool:
     """Run a launch of a `CpuPlan` on memory of another library now; it is over then.
 
-    False: its stream is busy, or it needs a closer look, and was not run.
+    False: its stream is busy, or it needs the slow path, and was not run.
     """
 
 def count_imports() -> int:
-    """Count the pieces of such memory."""
+    """Return the number of pieces of imported memory."""
 
 @final
 class Imported:
     """A managed tensor of another library, which was taken over."""
 
 def take_capsule(capsule: object, /) -> Imported:
-    """Take over what is in a capsule of DLPack: gives what keeps it."""
+    """Consume a DLPack capsule; return the owner of its memory."""
 
 def sweep_imports() -> None:
-    """Call the deleters of what was taken over and is not needed any longer."""
+    """Call the deleters of consumed capsules that are no longer needed."""
 
 def set_tensor_classes(classes: dict[str, Any], /) -> None:
-    """Say of what classes tensors are, and what they become."""
+    """Register the classes of tensors, and what they become."""
 
 class Extent:
     """The bytes from `start` to before `end`; in a subclass perhaps only some of them."""
@@ -184,19 +183,19 @@ class Ticket:
         """Return the use that ended this borrow; None while it stands."""
 
     def comes_from(self, other: Ticket, /) -> bool:
-        """Say whether it is the other borrow, or came out of it, directly or not."""
+        """Return whether it is the other borrow, or was reborrowed from it, directly or not."""
 
     def reborrow(self, use: Any, extent: Extent | None = None, /) -> Ticket:
-        """Take an exclusive borrow out of this one, of all it is of or of a part.
+        """Reborrow exclusively, all of the memory or a part.
 
-        This one gets it back when the new one is done.
+        This borrow gets it back when the new one ends.
         """
 
     def hand_back(self) -> None:
-        """Give the memory back to the borrow that it came out of, if any."""
+        """Return the memory to the borrow that it was reborrowed from, if any."""
 
 def ticket_of_epoch(state: BorrowState, use: Any, parent: Ticket | None, epoch: int, /) -> Ticket:
-    """Make the ticket of a launch that was borrowed by its epoch alone."""
+    """Return the ticket of a launch that was borrowed by its epoch alone."""
 
 class BorrowState:
     """Who may use a piece of memory; `native/core/memory_state.hpp` has the rules."""
@@ -239,17 +238,17 @@ class BorrowState:
     def share(
         self, use: Any, extent: Extent | None = None, parent: Ticket | None = None, /
     ) -> Ticket:
-        """Borrow for reading: ends exclusive borrows, but for those the parent came out of."""
+        """Borrow for reading: end exclusive borrows, except for ancestors of the parent."""
 
     def exclude(
         self, use: Any, extent: Extent | None = None, parent: Ticket | None = None, /
     ) -> Ticket:
-        """Borrow for writing, or take over: ends all others, but for those the parent came from."""
+        """Borrow for writing, or move: end all others, except for ancestors of the parent."""
 
     def rewrite(self, parent: Ticket, use: Any, /) -> Ticket:
-        """As `reborrow`, for a launch, out of whose borrow nothing comes.
+        """Do as `reborrow`, for a launch, from whose borrow no other is taken.
 
-        One of all of the memory is known by its epoch.
+        A borrow of all of the memory is identified by its epoch.
         """
 
     def write_all(self, use: Any, /) -> None:
@@ -259,7 +258,7 @@ class BorrowState:
         """End exclusive borrows: all of the memory is read."""
 
     def mark(self, reason: int, is_so: bool, /) -> None:
-        """Say whether there is a reason for the slow path."""
+        """Return whether there is a reason for the slow path."""
 
     def noted_work(self) -> list[tuple[int, int, int, int, bool]]:
         """Return work that is noted by number; some may be over.
@@ -269,10 +268,10 @@ class BorrowState:
         """
 
     def has_noted_work(self) -> bool:
-        """Say whether work is noted by number."""
+        """Return whether work is noted by number."""
 
     def forget_noted_work(self) -> None:
-        """Forget it: all of it is over."""
+        """Drop the noted work: all of it is over."""
 
 class Layout:
     """Element type, shape and strides, as regions need them."""
@@ -408,10 +407,10 @@ def borrow_exclusive(handle: Handle, what: str, known: Known, /) -> Ticket | Non
     """Borrow all of a tensor for writing."""
 
 def partition_mut(handle: Handle, tile: object, known: Known, /) -> Any:
-    """Borrow a tensor for writing, cut into tiles."""
+    """Borrow a tensor for writing, divided into tiles."""
 
 def partition(handle: Handle, tile: object, hint: str, known: Known, /) -> Any:
-    """Give a tensor over to a partition into tiles."""
+    """Move a tensor into a partition into tiles."""
 
 def take_over(handle: Handle, what: str, hint: str, known: Known, /) -> tuple[Any, Ticket] | None:
     """Move a tensor out of its handle: its title, and the exclusive borrow of its memory."""
@@ -420,7 +419,7 @@ def unpartition(partition: Access, known: Known, /) -> Any:
     """Turn a partition back into its tensor."""
 
 def new_tensor(region: Region, /) -> Any:
-    """Make a tensor that owns its memory."""
+    """Create a tensor that owns its memory."""
 
 # The CPU. Jobs and scratch memory are given by their addresses.
 
@@ -439,7 +438,7 @@ TIME_KERNEL: int
 """Addresses of kernels: one copies as native/cpu/copy.hpp says, the other notes the time."""
 
 def size_class(nbytes: int, /) -> int:
-    """Return the size that is allocated for a size that is asked for: 8 steps to a power of two."""
+    """Return the size to allocate for a requested size: 8 steps to a power of two."""
 
 @final
 class PooledMemory:
@@ -459,16 +458,16 @@ class BlockPool:
         """How many bytes are kept."""
 
     def _take(self, nbytes: int, /) -> PooledMemory | None:
-        """Return memory of so many bytes that was used before, if there is any."""
+        """Return used memory of `nbytes` bytes, if there is any."""
 
     def _adopt(self, keeper: object, address: int, nbytes: int, size: int, /) -> PooledMemory:
-        """Make memory of what the system gave, which `keeper` keeps."""
+        """Add memory from the system, which `keeper` keeps."""
 
     def _drop_oldest(self) -> tuple[object, int, int] | None:
-        """Let go of what was not used for longest: what keeps it, its address and size."""
+        """Drop the least recently used free memory; return its owner, address and size."""
 
     def _counts(self) -> tuple[int, int, int, int]:
-        """Return bytes: used, unused, the most that were used, the most there were."""
+        """Return the bytes used and unused, and the maxima of used and of all."""
 
 @final
 class Reported:
@@ -484,19 +483,19 @@ class Reported:
     """What others hear of it by; None: nobody asked for one."""
 
     def __call__(self) -> None:
-        """Hear what it reported."""
+        """Deliver the report."""
 
 def set_listing(classes: dict[str, Any], /) -> None:
-    """Say where timelines list work."""
+    """Register where timelines list work."""
 
 def set_report_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for launches that report."""
+    """Register the classes for launches that report."""
 
 def cancel_job(job: int, /) -> None:
-    """Have a job, or a list of jobs, not run to its end."""
+    """Stop a job, or a list of jobs, before its end."""
 
 def set_listener(words: int, /) -> None:
-    """Say where the words are that tell of the thread which runs the handlers of signals."""
+    """Register the words that identify the thread which runs signal handlers."""
 
 @final
 class CpuPool:
@@ -517,16 +516,16 @@ class CpuPool:
         """How many jobs were left unfinished by the threads that run them."""
 
     def serve(self) -> int:
-        """Be a worker, until `stop`."""
+        """Run as a worker, until `stop`."""
 
     def stop(self) -> int:
-        """Run nothing any more, and send workers home."""
+        """Stop running work, and end the workers."""
 
     def alert(self) -> int:
         """Count an alert now."""
 
     def wait_for_alert(self, seen: int, budget: int, /) -> int:
-        """Sleep until the count of alerts is not `seen`, or so many nanoseconds; the count."""
+        """Sleep until the count of alerts is not `seen`, or a timeout; return the count."""
 
 @final
 class CpuStream:
@@ -546,31 +545,31 @@ class CpuStream:
         """How many jobs were added."""
 
     def enqueue(self, job: int, /) -> int:
-        """Add a job; its number, or FORKED."""
+        """Add a job; return its number, or FORKED."""
 
     def enqueue_wait(self, other: CpuStream, number: int, /) -> int:
         """Add a wait until another stream has passed a number; as `enqueue`, or 0: no memory."""
 
     def run_inline(self, job: int, scratch: int, budget: int, /) -> int:
-        """Add a job and run it here, if the stream is idle: a status."""
+        """Add a job and run it here, if the stream is idle; return a status."""
 
     def resume(self, job: int, scratch: int, budget: int, /) -> int:
-        """Go on with a job of this thread, unless it is over: a status."""
+        """Continue a job of this thread, unless it is over; return a status."""
 
     def is_first(self, job: int, /) -> bool:
-        """Say whether a job is the first one here."""
+        """Return whether a job is the first one here."""
 
     def unfinished_of_caller(self) -> tuple[int, int] | None:
-        """The job that this thread has left unfinished here, and the bytes of its scratch."""
+        """Return the job that this thread has left unfinished, and the bytes of its scratch."""
 
     def cancel_all(self) -> int:
-        """Have nothing here run to its end."""
+        """Stop all jobs here before their end."""
 
     def wait(self, number: int, budget: int, /) -> int:
-        """Sleep until so many jobs have passed: 1, or 0: time is up, or FORKED."""
+        """Sleep until `number` jobs have passed; return 1, 0 after a timeout, or FORKED."""
 
     def alert_at(self, number: int, /) -> int:
-        """Have the pool count an alert once so many jobs have passed: 0, or FORKED."""
+        """Count an alert once `number` jobs have passed; return 0, or FORKED."""
 
 DLPACK_NAME: Final[int]
 DLPACK_VERSIONED_NAME: Final[int]
@@ -614,13 +613,13 @@ class CudaDriver:
         """Where native code finds the table, which stays for good."""
 
     def open_queue(self, context: int, stream: int, /) -> int:
-        """Make a stream one that others can wait for; gives the address of what they need."""
+        """Register a stream for waits of others; return the address of its queue."""
 
     def close_queue(self, queue: int, /) -> None:
-        """Take that back: nobody will wait any more."""
+        """Unregister a stream: no other waits for it any more."""
 
     def launch(self, record: int, stream: int, /) -> int:
-        """Launch what the words at an address say; the driver's status."""
+        """Launch the record at an address; return the driver's status."""
 
     def submit_launch(
         self,
@@ -635,17 +634,17 @@ class CudaDriver:
         budget: int,
         /,
     ) -> int:
-        """Begin a launch, note who does, submit it, and wait for it if there is a budget.
+        """Begin a launch, note its owner, submit it, and wait for it if there is a budget.
 
-        Gives how many pieces of work were submitted as work of the timeline, shifted by
-        `CUDA_STATUS_BITS`, and how the waiting ended; minus the status if the driver refused it;
-        0 if it could not begin as it is.
+        Return how many pieces of work were submitted as work of the timeline, shifted by
+        `CUDA_STATUS_BITS`, and how the wait ended; minus the status if the driver refused it; 0 if
+        it could not begin.
         """
 
     def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
         """Submit a launch, as work of a timeline that was begun.
 
-        Gives how many were submitted so, or minus the status. The word at `unsubmitted` is 0 then.
+        Return how many were submitted, or minus the status. The word at `unsubmitted` is 0 then.
         """
 
     def submit_graph(
@@ -666,34 +665,34 @@ class CudaDriver:
         """Begin a run of a graph, or of the one kernel it consists of, as `submit_launch` does."""
 
     def record_event(self, context: int, event: int, stream: int, /) -> int:
-        """Record an event on a stream; the status."""
+        """Record an event on a stream; return the status."""
 
     def query_event(self, context: int, event: int, /) -> int:
-        """Whether an event has passed, as a status."""
+        """Return whether an event has passed, as a status."""
 
     def query_stream(self, context: int, stream: int, /) -> int:
-        """Whether all on a stream is done, as a status."""
+        """Return whether all work of a stream is done, as a status."""
 
     def drain(self, context: int, stream: int, budget: int, /) -> int:
-        """Wait until all on a stream is done, or so many nanoseconds."""
+        """Wait until all work of a stream is done, or for a timeout."""
 
     def await_event(self, context: int, event: int, budget: int, /) -> int:
-        """Wait until an event has passed, or so many nanoseconds."""
+        """Wait until an event has passed, or for a timeout."""
 
     def await_any(
         self, context: int, events: int, count: int, word: int, seen: int, budget: int, /
     ) -> int:
-        """Wait until one of many events has passed, a word is not `seen`, or so long."""
+        """Wait until an event has passed, a word is not `seen`, or for a timeout."""
 
 def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
-    """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
+    """Register where traces, ops started by threads, and waits for submission are noted."""
 
 def set_cuda_stream(
     stream: type, context: type, timeline: type, callbacks: type, many: int, /
 ) -> None:
-    """Say what streams of CUDA, contexts, timelines and completion callbacks are.
+    """Register the classes of CUDA streams, contexts, timelines and completion callbacks.
 
-    A stream that keeps `many` things alive lets go of what has passed.
+    A stream that keeps `many` objects alive releases those that have passed.
     """
 
 # Ops
@@ -705,29 +704,28 @@ class Op:
     _uses: list[tuple[str, Location]]
 
     def claim(self, user: str, known: Known = 0, /) -> None:
-        """Mark this op as used; a second use raises and names the first. Safe from any thread.
+        """Mark this op as used; a second use raises and names the first. It is thread-safe.
 
-        So many callers are known to be Tilewright's own.
+        `known` callers are Tilewright's own.
         """
 
     def claim_at(self, user: str, location: Location, /) -> None:
-        """Claim it, where the program is known to stand."""
+        """Claim it, for a program at a known location."""
 
     def spend(self) -> None:
-        """Let go of what the op was made of: it has run, and may stay in a variable for long."""
+        """Release the parts of the op: it has run, and may stay in a variable."""
 
 def new_op(cls: type[Op], /, *args: Any, **named: Any) -> Any:
-    """Make an op of a class, and remember the line that builds it; what else is given is for its
-    `__init__`."""
+    """Create an op of a class, with the line that builds it; the rest goes to its `__init__`."""
 
 def is_op(x: object, /) -> bool:
-    """Tell whether an object is an op."""
+    """Return whether an object is an op."""
 
 def has_op(values: Iterable[object], /) -> bool:
-    """Tell whether one of some values is an op."""
+    """Return whether one of some values is an op."""
 
 def set_op_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for ops of all kinds."""
+    """Register the classes for ops of all kinds."""
 
 class Context:
     """What an op is given when it runs. The class that extends it types what it has."""
@@ -737,15 +735,14 @@ def call_function(
 ) -> Any:
     """Call a function with an op's result, then the arguments bound when building.
 
-    Only a result that is exactly a tuple is taken apart. How many arguments the function takes is
-    checked before.
+    Only a result that is exactly a tuple is unpacked. The number of arguments is checked before.
     """
 
 def admit(made: object, verb: str, ctx: Context, given: object, /) -> Any:
-    """Mark an op that a function made as used, if it may run here; gives it."""
+    """Claim an op that a function made, if it may run here; return it."""
 
 def set_call_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for calls."""
+    """Register the classes for calls."""
 
 LINK_MAP: Final[int]
 LINK_INSPECT: Final[int]
@@ -778,21 +775,21 @@ class Link(Op):
         """Where what it follows must run."""
 
     def spend(self) -> None:
-        """Let go of its function: it has run."""
+        """Release its function: it has run."""
 
 def link(
     source: Op, recipe: int, verb: str, function: object, extra: tuple[Any, ...], known: Known, /
 ) -> Any:
-    """Make a link that goes on with the result of an op, by a recipe.
+    """Create a link that continues with the result of an op, by a recipe.
 
     `function` is the name of a method where the recipe calls one.
     """
 
 def join_names(name: str, verb: str, /) -> str:
-    """Join the name of an op and that of a link behind it; a very long one is told in part."""
+    """Join the name of an op and that of a link behind it; abridge a very long one."""
 
 def set_link_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for links."""
+    """Register the classes for links."""
 
 @final
 class Progress(Generic[_T_co]):
@@ -808,24 +805,23 @@ class Progress(Generic[_T_co]):
         """What the op gave; there when `advance` has returned None."""
 
     def advance(self) -> Any:
-        """Go on until an event must be waited for, which is given, or the result is there: None.
+        """Continue until an event must be waited for, and return it, or until the result: None.
 
-        Whoever calls again must have seen the event pass. Errors of the op are raised here: then
-        the caller must `abandon` it.
+        Call it again only when the event has passed. Errors of the op are raised here: then the
+        caller must `abandon` it.
         """
 
     def abandon(self) -> None:
-        """Give up what has not been started yet, which gives back what it was given; what has been
-        started goes on."""
+        """Cancel what has not been started, which returns its arguments; started work continues."""
 
 def run_op(op: Op, ctx: Context, /) -> Any:
     """Run an op to its result, waiting for events on the calling thread; work may be in flight."""
 
 def set_run_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for running ops."""
+    """Register the classes for running ops."""
 
 def set_ending_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for endings."""
+    """Register the classes for endings."""
 
 # Launches and graphs
 
@@ -849,20 +845,20 @@ class Launch(Op):
     made_of: Any
 
     def _defer(self) -> None:
-        """Have it wait for its argument ops: borrow the others, and mark these as used."""
+        """Defer the launch until its argument ops have run: borrow the others, claim these."""
 
 @final
 class LaunchSteps:
     """The steps of a launch whose arguments are ops: these, then the kernel."""
 
     def throw(self, error: BaseException, /) -> Any:
-        """Raise an error where it stands."""
+        """Raise an error at the current step."""
 
     def close(self) -> None:
-        """Give it up."""
+        """Cancel it."""
 
 def set_defer_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for launches that wait for argument ops."""
+    """Register the classes for launches that wait for argument ops."""
 
 class Entry:
     """A kernel as it is called. What needs a closer look is left to `_call_slowly`."""
@@ -871,10 +867,10 @@ class Entry:
     _launch_class: type[Launch]
 
     def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
-        """Call it with these arguments, for a program that stands there."""
+        """Call it with these arguments, for a program at a known location."""
 
     def _set_launches(self, cls: type[Launch], /) -> None:
-        """Say of which class its launches are."""
+        """Register the class of its launches."""
 
 class Kernel:
     """A kernel, as its launches need it."""
@@ -893,9 +889,9 @@ class Kernel:
         optional: tuple[int, ...] | None,
         /,
     ) -> None:
-        """Say how calls give its arguments: by position, numbers by keyword, and which may be None.
+        """Register how calls pass its arguments: by position or keyword, and which may be None.
 
-        `places` are names, whether each may be given by that, and left out; `numbers` are names,
+        `places` are names, whether each may be passed by name, and omitted; `numbers` are names,
         and defaults if there are any.
         """
 
@@ -933,25 +929,25 @@ class Started:
     """What others hear of it by; None: it reports nothing."""
 
     def __call__(self) -> None:
-        """Take note that it is over."""
+        """Note that it is over."""
 
 def undo_lost() -> None:
-    """Undo what was done for results that an interrupt has dropped as they were returned."""
+    """Undo what was done for results that an interrupt dropped on their return."""
 
 def stream_for(op: Op, /) -> Any:
-    """Choose the stream of an op that is told none."""
+    """Choose the stream of an op that names none."""
 
 def set_choosing(how: dict[str, Any], /) -> None:
-    """Say how streams are chosen for ops that name none."""
+    """Register how streams are chosen for ops that name none."""
 
 def set_cpu_classes(classes: dict[str, Any], /) -> None:
-    """Say how streams of the CPU and records of their work are laid out."""
+    """Register the layout of CPU streams and of records of their work."""
 
 def set_launch_classes(classes: dict[str, Any], /) -> None:
-    """Say how what launches meet is laid out."""
+    """Register the layout of the objects that launches use."""
 
 def set_cuda_launch_classes(classes: dict[str, Any], /) -> None:
-    """Say what Python has for launches on CUDA."""
+    """Register the classes for launches on CUDA."""
 
 def set_graph_classes(classes: dict[str, Any], /) -> None:
-    """Say how what graphs meet is laid out."""
+    """Register the layout of the objects that graphs use."""

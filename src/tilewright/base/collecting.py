@@ -29,7 +29,7 @@ class _Process:
 
 
 def put_off_collections() -> PutOff:
-    """Have no full collection until `take_up_collections` is given what this gives."""
+    """Prevent full collections until `take_up_collections` gets the returned value."""
     mine = PutOff()
     with _Process.lock:
         young, middle, full = gc.get_threshold()

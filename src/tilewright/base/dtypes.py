@@ -26,7 +26,7 @@ class DTypeMeta(type):
         kind: str = "",
         np_type: Any = None,
     ) -> DTypeMeta:
-        """Make an element type of so many bits; `kind` is NumPy's letter, `p` for packed pairs."""
+        """Create an element type of `bits`; `kind` is NumPy's letter, `p` for packed pairs."""
         cls = super().__new__(mcs, name, bases, namespace)
         cls.bits = bits
         cls.kind = kind

@@ -199,10 +199,10 @@ def _hold_at_forks() -> None:
 
 
 def made_once(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function be called once for the same arguments, and give all threads that object.
+    """Cache a function such that all threads get the one object of its only call.
 
-    `functools.cache` alone lets threads compute at once, and drops what all but one of them were
-    given: native code that refers to it would be left with nothing.
+    `functools.cache` alone lets threads compute at once, and drops all results but one: native code
+    that refers to a dropped one would refer to freed memory.
     """
     made: dict[tuple[object, ...], R] = {}
 

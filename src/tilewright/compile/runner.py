@@ -49,7 +49,7 @@ class Lookup:
 
     @contextmanager
     def alone(self) -> Generator[None, None, None]:
-        """Let others wait that would make the same."""
+        """Exclude other threads and processes that would compile the same."""
         with self.store.alone(self.record):
             yield
 

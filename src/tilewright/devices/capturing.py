@@ -49,5 +49,5 @@ class NoFastPath:
     starts = False
 
     def submit(self, *work: object) -> bool:
-        """There is no other way than `put_on`."""
+        """Return False: `put_on` is the only way."""
         return False

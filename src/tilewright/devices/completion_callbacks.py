@@ -44,11 +44,13 @@ class CompletionCallbacks:
         return bool(self._items)
 
     def add(self, number: int, callback: Callable[[], None] | None, kept: object = None) -> None:
-        """Make a call, and keep an object, when the stream has passed `number` pieces of work."""
+        """Register a callback, and keep an object, until the stream has passed `number` pieces of
+        work.
+        """
         self.append((number, callback, kept))
 
     def make(self, number: int, callback: Callable[[], None]) -> None:
-        """Make a call that is due when it is wanted; it stays due where an interrupt leaves it."""
+        """Run a due callback on demand; it stays due if an interrupt prevents it."""
         shielded(self._make, number, callback)
 
     def _make(self, number: int, callback: Callable[[], None]) -> None:
@@ -61,7 +63,7 @@ class CompletionCallbacks:
             raise
 
     def sweep(self, completed: int) -> None:
-        """Make the calls that are due when so many pieces of work have passed."""
+        """Run the callbacks that are due when `number` pieces of work have passed."""
         items = self._items
         if not items or items[0][0] > completed or _THREAD.calling:
             return
@@ -74,7 +76,7 @@ class CompletionCallbacks:
                 _THREAD.calling = False
 
     def _call(self) -> None:
-        """Make the first call; no signal comes in between, so that what it raises is its own."""
+        """Run the first callback without signals in between: what it raises is its own."""
         items = self._items
         callback = items[0][1]
         if callback is not None:

@@ -100,7 +100,7 @@ class HostDevice(ABC, Generic[S]):
         return self.pool.allocate(nbytes, zeroed=zeroed)
 
     def prepare(self) -> None:
-        """Have streams."""
+        """Create the streams."""
         self.streams()
 
     def streams(self) -> Sequence[S]:
@@ -138,12 +138,12 @@ class CpuDevice(HostDevice[CpuStream]):
         super().__init__("cpu", CpuProgress(), HostPool(self._sweep, self._zero))
 
     def _sweep(self) -> None:
-        """Let go of what finished work has kept alive."""
+        """Release what finished work has kept alive."""
         for stream in streams():
             stream.sweep()
 
     def _zero(self, address: int, nbytes: int) -> None:
-        """Make memory zero, on all processors where that is worth it."""
+        """Write zeros to memory, on all processors where that pays."""
         if nbytes < LARGE:
             clear(address, nbytes)
         else:
@@ -179,7 +179,7 @@ class ReferenceDevice(HostDevice[ImmediateStream]):
     __slots__ = ()
 
     def load_module(self, code: bytes, *, trusted: bool = False) -> Module:
-        """There is no code for it: it interprets kernels."""
+        """Raise: this device interprets kernels and loads no code."""
         raise DriverError(
             "the reference device runs no raw code",
             hint="load it on the device it was made for",

@@ -36,7 +36,7 @@ class Passed:
         return True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """There is nothing to wait for."""
+        """Do nothing: the event has passed."""
         return True
 
 
@@ -76,7 +76,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         return True
 
     def full(self) -> bool:
-        """Never: nothing waits here."""
+        """Return False: no work is ever pending."""
         return False
 
     def record(self) -> Event:

@@ -158,5 +158,5 @@ IN_SLOT = 1
 
 
 def new_words(count: int) -> Words:
-    """So many words, all zero."""
+    """Allocate `count` words of zeros."""
     return (ctypes.c_int64 * count)()

@@ -18,20 +18,20 @@ class HostProgress:
         self._watched: list[Event] = []
 
     def watch(self, event: Event) -> bool:
-        """Have the count rise once an event has passed."""
+        """Increase the count once an event has passed."""
         with self._changed:
             self._watched.append(event)
         self.look()
         return True
 
     def poke(self) -> None:
-        """Let the count rise now."""
+        """Increase the count now."""
         with self._changed:
             self._count += 1
             self._changed.notify_all()
 
     def look(self) -> None:
-        """Let the count rise if a watched event has passed."""
+        """Increase the count if a watched event has passed."""
         with self._changed:
             left = [event for event in self._watched if not event.done()]
             moved, self._watched = len(left) < len(self._watched), left

@@ -105,32 +105,32 @@ class Stream(Protocol):
         ...
 
     def wait_for(self, event: Event) -> None:
-        """Let what is put here from now on wait for an event of any stream."""
+        """Make later work wait for an event of any stream."""
         ...
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
-        """Put a copy between blocks of the same shape and element size here.
+        """Enqueue a copy between blocks of the same shape and element size.
 
-        Where the host does not see the device's memory, it has read a block of its own when this
-        returns, and writes one by a call that falls due (see `after`). `inline` as for a `Replay`.
+        Where the host does not see the device's memory, it has read its block when this returns,
+        and writes one in a callback that falls due (see `after`). `inline` as for a `Replay`.
         """
         ...
 
     def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
-        """Put the writing of one element, of the block's element size, everywhere in it here."""
+        """Enqueue the writing of one element, of the block's element size, everywhere in it."""
         ...
 
     def after(self, callback: Callable[[], None]) -> None:
-        """Have the host call this once the device has passed all work put here so far.
+        """Call a function on the host once the device has passed all work enqueued so far.
 
-        It runs on no particular thread, soon: when somebody next puts work here, waits or sweeps;
-        one call at a time. What it refers to stays alive until then. It must be short, not raise,
-        and not wait for other threads.
+        It runs on an arbitrary thread, when one next enqueues work here, waits or sweeps; one call
+        at a time. What it refers to stays alive until then. It must be short, not raise, and not
+        wait for other threads.
         """
         ...
 
     def sweep(self) -> None:
-        """Make the calls that have fallen due, and wait for those another thread is making."""
+        """Run the callbacks that are due, and wait for those another thread is running."""
         ...
 
     def synchronize(self) -> None:
@@ -202,7 +202,7 @@ class Replay(Protocol):
         ...
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
-        """Put all of it on a stream; runs of one replay follow each other on any streams.
+        """Enqueue a run; runs of one replay follow each other on any streams.
 
         `inline` says that the caller will wait for it, so it may as well run here.
         """
@@ -253,7 +253,7 @@ class MemoryPool(Protocol):
         ...
 
     def trim(self) -> None:
-        """Give all unused memory back to the system."""
+        """Return all unused memory to the system."""
         ...
 
 
@@ -309,7 +309,7 @@ class Function(Protocol):
         inline: bool = False,
         keep: object = None,
     ) -> FunctionRun:
-        """Put a launch on a stream, its arguments as 64-bit words; while capturing, a node.
+        """Enqueue a launch, its arguments as 64-bit words; while capturing, record a node.
 
         `keep` stays alive until the device has passed it. `inline` as for a `Replay`.
         """
@@ -332,14 +332,15 @@ class Progress(Protocol):
     """How one thread sleeps until any of many events has passed: `watch` them, then `wait`."""
 
     def watch(self, event: Event) -> bool:
-        """Have the count rise once this event has passed; False: it is none of this device.
+        """Increase the count once this event has passed; False: not an event of this device.
 
-        A rise ends the watch of all events of that stream: watch again those that have not passed.
+        An increase ends the watch of all events of that stream: watch those again that have not
+        passed.
         """
         ...
 
     def poke(self) -> None:
-        """Let the count rise now, so that whoever waits looks around."""
+        """Increase the count now, so that waiting threads look again."""
         ...
 
     def wait(self, seen: int, timeout: float | None = None) -> int:
@@ -406,7 +407,9 @@ class Device(Protocol):
         ...
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> Memory:
-        """Memory of this size; contents arbitrary or zero. A DriverError if there is not enough."""
+        """Allocate memory of this size, arbitrary or zero; raise a DriverError if there is too
+        little.
+        """
         ...
 
     def streams(self) -> Sequence[Stream]:

@@ -70,7 +70,7 @@ def best_device() -> Device:
 
 
 def _warn(why: str) -> None:
-    """Say once that a GPU is not used though there may be one."""
+    """Warn once that a GPU is not used though there may be one."""
     message = f"the CPU is the default device: {why}"
     tell(message, stacklevel=4)
 

@@ -45,7 +45,7 @@ class Timeline:
         Timeline.by_address[self.address] = self
 
     def adopt(self, stream: Stream | None) -> bool:
-        """Go on for another stream, as the first is gone; False: not all of its work is over."""
+        """Reuse the timeline for a new stream; False: not all work of the old one is over."""
         words = self.words
         if words[UNSUBMITTED] or self.pending:
             return False
@@ -59,17 +59,17 @@ class Timeline:
     def open(self, queue: int, domain: int, native: object = None) -> None:
         """Let streams of the same domain wait for this one natively, by its queue.
 
-        `native` keeps the queue, for good: a stream may wait for one that is gone.
+        `native` keeps the queue for good: a stream may wait for one that is gone.
         """
         self._domain, self.native = domain, native
         self.words[QUEUE], self.words[DOMAIN] = queue, domain
 
     def pause(self) -> None:
-        """Let no stream wait for this one natively, as it records what is put there."""
+        """Stop native waits for this stream while it is captured."""
         self.words[DOMAIN] = 0
 
     def go_on(self) -> None:
-        """Let them again."""
+        """Allow native waits again."""
         self.words[DOMAIN] = self._domain
 
     @property
@@ -78,7 +78,7 @@ class Timeline:
         return None if self._stream is None else self._stream()
 
     def end(self, number: int) -> None:
-        """Nobody needs to know of this one any more."""
+        """Note that no other object needs this timeline."""
         pending = self.pending
         pending.pop(number, None)
         self.words[LISTED] = next(iter(pending), 0)
@@ -112,7 +112,10 @@ class Timelines:
         return timeline if timeline.adopt(stream) else Timeline(stream)
 
     def give_back(self, timeline: Timeline) -> None:
-        """Say that the stream of a timeline is gone. For its finalizer: looks up no global name."""
+        """Note that the stream of a timeline is gone.
+
+        For its finalizer: looks up no global name.
+        """
         self._left.append(timeline)
 
 

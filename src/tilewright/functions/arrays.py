@@ -86,7 +86,7 @@ def call_by_dlpack(function: Function, args: tuple[Any, ...]) -> Any:
 
 
 def _empty_beside(lead: Any, shape: Sequence[int], dtype: str) -> Any:
-    """A new array of the library of another one, on its device."""
+    """Allocate an array of the same library and device as another one."""
     if not hasattr(lead, "__array_namespace__"):
         raise TypeError(
             f"results cannot be made for {type(lead).__name__}: it has no __array_namespace__();"
@@ -97,7 +97,7 @@ def _empty_beside(lead: Any, shape: Sequence[int], dtype: str) -> Any:
 
 
 def _stream_of(lead: Any) -> Stream | None:
-    """The stream on which a library puts its work on a GPU; None: the host waits instead."""
+    """Return the stream on which a library enqueues GPU work; None: the host waits instead."""
     _, ordinal = lead.__dlpack_device__()
     if type(lead).__module__.partition(".")[0] != "cupy":
         return None

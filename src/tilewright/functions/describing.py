@@ -68,7 +68,7 @@ class Describer:
 
 
 def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, ...]:
-    """What tells the looks of all outputs of a kernel, in its order."""
+    """Return the functions that describe all outputs of a kernel, in its order."""
     made: dict[str, Made] = by_output(function, outputs)
     return tuple(Describer(function, made[name], i) for i, name in enumerate(function.outputs))
 

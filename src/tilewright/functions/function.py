@@ -92,7 +92,7 @@ CALLERS: dict[type, Caller] = {
 
 
 def _find_caller(function: Function, place: int, kind: type) -> Caller:
-    """Who runs calls on arrays of a class that was not seen before."""
+    """Return the caller for arrays of a class that was not seen before."""
     found = _caller_of(kind)
     if found is None:
         name = function.wrapped.inputs[place].name

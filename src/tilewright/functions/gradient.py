@@ -34,7 +34,7 @@ class Gradient:
             )
 
     def kept(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> dict[str, Any]:
-        """What of a call it needs, by name."""
+        """Return the arrays of a call that the gradient needs, by name."""
         names = [p.name for p in self._function.inputs]
         known = dict(zip(names, inputs, strict=True))
         known |= dict(zip(self._function.outputs, outputs, strict=True))

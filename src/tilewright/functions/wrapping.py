@@ -78,7 +78,7 @@ class Tune(Protocol):
         ...
 
     def __call__(self, kernel: Entry, /) -> Tuned:
-        """Let a kernel be tuned."""
+        """Tune a kernel."""
         ...
 
 
@@ -124,9 +124,9 @@ class KernelFunction:
         return tuple(p for p in self.parameters if p.kind != "output")
 
     def launch(self, values: Mapping[str, Any], settle: Settle | None = None) -> Launch[Any]:
-        """The launch on these arrays and numbers, by name; outputs are written in place.
+        """Return the launch on these arrays and numbers, by name; it writes outputs in place.
 
-        `settle` is called before a tuned kernel is measured: its inputs must be there.
+        `settle` is called before a tuned kernel is measured: its inputs must be complete by then.
         """
         given = [self._argument(p, values[p.name]) for p in self.parameters]
         return self._launched(given, settle)
@@ -204,7 +204,7 @@ class KernelFunction:
             raise TypeError(f"`{self.name}` has no output, and so no result")
 
     def _refuse_constants(self) -> None:
-        """Constants are of the compilation, not of the call: all are given beforehand."""
+        """Refuse constants in a call: they belong to the compilation and are given before."""
         constants = self.kernel.source.constants
         known = [p.name for p in constants if p.name not in self._chosen]
         needed = {p.name for p in constants if p.default is inspect.Parameter.empty} & {*known}
@@ -216,7 +216,7 @@ class KernelFunction:
 
 
 def _divided(target: Any, shape: Shape, tile: Tile | None) -> Any:
-    """An output as a kernel takes it: in tiles, or whole."""
+    """Return an output as a kernel takes it: in tiles, or whole."""
     is_there = _is_tensor(target)
     if tile is None:
         return target.borrow_mut() if is_there else target
@@ -271,10 +271,9 @@ def _in_order_of_outputs(function: KernelFunction, outputs: Sequence[T]) -> dict
 
 
 def _of_inputs(function: KernelFunction, made: Any) -> Any:
-    """A function that takes all inputs by name, of one that calls them as it likes.
+    """Wrap a function to take all inputs by name.
 
-    Where its parameters are called like those of the kernel it is given them by name, else in
-    their order.
+    If its parameters have names of the kernel's, it gets them by name, else in order.
     """
     names = [p.name for p in function.inputs]
     try:
@@ -306,7 +305,7 @@ def _binds(
 
 
 def _by_name(names: Sequence[str], given: Any) -> dict[str, Any]:
-    """What is given for each name, or for all of them."""
+    """Return the value given for each name; one value may serve all names."""
     return dict(given) if _is_mapping(given) else dict.fromkeys(names, given)
 
 
@@ -319,5 +318,5 @@ def _is_mapping(x: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def listed(names: Any) -> str:
-    """Names as messages print them."""
+    """Format names for messages."""
     return ", ".join(f"`{name}`" for name in names) or "none"

@@ -74,7 +74,7 @@ class CudaGraph(NativeGraph, Generic[T]):
         self._gather()
 
     def _gather(self) -> None:
-        """Know what is used, and let it know: what a graph writes cannot be given away."""
+        """Collect the memory that the graph uses: what it writes cannot be moved."""
         self.writes, self.reads = memory_of(self._nodes)
         for region in self.writes:
             storage = region.storage
@@ -150,9 +150,9 @@ class CudaGraph(NativeGraph, Generic[T]):
         return self._output
 
     def set_args(self, node: int, /, *args: Any, **keywords: Any) -> None:
-        """Give a kernel node other arguments, for the launches from now on.
+        """Set the arguments of a kernel node, for later launches.
 
-        They are given as to the kernel itself and must be alike: the same layouts and types.
+        They are passed as to the kernel itself and must have the same layouts and types.
         """
         if not -len(self._nodes) <= node < len(self._nodes):
             raise IndexError(f"the graph has {len(self._nodes)} nodes, and no node {node}")
@@ -167,7 +167,7 @@ class CudaGraph(NativeGraph, Generic[T]):
             self._gather()
 
     def submit(self, stream: Stream, use: FirstUse, built: Location, waits: bool) -> bool:
-        """Put one replay on a stream, where memory and stream allow that without a closer look."""
+        """Enqueue one replay, where memory and stream need no slow path."""
         memory, replay = self._memory, self._replay
         if memory is None or self.prepared or not (waits or replay.starts):
             return False
@@ -181,7 +181,7 @@ class CudaGraph(NativeGraph, Generic[T]):
         return True
 
     def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:
-        """Put one replay on a stream; for `GraphLaunch`, which orders it."""
+        """Enqueue one replay; for `GraphLaunch`, which orders it."""
         return self._replay.put_on(stream, inline=inline)
 
     def read(self, run: ReplayRun) -> Exception | None:

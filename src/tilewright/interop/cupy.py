@@ -54,7 +54,7 @@ def kernel(
 
 
 def _loaded(raw: Any, gpu: CudaDevice) -> Function:
-    """What CuPy has loaded on a device, in the same context; it stays CuPy's."""
+    """Return a module that CuPy has loaded on a device, in the same context; CuPy owns it."""
     gpu.streams()  # the context is there
     with cupy.cuda.Device(gpu.ordinal):
         theirs = raw.kernel

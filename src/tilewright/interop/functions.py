@@ -30,11 +30,11 @@ class Functions:
         self._block = as_shape(block, "the block", least=1)
 
     def number_type(self, value: Any) -> AnyDType:
-        """Declarations have types."""
+        """Raise: declarations have types."""
         raise AssertionError("a declared number has a type")
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
-        """It is there whatever the numbers are."""
+        """Return nothing: the code is the same for all numbers."""
         return None
 
     @property
@@ -43,7 +43,7 @@ class Functions:
         return self.counts
 
     def is_loaded(self, call: Call) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     @property
@@ -52,7 +52,7 @@ class Functions:
         return callable(self._grid)
 
     def grid(self, call: Call) -> Shape:
-        """How many blocks run."""
+        """Return the number of blocks."""
         asked = call.asked
         return asked.grid or grid_of(call, self._grid, asked.block or self._block)
 

@@ -128,7 +128,7 @@ class JaxOp:
         return {p.name: arg for p, arg in zip(inputs, args, strict=True)}
 
     def _run_on_cpu(self, frame: Frame) -> None:
-        """What XLA calls: its own work on the CPU is done when a call returns, and so is ours."""
+        """Run a call from XLA and wait, since XLA's CPU calls are done when they return."""
         arguments, results, numbers = frame.arguments, frame.results, frame.numbers
         tensors = self._without_numbers(arguments, numbers)
         for name, each in self._number_arrays(arguments, numbers):
@@ -146,7 +146,7 @@ class JaxOp:
                 raise
 
     def _run_on_gpu(self, frame: Frame) -> None:
-        """What XLA calls to have work put between what is on its stream and what will be."""
+        """Enqueue a call from XLA on XLA's stream."""
         theirs = frame.stream() or LEGACY
         arguments, results, numbers = frame.arguments, frame.results, frame.numbers
         tensors = self._without_numbers(arguments, numbers)
@@ -189,7 +189,7 @@ class JaxOp:
     def _lent_by(
         self, device: Device, memory: Sequence[Buffer], numbers: Mapping[str, Any]
     ) -> tuple[Hashable, list[int], list[Any]]:
-        """What tells a call from others, where its memory is, and its numbers."""
+        """Return the key of a call, the addresses of its memory, and its numbers."""
         addresses = [each.address for each in memory]
         kinds = [(each.dtype, each.shape, is_aligned(each.address)) for each in memory]
         scalars = [p.name for p in self._function.inputs if p.kind == "scalar"]
@@ -245,7 +245,7 @@ def _region(device: Device, given: Buffer, *, readonly: bool, stream: int = LEGA
 
 
 def _stream_of(handle: int, given: Sequence[Buffer]) -> CudaStream:
-    """XLA's stream as ours; it keeps its streams as long as it lives."""
+    """Return XLA's stream as ours; XLA keeps its streams while it exists."""
     stream = _BORROWED.get(handle)
     if stream is None:
         devices = gpus()
@@ -260,7 +260,7 @@ _BORROWED: dict[int, CudaStream] = {}
 
 
 def _no_number(given: Any) -> str:
-    """What speaks against taking it for a number; "": nothing does."""
+    """Describe why a value is not a number; "" if it is one."""
     if not _is_number(given) and not hasattr(given, "shape"):
         return f"is a number, got {type(given).__name__}"
     shape = getattr(given, "shape", ())
@@ -268,7 +268,7 @@ def _no_number(given: Any) -> str:
 
 
 def _no_array(given: Any) -> str:
-    """What speaks against reading it; "": nothing does."""
+    """Describe why a value cannot be read as an array; "" if it can."""
     if not hasattr(given, "shape") or not hasattr(given, "dtype"):
         return f"is an array, got {type(given).__name__}"
     try:
@@ -283,7 +283,7 @@ def _is_number(value: object) -> bool:
 
 
 def _attribute(value: Any) -> Any:
-    """A number as XLA keeps those that are known when it compiles."""
+    """Return a number as an attribute that XLA knows when it compiles."""
     number = np.asarray(value)
     return number.astype({"b": "?", "i": "i8", "u": "i8"}.get(number.dtype.kind, "f8"))[()]
 

@@ -44,7 +44,7 @@ class NumbaMaker:
         self._loaded: dict[tuple[CudaDevice, Types], Function] = {}
 
     def number_type(self, value: Any) -> AnyDType:
-        """As Numba has it: ints and floats are 64 bits long."""
+        """Return the type Numba gives a number: ints and floats have 64 bits."""
         return number_type(value, f64, ((i64, -(1 << 63), 1 << 63),))
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
@@ -57,7 +57,7 @@ class NumbaMaker:
         return True
 
     def is_loaded(self, call: Call) -> bool:
-        """Whether it was compiled for such arguments."""
+        """Return whether it was compiled for such arguments."""
         device = gpu_of(call.kernel, call.device, "Numba")
         return (device, _types(call)) in self._loaded
 
@@ -67,11 +67,11 @@ class NumbaMaker:
         return callable(self._grid)
 
     def grid(self, call: Call) -> Shape:
-        """How many blocks run."""
+        """Return the number of blocks."""
         return call.asked.grid or grid_of(call, self._grid, call.asked.block or self._block)
 
     def ready(self, call: Call, grid: Shape) -> Ready:
-        """The launch: arrays as the words that Numba takes them apart into."""
+        """Return the launch, with arrays as the words that Numba divides them into."""
         device, types = gpu_of(call.kernel, call.device, "Numba"), _types(call)
         function = self._loaded.get((device, types))
         if function is None:

@@ -36,7 +36,7 @@ def entry_point(ptx: str) -> EntryPoint:
 def parameters_of(
     kernel: str, names: Sequence[str], reads: Iterable[str], writes: Iterable[str]
 ) -> tuple[Parameter, ...]:
-    """The parameters of a kernel: those that are neither read nor written are numbers."""
+    """Return the parameters of a kernel: those neither read nor written are numbers."""
     kinds: dict[str, Kind] = {**dict.fromkeys(reads, "tensor"), **dict.fromkeys(writes, "output")}
     unknown = [name for name in kinds if name not in names]
     if unknown:
@@ -48,7 +48,7 @@ def parameters_of(
 
 
 def gpu_of(kernel: str, device: Device, library: str) -> CudaDevice:
-    """The GPU a kernel runs on; raises where there is none."""
+    """Return the GPU that a kernel runs on; raise if there is none."""
     if not isinstance(device, CudaDevice):
         raise LaunchError(
             f"`{kernel}` is a kernel of {library}, which runs on NVIDIA GPUs",
@@ -62,7 +62,7 @@ def gpu_of(kernel: str, device: Device, library: str) -> CudaDevice:
 def number_type(
     value: Any, real: AnyDType, integers: Sequence[tuple[AnyDType, int, int]]
 ) -> AnyDType:
-    """The type of a number: its own if it has one, else by a library's rule for Python's."""
+    """Return the type of a number: that of a typed scalar, else by a library's rule for Python."""
     if isinstance(value, DType):
         return type(value)
     if _is_numpy_scalar(value):

@@ -41,7 +41,7 @@ class TorchOp:
         looks: Sequence[Describer] = (),
         gradient: Gradient | None = None,
     ) -> None:
-        """Without `looks` of its results it writes the kernel's outputs in place."""
+        """Hold the kernel; without `looks` of its results it writes the outputs in place."""
         self._function, self._looks = function, looks
         self._taken = function.inputs if looks else function.parameters
         """What the operator takes, in its order."""
@@ -99,7 +99,7 @@ class TorchOp:
         self.definition.register_autograd(backward, setup_context=keep)
 
     def _run(self, *args: Any) -> Any:
-        """What PyTorch calls: with tensors that have memory, below autograd."""
+        """Run a call from PyTorch, whose tensors have memory, below autograd."""
         results = self._results(*args)
         lent = _lent_by([*self._written(args, results), *[args[i] for i in self._read]])
         if lent is None:
@@ -110,7 +110,7 @@ class TorchOp:
         return self._run_closely(args, results, kind)
 
     def _run_closely(self, args: Sequence[Any], results: Any, kind: Hashable | None) -> Any:
-        """By way of tensors of ours; what is learned of it makes calls alike quick."""
+        """Run the call through tensors of ours, and note what makes similar calls quick."""
         launch = self._function.launch(self._seen(args, results), self._settle)
         if kind is not None:
             self._lent.learn(kind, launch)
@@ -120,14 +120,14 @@ class TorchOp:
         return results
 
     def _results(self, *args: Any) -> Any:
-        """Return the tensors that are given back, not yet written; for tensors without memory too."""
+        """Return the tensors to return, not yet written; also for tensors without memory."""
         looks = self._looks
         if len(looks) == 1:
             return self._made(looks[0], args)
         return tuple([self._made(look, args) for look in looks]) or None
 
     def _made(self, look: Describer, args: Sequence[Any]) -> Any:
-        """A new tensor that looks as a function of the arguments says."""
+        """Return a new tensor as a describing function of the arguments specifies it."""
         found = look(args)
         if look.like is not None:
             return torch.empty_like(found, memory_format=torch.contiguous_format)
@@ -152,7 +152,7 @@ class TorchOp:
         return outputs | dict(zip(names, args, strict=True))
 
     def launch(self, *args: Any) -> Launch[Any]:
-        """The launch that such a call would run."""
+        """Return the launch that such a call would run."""
         return self._function.launch(self._seen(args, self._results(*args)))
 
     def _settle(self) -> None:
@@ -168,7 +168,7 @@ class TorchOp:
         torch.cuda.current_stream().synchronize()
 
     def _seen(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
-        """Tensors of PyTorch as ours, in the same memory, and numbers as they are, by name."""
+        """Return PyTorch's tensors as ours, in the same memory, and the numbers, by name."""
         known = self._named(args, results)
         return {name: self._as_ours(name, given) for name, given in known.items()}
 
@@ -279,12 +279,12 @@ def refuse_unloaded(launch: Launch[Any]) -> None:
 
 
 def _finish(launch: Launch[Any], device: Any) -> None:
-    """PyTorch's own work on the CPU is done when the call returns, and so is ours."""
+    """Wait on the CPU, since PyTorch's own CPU work is done when a call returns."""
     launch.sync()
 
 
 def _start_in_order(launch: Launch[Any], device: Any) -> object:
-    """Put it on PyTorch's current stream, or into the graph that PyTorch records there."""
+    """Enqueue the launch on PyTorch's current stream, or record it in PyTorch's graph."""
     stream = _stream_of_torch(device)
     if stream is None:
         refuse_unloaded(launch)
@@ -296,7 +296,7 @@ def _start_in_order(launch: Launch[Any], device: Any) -> object:
 
 
 def _stream_of_torch(device: Any) -> Stream | None:
-    """PyTorch's current stream; None: it records what is put there."""
+    """Return PyTorch's current stream; None: it is being captured."""
     if torch.cuda.is_current_stream_capturing():
         return None
     ordinal: int = device.index
@@ -319,7 +319,7 @@ _raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRa
 
 
 def _stream_of_host(device: Any) -> Stream | None:
-    """A stream of ours on the CPU: PyTorch's own work there is done when it is."""
+    """Return a stream of ours on the CPU, where PyTorch's own work is done at once."""
     return choose_stream("a PyTorch operator", host_device(None))
 
 
@@ -339,7 +339,7 @@ _STREAMS: dict[str, Callable[[Any], Stream | None]] = {
 
 
 def _lent_by(tensors: Sequence[Any]) -> tuple[Hashable, list[int], Stream] | None:
-    """What tells a call from others, its memory and its stream; None: look closer."""
+    """Return the key of a call, its memory and its stream; None: take the slow path."""
     on_host = tensors[0].is_cpu
     device = None if on_host else tensors[0].device
     find = _stream_of_host if device is None else _STREAMS.get(device.type)

@@ -40,7 +40,7 @@ class _Known(NamedTuple):
 
 
 def _known() -> _Known | None:
-    """The inner parts of PyTorch that this relies on; None where one of them has another name."""
+    """Return the PyTorch internals that this relies on; None if one is not found."""
     core = torch._C
     try:
         inner, tracing = map(import_module, ("torch._library.autograd", "torch._dynamo.eval_frame"))
@@ -56,7 +56,7 @@ def _known() -> _Known | None:
 
 
 def shorten(definition: Any, run: Kernel, written: Sequence[int]) -> Kernel:
-    """Let calls of an operator that autograd has no part in run at once; gives what calls it.
+    """Return a function that calls an operator without the dispatcher where autograd is not used.
 
     `definition` is a `CustomOpDef`, `written` are the places of the arguments that `run` writes.
     """

@@ -74,11 +74,11 @@ class TritonMaker:
         self._loaded: dict[tuple[CudaDevice, Specialized], Compiled] = {}
 
     def number_type(self, value: Any) -> AnyDType:
-        """As Triton has it: ints are 32 bits long if they fit, floats are."""
+        """Return the type Triton gives a number: ints have 32 bits if they fit, floats 32."""
         return number_type(value, f32, ((i32, -(1 << 31), 1 << 31), (i64, -(1 << 63), 1 << 63)))
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
-        """The types of the numbers, and what Triton specializes integers for."""
+        """Return the types of the numbers, and Triton's specialization of integers."""
         return tuple([(dtype, *_special(dtype, value)) for dtype, value in numbers])
 
     @property
@@ -87,7 +87,7 @@ class TritonMaker:
         return True
 
     def is_loaded(self, call: Call) -> bool:
-        """Whether it was compiled for such arguments."""
+        """Return whether it was compiled for such arguments."""
         device = gpu_of(call.kernel, call.device, "Triton")
         return (device, self._specialized(call)) in self._loaded
 
@@ -97,11 +97,11 @@ class TritonMaker:
         return callable(self._grid)
 
     def grid(self, call: Call) -> Shape:
-        """How many blocks run, along x, y and z."""
+        """Return the number of blocks along x, y and z."""
         return (*(call.asked.grid or grid_of(call, self._grid, ())), 1, 1)[:3]
 
     def ready(self, call: Call, grid: Shape) -> Ready:
-        """The launch: what is left of the arguments, and memory that Triton asks for."""
+        """Return the launch, with the remaining arguments and the scratch memory of Triton."""
         device = gpu_of(call.kernel, call.device, "Triton")
         asked = self._specialized(call)
         compiled = self._loaded.get((device, asked))
@@ -117,7 +117,7 @@ class TritonMaker:
         return Ready(compiled.function, config, [*words, *added], memory)
 
     def _specialized(self, call: Call) -> Specialized:
-        """What Triton compiles for: types, constants, and which values are multiples of 16."""
+        """Return what Triton compiles for: types, constants, and multiples of 16."""
         types: dict[str, str] = {}
         constants: dict[str, Any] = {}
         divisible: list[str] = []

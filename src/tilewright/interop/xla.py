@@ -151,7 +151,7 @@ class Frame:
         return {_text(name): _number(item) for is_scalar, name, item in found if is_scalar}
 
     def stream(self) -> int:
-        """The stream of a GPU that the call belongs to."""
+        """Return the GPU stream of the call."""
         asked = _Stream(ctypes.sizeof(_Stream), None, self._words[CONTEXT], None)
         api = _Api.from_address(self._words[API])
         if _CALL(api.get_stream)(ctypes.addressof(asked)):
@@ -159,7 +159,7 @@ class Frame:
         return asked.stream or 0
 
     def error(self, message: str) -> int:
-        """What a handler gives back when it has failed."""
+        """Return the result of a handler that has failed."""
         api = _Api.from_address(self._words[API])
         made = _NewError(
             ctypes.sizeof(_NewError), None, message.encode(errors="replace"), UNKNOWN_ERROR
@@ -201,13 +201,13 @@ def _answer(call: Call, version: Sequence[int], words: Sequence[int]) -> int:
 
 
 def _say_version(metadata: int, version: Sequence[int]) -> None:
-    """Return the first field of the answer is its size; the version follows."""
+    """Write the version, which follows the size of the answer."""
     known = _Version.from_address(metadata + ctypes.sizeof(ctypes.c_size_t))
     known.major, known.minor = version
 
 
 def _read(address: int, count: int) -> tuple[int, ...]:
-    """So many words of memory."""
+    """Read `count` words of memory."""
     return unpack(f"{count}q", string_at(address, 8 * count))
 
 

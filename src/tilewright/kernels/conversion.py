@@ -31,7 +31,7 @@ F = TypeVar("F", bound=DType)
 
 @kernel
 def store_converted(out: tl.TensorMut[E], x: tl.Tensor[F]) -> None:
-    """Each element of x as one of out's type."""
+    """Store each element of x in out's type."""
     out.store(tl.load_tile_like(x, out).astype(out.dtype))
 
 
@@ -68,11 +68,11 @@ class Convert(Composite[Tensor[Any]]):
             self._reading.check_standing()
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What it reads, if that belongs to somebody else."""
+        """Return what it reads, if that is borrowed."""
         return None if self._reading is None else self._reading.borrows(given)
 
     def give_back(self) -> None:
-        """Let the source be used again from where it came."""
+        """Return the source to its origin."""
         if self._reading is not None:
             self._reading.give_back()
 
@@ -84,7 +84,7 @@ class Convert(Composite[Tensor[Any]]):
         return borrow_to_read(handle, "convert")
 
     def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
-        """The op that gives the source, if one does; then allocate, and launch."""
+        """Run the op that gives the source, if there is one; then allocate, and launch."""
         if self._source is not None:
             self._reading = self._given((yield self._source))
         lent = self._reading
@@ -104,7 +104,7 @@ class Convert(Composite[Tensor[Any]]):
 
 
 def _pieces(target: Region, source: Region) -> Iterator[tuple[Region, Region]]:
-    """Both in one shape: flat where the source is contiguous, else as they are."""
+    """Return both in one shape: flat where the source is contiguous, else unchanged."""
     if not source.layout.is_contiguous:
         return iter([(target, source)])
     flat = zip(flat_pieces(target), flat_pieces(source), strict=True)

@@ -97,7 +97,7 @@ def block_scan(value: T, combine: Callable[[T, T], T]) -> T:
 
 
 def _warps() -> int:
-    """How many warps a block has: a constant."""
+    """Return the number of warps of a block: a constant."""
     threads = block_dim(0) * block_dim(1) * block_dim(2)
     assert threads % WARP_SIZE == 0, "the threads of a block must be complete warps of 32"
     return threads // WARP_SIZE

@@ -186,11 +186,11 @@ class Fill(Composite[T]):
             self._bound[1].check_standing()
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What it writes, if that belongs to somebody else."""
+        """Return what it writes, if that is borrowed."""
         return None if self._bound is None else self._bound[1].borrows(given)
 
     def give_back(self) -> None:
-        """Let the tensor be used again from where it came."""
+        """Return the tensor to its origin."""
         if self._bound is not None:
             self._bound[1].give_back()
 
@@ -199,7 +199,7 @@ class Fill(Composite[T]):
         return target, borrow_to_write(cast("Handle | Lender", target), "fill"), bits
 
     def steps(self, ctx: ExecutionContext) -> Steps[T]:
-        """The op that gives the tensor, if one does; then launch."""
+        """Run the op that gives the tensor, if there is one; then launch."""
         if self._source is not None:
             self._bound = self._bind((yield self._source))
         assert self._bound is not None

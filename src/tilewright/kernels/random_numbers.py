@@ -56,7 +56,7 @@ def store_bits32(out: tl.TensorMut[Small], first: u32, high: u32, key0: u32, key
 
 @kernel
 def store_bits64(out: tl.TensorMut[u64], first: u32, high: u32, key0: u32, key1: u32) -> None:
-    """The first two words."""
+    """Store the first two words of each position."""
     x0, x1, _, _ = element_words(out, first, high, key0, key1)
     out.store(joined(x0, x1))
 
@@ -65,7 +65,7 @@ def store_bits64(out: tl.TensorMut[u64], first: u32, high: u32, key0: u32, key1:
 def store_below(
     out: tl.TensorMut[Whole], first: u32, high: u32, key0: u32, key1: u32, least: u64, count: u64
 ) -> None:
-    """One of `count` integers from `least`."""
+    """Store one of `count` integers from `least`."""
     out.store(below(element_words(out, first, high, key0, key1), least, count, out.dtype))
 
 
@@ -79,7 +79,7 @@ def store_uniform(out: tl.TensorMut[Real], first: u32, high: u32, key0: u32, key
 def store_normal32(
     out: tl.TensorMut[Half], first: u32, high: u32, key0: u32, key1: u32, mean: f32, std: f32
 ) -> None:
-    """Normal numbers, scaled in f32."""
+    """Store normal numbers, scaled in f32."""
     standard = normal(element_words(out, first, high, key0, key1), f32)
     out.store(tl.fma(standard, std, mean).astype(out.dtype))
 
@@ -88,7 +88,7 @@ def store_normal32(
 def store_normal64(
     out: tl.TensorMut[f64], first: u32, high: u32, key0: u32, key1: u32, mean: f64, std: f64
 ) -> None:
-    """Normal numbers, scaled in f64."""
+    """Store normal numbers, scaled in f64."""
     standard = normal(element_words(out, first, high, key0, key1), f64)
     out.store(tl.fma(standard, std, mean))
 
@@ -101,7 +101,7 @@ class Key(NamedTuple):
 
 
 def key_of(op: str, seed: int | None) -> Key:
-    """The key of a seed; without one, of the system's entropy."""
+    """Return the key of a seed; without one, of the system's entropy."""
     if seed is None:
         number = int.from_bytes(os.urandom(8), "little")
     elif not is_whole(seed):

@@ -38,7 +38,7 @@ Whole = TypeVar("Whole", i8, i16, i32, i64, u8, u16, u32, u64)
 
 @kernel
 def store_whole_range(out: tl.TensorMut[Whole], start: Whole, step: Whole) -> None:
-    """start + position * step, which wraps and ends up in range."""
+    """Store start + position * step, which wraps and ends up in range."""
     (block,) = out.shape
     position = (tl.arange(block) + tl.block_id(0) * block).astype(out.dtype)
     out.store(position * step + start)
@@ -48,7 +48,7 @@ def store_whole_range(out: tl.TensorMut[Whole], start: Whole, step: Whole) -> No
 def store_float_range(
     out: tl.TensorMut[E], first: f64, start: f64, step: f64, last: f64, stop: f64
 ) -> None:
-    """start + position * step; the position `last` has exactly the value `stop`."""
+    """Store start + position * step; the position `last` has exactly the value `stop`."""
     (block,) = out.shape
     position = (tl.arange(block) + tl.block_id(0) * block).astype(f64) + first
     value = tl.where(position == last, stop, tl.fma(position, step, start))

@@ -89,7 +89,7 @@ def flat_parts(region: Region) -> Iterator[Part]:
 
 
 def lent_parts(lent: OpBorrow, region: Region) -> Iterator[Part]:
-    """Memory lent to an op for writing: flat where it is contiguous, else as it is."""
+    """Return memory lent to an op for writing: flat where it is contiguous, else unchanged."""
     pieces = flat_pieces(region) if region.layout.is_contiguous else iter([(region, 0)])
     for piece, first in pieces:
         tiling = cut(piece.layout, tile_of(piece.shape))
@@ -97,7 +97,7 @@ def lent_parts(lent: OpBorrow, region: Region) -> Iterator[Part]:
 
 
 def flat_pieces(region: Region) -> Iterator[tuple[Region, int]]:
-    """Contiguous memory as regions of one axis, and the number of the first element of each."""
+    """Divide contiguous memory into regions of one axis; yield the first index of each too."""
     elements, item = size(region.shape), region.dtype.itemsize
     for first in range(0, elements, AT_ONCE):
         layout = row_major(region.dtype, (min(AT_ONCE, elements - first),))

@@ -24,7 +24,7 @@ def declared_for_threads(function: Function) -> Function:
 
 
 def composed(function: Function) -> Function:
-    """Make `function`, written in the kernel language, a word of it: kernels inline its body.
+    """Declare `function`, written in the kernel language; kernels inline its body.
 
     Calling it on the host raises, as of any declaration. Diagnostics show the line that calls it.
     """

@@ -17,7 +17,7 @@ from .pledging import conflict
 
 
 def refuse_conflicts(kernel: str, bound: Bound) -> None:
-    """Memory that is written is used once among the arguments of a launch."""
+    """Refuse arguments of which one writes memory that another uses."""
     memory = bound.memory
     for i, written in enumerate(bound.written):
         start, end = written.start, written.end
@@ -103,7 +103,7 @@ def refuse_ended_tickets(kernel: str, bound: Bound) -> None:
 
 
 def _surely_ready(bound: Bound) -> bool:
-    """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
+    """Return whether all borrows hold and their memory can be used, without the slow path."""
     written, read = bound.written, bound.read
     for i, ticket in enumerate(bound.tickets):
         storage, state = written[i].storage, ticket.state
@@ -121,7 +121,7 @@ def _surely_ready(bound: Bound) -> bool:
 
 
 def _all_tickets(kernel: str, bound: Bound) -> list[Ticket]:
-    """One for each region, in the order of `bound.memory`."""
+    """Return one ticket for each region, in the order of `bound.memory`."""
     found = list(bound.tickets)
     for region, share in zip(bound.read, bound.shares, strict=True):
         if isinstance(share, Ticket):
@@ -133,12 +133,12 @@ def _all_tickets(kernel: str, bound: Bound) -> list[Ticket]:
 
 
 def _tensors(bound: Bound) -> list[Handle]:
-    """In the order of `bound.memory`."""
+    """Return the tensors in the order of `bound.memory`."""
     return [*[p.tensor for p in bound.outputs], *bound.inputs]
 
 
 def mark_written(bound: Bound) -> None:
-    """The launch has been started: whoever reads its outputs from now on comes after it."""
+    """Note that the launch has started: later readers of its outputs follow it."""
     for partition in bound.outputs:
         if not partition.tensor.region.storage.initialized:
             partition.tensor.region.mark_written()
@@ -147,10 +147,9 @@ def mark_written(bound: Bound) -> None:
 
 
 def settle(bound: Bound, within: ExecutionContext | None = None, *, is_over: bool = True) -> None:
-    """The launch has run: what was moved into it is gone for good, unless it ran `within` more,
-    which fails.
+    """Settle a finished launch: what was moved into it is gone, unless `within` fails.
 
-    If it has only been started (not `is_over`), that is all that is noted.
+    If the launch has only been started (not `is_over`), this only notes that.
     """
     for partition in bound.outputs:
         partition.settle(failed=False, within=within, spends=is_over)

@@ -83,14 +83,14 @@ class Binder:
         return [self._parameters[i].shared for i in self.outputs]
 
     def as_output(self, borrow: BorrowMut[Any]) -> Partition[Any]:
-        """What is borrowed as a whole as launches know outputs: all blocks add to it."""
+        """Return a whole borrow as an output of a launch to which all blocks add."""
         layout = borrow.tensor.region.layout
         return Partition(borrow.tensor, tiling_of(layout, (1,) * len(layout.shape)), borrow.ticket)
 
     def calls(self) -> tuple[tuple[tuple[str, bool, bool], ...], tuple[tuple[Any, ...], ...]]:
-        """How calls give the arguments, as the core sorts them.
+        """Return how calls pass the arguments, as the core sorts them.
 
-        By position: the name, whether it may be given by that, and whether it may be left out. By
+        By position: the name, whether it may be passed by name, and whether it may be omitted. By
         keyword: the name and the default of each number, if it has one.
         """
         empty = inspect.Parameter.empty
@@ -108,9 +108,9 @@ class Binder:
         return {name: value for name, value in keywords.items() if name not in numbers}
 
     def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """The arguments by position, though some were given by name, and the other keywords.
+        """Return the arguments by position, also those passed by name, and the other keywords.
 
-        What cannot be placed stays as it is; `check_call` says what is wrong with it.
+        Arguments that fit no position are unchanged; `check_call` reports them.
         """
         missing = [*self._named][len(args) :]
         absent = {name: None for name in missing if name in self._absent and name not in keywords}
@@ -145,7 +145,7 @@ class Binder:
     def _refuse_keyword(
         self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]
     ) -> NoReturn:
-        """A name is not a constant's, and was not placed: it, or another one, is wrong."""
+        """Raise for a keyword that names no constant and was not placed."""
         kernel, places = self._kernel.name, [*self._named]
         unknown = [other for other in keywords if other not in (*places, *self._known)]
         if unknown:  # which may be another name, misspelt: so it comes first
@@ -181,7 +181,7 @@ class Binder:
         return cast("Any", value).item() if isinstance(value, np.generic) else value
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
-        """The arguments by kind; those of a wrong kind are refused."""
+        """Return the arguments by kind; refuse those of a wrong kind."""
         outputs: list[Partition[Any]] = []
         inputs: list[Handle] = []
         memory: list[Region] = []
@@ -204,7 +204,7 @@ class Binder:
         return Bound(outputs, inputs, memory, len(outputs), pointers, numbers)
 
     def _accumulator(self, p: Parameter, value: Any) -> Partition[Any]:
-        """An exclusive borrow of what all blocks add to, as launches know outputs."""
+        """Return an exclusive borrow to which all blocks add, as an output of the launch."""
         if is_borrow(value):
             value.check_usable()
             return self.as_output(value)
@@ -239,7 +239,9 @@ class Binder:
         return Foreign(_foreign(self._kernel.name, p, value), value)
 
     def describe(self, bound: Bound) -> tuple[Arg, ...]:
-        """What is known of each argument, memory and numbers aside, in the signature's order."""
+        """Return the known properties of each argument, in the signature's order, without memory
+        and numbers.
+        """
         kinds: dict[Kind, Iterator[Any]] = {
             "output": iter(bound.outputs),
             "tensor": iter(bound.inputs),
@@ -252,7 +254,7 @@ class Binder:
 
 
 def _looked_at(kernel: str, p: Parameter, look: Callable[[Any], T], value: Any) -> T:
-    """What is seen of an array of another library; what is wrong with it names the argument."""
+    """Inspect an array of another library; an error names the argument."""
     try:
         return look(value)
     except BufferError as error:
@@ -313,7 +315,7 @@ def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
 
 
 def named_array(value: object) -> str:
-    """An array of another library in words; "": it is none."""
+    """Return the type of another library's array for messages; "": it is none."""
     if isinstance(value, Ours) or not hasattr(value, "__dlpack__"):
         return ""
     kind = kind_of(value)
@@ -346,7 +348,7 @@ def _output(kernel: str, p: Parameter, partition: Partition[Any]) -> OutputArg:
 
 
 def _refuse_mapping(kernel: str, p: Parameter, partition: Partition[Any]) -> NoReturn:
-    """A mapped partition where each block has one tile, or the reverse."""
+    """Refuse a mapped partition where each block has one tile, or the reverse."""
     plain = f"{p.name}.partition_mut(tile)"
     if p.mapped:
         rule, expected = "a tl.MappedPartitionMut takes a mapped one", f"{plain}.map(map_shape)"
@@ -414,7 +416,7 @@ def _check_rank(kernel: str, p: Parameter, shape: Shape) -> None:
 
 
 def _check_extents(kernel: str, p: Parameter, shape: Shape) -> None:
-    """Extents are i32 in kernels: a longer one would wrap without a word."""
+    """Refuse extents beyond i32, the type of extents in kernels."""
     if shape and max(shape) > MAX_EXTENT:
         raise ShapeError(
             f"axis {shape.index(max(shape))} of `{p.name}` of `{kernel}` is too long",

@@ -101,7 +101,7 @@ def _in_domain(kernel: str, contract: Contract, given: Shape, what: str) -> Shap
 
 
 def _needed(kernel: str, domain: int, written: Mapping[str, Shape]) -> Shape:
-    """How many threads give every element that is written one of its own."""
+    """Return how many threads give each written element a separate thread."""
     hint = f"specify it: {kernel}(...).launch_config(grid=..., block=...)"
     if not written or domain == 3:
         raise LaunchError(f"the arguments of `{kernel}` do not define the number of threads",
@@ -153,7 +153,7 @@ def _refuse_large_grid(kernel: str, grid: Shape, block: Shape) -> None:
 
 
 def asked_for(grid: ShapeLike | None, block: ShapeLike | None, shared_mem_bytes: int) -> Asked:
-    """What a launch asks for, in the caller's words."""
+    """Return the request of a launch, from the caller's arguments."""
     if not hasattr(shared_mem_bytes, "__index__"):
         raise TypeError(f"shared_mem_bytes counts bytes, got {shared_mem_bytes!r}")
     if not 0 <= shared_mem_bytes <= MAX_SHARED:

@@ -31,7 +31,7 @@ class CalledKernel(NativeKernel):
     def __init__(
         self, declared: Declared, binder: Binder, optional: tuple[int, ...] | None = None
     ) -> None:
-        """`optional`: the parameters that may be None, so that calls differ; None: they do not."""
+        """Serve the calls of a kernel; `optional`: the parameters that may be None, if any."""
         self.name = declared.name
         self._binder = binder
         self.written = tuple(binder.outputs)
@@ -43,7 +43,7 @@ class CalledKernel(NativeKernel):
         self._set_calls(*binder.calls(), optional)
 
     def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """Return the arguments by position, though some were given by name, and the other keywords."""
+        """Return the arguments by position, also those passed by name, and the other keywords."""
         return self._binder.placed(args, keywords)
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
@@ -63,7 +63,7 @@ class CalledKernel(NativeKernel):
         return request
 
     def asked(self, keywords: Mapping[str, Any]) -> Request | None:
-        """What a call with these keywords, none of them a number, asks, if there was one before."""
+        """Return the request of an earlier call with these keywords, if there was one."""
         try:
             return self._asked.get(_as_key(keywords))
         except TypeError:  # a constant that may change, which `request` refuses
@@ -71,5 +71,5 @@ class CalledKernel(NativeKernel):
 
 
 def _as_key(keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Keywords and their values, of which equal ones may be of different kinds."""
+    """Return keywords and values as a key, where equal values may have different types."""
     return *keywords.items(), *map(constant_kind, keywords.values())

@@ -32,7 +32,7 @@ class Run(Protocol):
     """Code made ready for launches alike: puts them on streams."""
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
-        """Put a launch on a stream; its report if it is over already.
+        """Enqueue a launch; return its report if it is over already.
 
         `inline` says that the caller will wait for it, so it may as well run here.
         """
@@ -43,7 +43,7 @@ class Run(Protocol):
         ...
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Put a launch on a stream that is capturing."""
+        """Record a launch on a stream that is capturing."""
         ...
 
     @property
@@ -81,9 +81,9 @@ class AnyPlan(Protocol):
     def submit(
         self, held: Held, numbers: Sequence[Any], stream: Any, use: AnyUse, waits: bool
     ) -> bool:
-        """Put one on a stream of its device, and wait for it if asked to.
+        """Enqueue a launch, and wait for it if requested.
 
-        False: it needs a closer look, and nothing was done, its use not noted.
+        False: it needs the slow path, and nothing was done, its use not noted.
         """
         ...
 
@@ -132,7 +132,7 @@ class Code:
                 plan.check_numbers()
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
-        """Whether it is known already that the kernel can be launched with these numbers."""
+        """Return whether the kernel is known to accept these numbers."""
         return not self.asks_numbers or tuple(numbers) in self._passed
 
     def check(self, numbers: Sequence[Any]) -> None:
@@ -155,15 +155,15 @@ class _Nothing:
     plan = lending = None
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
-        """It is over."""
+        """Do nothing."""
         return QUIET
 
     def is_brief(self) -> bool:
-        """Nothing is."""
+        """Return True."""
         return True
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Nothing to record."""
+        """Record nothing."""
         return Recorded(lambda raw: QUIET, lambda bound: None)
 
 
@@ -171,7 +171,7 @@ NOTHING = _Nothing()
 
 
 def facts_of(args: Sequence[Arg], numbers: Sequence[Any], grid: Shape) -> LaunchFacts:
-    """What launch checks may ask about; without numbers, where they ask for none."""
+    """Return the facts that launch checks may need, with the numbers only if they need them."""
     extents = {
         a.parameter.name: a.layout.shape for a in args if isinstance(a, TensorArg | OutputArg)
     }

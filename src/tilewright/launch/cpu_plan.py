@@ -42,9 +42,9 @@ class CpuPlan(LaunchPlan):
         *,
         quiet: bool,
     ) -> None:
-        """`tell` is told what a launch reported, if it was anything; it may raise.
+        """Plan launches; `tell` receives what a launch reported, if anything, and may raise.
 
-        `quiet`: that is never anything, unless all is being stopped.
+        `quiet`: no launch reports anything, unless all work is being stopped.
         """
         super().__init__(places, written, numbers)
         self._launcher, self._tell = launcher, tell
@@ -58,13 +58,13 @@ class CpuPlan(LaunchPlan):
         return False
 
     def hear(self, record: Record) -> None:
-        """Tell what a launch that is over reported, if it was anything."""
+        """Deliver the report of a finished launch, if it reported anything."""
         self._tell_of(self._launcher.report(record))
 
     def hear_started(
         self, record: Record, held: Held, outcome: Outcome | None, timeline: Timeline, number: int
     ) -> None:
-        """Hear what one that was put on its stream reported; that may be heard again.
+        """Deliver the report of an enqueued launch; this may be called again.
 
         Its memory was kept until now.
         """

@@ -105,7 +105,7 @@ class CudaRun:
         )  # fmt: skip
 
     def _bare_record(self) -> Record:
-        """A record that says nothing of where to report."""
+        """Return a record without an address for reports."""
         loaded = self._loaded
         context = loaded.device.context.handle
         shared = loaded.artifact.signature.shared_bytes
@@ -140,7 +140,7 @@ class CudaRun:
         return label_of(self._name, kept[0].location)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
-        """Put a launch on a stream, with its arguments kept alive until it has passed."""
+        """Enqueue a launch, and keep its arguments alive until it has passed."""
         assert isinstance(stream, CudaStream)
         record = self._taken_record()
         staged: list[DeviceMemory] = []
@@ -158,7 +158,7 @@ class CudaRun:
         return self._quiet
 
     def _lend(self, addresses: list[int], numbers: tuple[Any, ...], stream: Stream) -> bool:
-        """Put one on a stream of another library, which orders all that uses its memory."""
+        """Enqueue a launch on another library's stream, which orders all uses of its memory."""
         assert isinstance(stream, CudaStream)
         record = self._taken_record()
         words = record.words
@@ -177,11 +177,11 @@ class CudaRun:
             return self._new_record()
 
     def is_brief(self) -> bool:
-        """None runs on the caller."""
+        """Return False: no launch runs on the caller."""
         return False
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Put a launch into a capture; its record is its own for good."""
+        """Record a launch in a capture, with a separate record."""
         assert isinstance(stream, CudaStream)
         number = stream.captured
         record = self._new_record()
@@ -228,13 +228,13 @@ class CudaRun:
         return QUIET if lost is None else Report(error=lost)
 
     def read(self, record: Record) -> Report:
-        """What a launch that has passed has left in its record."""
+        """Return the report that a passed launch has left in its record."""
         assert record.report is not None
         raw = record.report.read()
         return self._quiet() if raw is None else self._report(raw)
 
     def recycle(self, record: Record) -> None:
-        """A record that was read may be used again."""
+        """Make a record that was read available again."""
         assert record.report is not None
         record.report.clear()
         self._idle.append(record)
@@ -254,7 +254,7 @@ class AskedLater:
         self._found: Report | None = None
 
     def __call__(self) -> Report:
-        """It, as it was when it was first asked for."""
+        """Return the value as of the first call."""
         found, record = self._found, self._record
         if found is None:
             assert record is not None
@@ -281,7 +281,7 @@ def _host_arrays(bound: Bound, device: Device) -> bool:
 
 
 def _places(args: Sequence[Arg]) -> list[int]:
-    """Which of its kind each argument is; memory is counted as in `Bound.memory`."""
+    """Return the index of each argument among those of its kind, as in `Bound.memory`."""
     written = sum(isinstance(arg, OutputArg) for arg in args)
     counts: dict[type[Arg], int] = {OutputArg: 0, TensorArg: written, ScalarArg: 0, PointerArg: 0}
     places: list[int] = []
@@ -294,7 +294,7 @@ def _places(args: Sequence[Arg]) -> list[int]:
 def _constant(
     slot: ParameterSlot, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape
 ) -> int:
-    """What a parameter is in every launch alike; 0 where that differs."""
+    """Return the value of a parameter that is the same in all similar launches, else 0."""
     if slot.what == "grid":
         return grid[slot.axis]
     if slot.what == "address" and slot.param >= len(args):
@@ -308,7 +308,7 @@ def _constant(
 
 
 def _hardware(artifact: Artifact, grid: Shape) -> tuple[Shape, Shape]:
-    """Blocks and threads in each, as the driver launches them."""
+    """Return the blocks, and the threads of each, as the driver launches them."""
     signature = artifact.signature
     if signature.block is not None:  # its x axis comes last in a grid, as the fastest one does
         return tuple(reversed(grid)), signature.block_dims

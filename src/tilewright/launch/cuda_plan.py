@@ -35,7 +35,7 @@ from .launch_plan import LaunchPlan, Places
 
 
 def label_of(kernel: str, location: Location) -> str:
-    """A launch in words, should it turn out to have brought the device down."""
+    """Describe a launch, for the error that names it if it caused the loss of the device."""
     return f"`{kernel}`, launched at {place_of(location)},"
 
 
@@ -50,7 +50,7 @@ class Reporting:
         new: Callable[[], PinnedReport],
         tell: Callable[[RawReport], None],
     ) -> None:
-        """`tell` is told what a launch reported, if it was anything; it may raise."""
+        """Handle reports; `tell` receives what a launch reported, if anything, and may raise."""
         self.kernel, self.new, self.tell = kernel, new, tell
 
 
@@ -73,10 +73,10 @@ class CudaPlan(LaunchPlan):
         reporting: Reporting | None = None,
         pools: tuple[BlockPool, BlockPool] | None = None,
     ) -> None:
-        """The record has the parameters that are always the same; the rest is as for all plans.
+        """Plan launches over a record that has the constant parameters, as all plans do.
 
-        `reporting`: the last parameter says where the kernel reports. `pools`: memory of the
-        device, and pinned memory, where launches read arrays of the host.
+        `reporting`: the last parameter is the address for reports. `pools`: memory of the device,
+        and pinned memory, for launches that read host arrays.
         """
         super().__init__(places, written, numbers, (record, keep))
         self.context, self._label, self._reporting = context, label, reporting
@@ -96,7 +96,7 @@ class CudaPlan(LaunchPlan):
     def submit(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
-        """Put one on a stream, and wait for it if asked to; False: it needs a closer look.
+        """Enqueue a launch, and wait for it if requested; False: it needs the slow path.
 
         `_core` does the same in native code.
         """
@@ -128,7 +128,7 @@ class CudaPlan(LaunchPlan):
         raise self.context.failure(f"the launch of {self(held)}", -put)
 
     def __call__(self, held: Held) -> str:
-        """A launch in words, for its stream."""
+        """Describe a launch for its stream."""
         return self._label(held[-3].location)
 
     def new_report(self) -> PinnedReport:
@@ -137,13 +137,13 @@ class CudaPlan(LaunchPlan):
         return self._reporting.new()
 
     def hear(self, report: PinnedReport) -> None:
-        """Tell what a launch reported that is over and was waited for; raises its error."""
+        """Deliver the report of a launch that was waited for; raise its error."""
         raw = self._read(report)
         self._recycle(report)
         self._tell(raw)
 
     def hear_started(self, report: PinnedReport, launch: Reported) -> None:
-        """Hear what a launch reported that its stream has passed; that may be heard again.
+        """Deliver the report of a launch that its stream has passed; this may be called again.
 
         Its memory was kept until now.
         """
@@ -187,7 +187,7 @@ class CudaPlan(LaunchPlan):
 
 
 def listen(op: DeviceOp[Any], ctx: ExecutionContext, launch: Reported) -> None:
-    """Have who runs an op hear what became of a launch that was put on the context's stream."""
+    """Register the outcome of an enqueued launch with the work of the context."""
     outcome = ctx.outcome(op)
     if not ctx.waits:  # who waits hears of all that is due at the end
         outcome.event = ctx.stream.record()
@@ -197,7 +197,7 @@ def listen(op: DeviceOp[Any], ctx: ExecutionContext, launch: Reported) -> None:
 def unfinished(
     plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
 ) -> None:
-    """Go on with a launch that was refused, or is not over yet, as `CudaPlan.submit` does."""
+    """Continue `CudaPlan.submit` after a refused launch, or one that is not over."""
     if answer < 0:
         plan.refuse(held, answer)
     stream.waited((others, kept, upto), answer, plan, held)

@@ -89,7 +89,7 @@ class Entry(NativeEntry, Maker):
         target: str | None = None,
         options: CompileOptions | None = None,
     ) -> Inspection:
-        """One way of calling it, to be looked at without running."""
+        """Return one way of calling the kernel, to inspect without running it."""
         from .inspection import Inspection
 
         return Inspection(self.kernel, args, constants, target, options)
@@ -138,7 +138,7 @@ class Entry(NativeEntry, Maker):
         return declared
 
     def ir(self, *args: Any, **constants: Any) -> str:
-        """The kernel's IR for such arguments, as text."""
+        """Return the kernel's IR for such arguments, as text."""
         return self.inspection(args, constants).ir()
 
     def inspect(
@@ -148,7 +148,7 @@ class Entry(NativeEntry, Maker):
         options: CompileOptions | None = None,
         **constants: Any,
     ) -> dict[str, str]:
-        """Every stage of the compilation for such arguments, as text by name.
+        """Return every stage of the compilation for such arguments, as text by name.
 
         `device` may name another target than the arguments' own, as in `compile_for`.
         """
@@ -161,9 +161,9 @@ class Entry(NativeEntry, Maker):
         options: CompileOptions | None = None,
         **constants: Any,
     ) -> str:
-        """What the compiler decided for such arguments, and where each check went.
+        """Return what the compiler decided for such arguments, and where each check went.
 
-        Without arguments: what it decided for the latest launch, or the latest compilation.
+        Without arguments: for the latest launch, or the latest compilation.
         """
         if not (args or constants):
             from .inspection import explained_latest
@@ -178,7 +178,7 @@ class Entry(NativeEntry, Maker):
         options: CompileOptions | None = None,
         **constants: Any,
     ) -> Checks:
-        """How many checks of accesses are proved, made at launch, hoisted, or made in place.
+        """Count the checks of accesses that are proved, made at launch, hoisted, or made in place.
 
         Without arguments: in the latest compilation.
         """
@@ -191,7 +191,7 @@ class Entry(NativeEntry, Maker):
         return Checks.of(artifact.obligations)
 
     def explain_recompile(self) -> str:
-        """Why each compilation so far happened."""
+        """Return the reason of each compilation so far."""
         from .inspection import recompiles
 
         return recompiles(self.kernel)
@@ -200,7 +200,7 @@ class Entry(NativeEntry, Maker):
         return f"<kernel `{self.kernel.name}`>"
 
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
-        """As `_call_slowly`, for a program that stands there."""
+        """Do as `_call_slowly`, for a call at a given location."""
         args, _ = self.kernel.placed(args, {})
         return self.launches.of(self.kernel.variant(args), args, {}, location)
 
@@ -232,7 +232,7 @@ def make_entry(
     asked: DeclaredConditions = NOTHING_ASKED,
     hints: GivenHints = None,
 ) -> Any:
-    """Turn a function into a kernel, as `entry` says."""
+    """Turn a function into a kernel, as `entry` describes."""
     if function is None:
         return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked, hints=hints)
     names = locals_of_caller()

@@ -73,11 +73,11 @@ class ExternalCode:
         return self._lending(addresses, given, stream)
 
     def _are_apart(self, addresses: list[int]) -> bool:
-        """Whether what is written is used once, and nobody here knows any of the memory."""
+        """Return whether written memory is used once and all memory is unknown here."""
         return are_apart(addresses, self._extents, self._written)
 
     def _are_apart_at_last(self, addresses: list[int], stream: Stream) -> bool:
-        """The same after all that is over was let go of."""
+        """Do the same after releasing all finished work."""
         device = stream.device
         if not isinstance(device, CudaDevice):
             return False

@@ -76,7 +76,7 @@ class _Binder(SliceBinder):
         self._strided = declaration.strided
 
     def describe(self, bound: Bound) -> tuple[Arg, ...]:
-        """What is known of each argument."""
+        """Return the known properties of each argument."""
         for p, region in zip(self._memory(), bound.memory, strict=True):
             check_element(self._kernel.name, p, region.dtype)
             if p.name not in self._strided:
@@ -106,14 +106,13 @@ class ForeignForm(Form):
         """Codes by device, alignment, traits of numbers, grid, and what else was asked for."""
 
     def accepting(self, kernel: str, parameter: Parameter) -> Accept:
-        """What checks the numbers given for a parameter; without a declared type, it gives them
-        with their own."""
+        """Return the check of a parameter's numbers; without a declared type it adds their own."""
         if isinstance(parameter.dtype, str) or parameter.dtype is None:
             return partial(_typed, _Accepting(kernel, parameter.name), self._maker)
         return accepting(kernel, parameter.name, parameter.dtype)
 
     def typed(self, numbers: Sequence[Any]) -> list[Typed]:
-        """Accepted numbers with their types."""
+        """Return accepted numbers with their types."""
         return [
             number if isinstance(number, Typed) else Typed(cast("AnyDType", dtype), number)
             for dtype, number in zip(self._types, numbers, strict=True)
@@ -151,11 +150,11 @@ class ForeignKernel(CalledKernel):
         self.plain = PlainBinder(declaration, self._binder, self._form) if has_memory else None
 
     def check_generics(self, generics: Mapping[str, Any]) -> NoReturn:
-        """It has none."""
+        """Refuse generics: a foreign kernel has none."""
         raise TypeError(f"`{self.name}` was compiled elsewhere and has no generics")
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
-        """The arguments of a call, checked one by one."""
+        """Return the arguments of a call, checked one by one."""
         bound = self._binder.bind(values, keywords)
         self.give_form(bound, generics)
         bound.device = bound.form.home or default_device()
@@ -175,11 +174,11 @@ class ForeignKernel(CalledKernel):
         return form
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
-        """Whether the code for a launch is there."""
+        """Return whether the code for a launch is available."""
         return self._maker.is_loaded(self._call(bound, request))
 
     def code(self, bound: Bound, request: Request) -> ForeignCode:
-        """The code for a launch; made now if it is not there yet."""
+        """Return the code for a launch; compile it if necessary."""
         self._refuse_host_memory(bound)
         form, maker, numbers = _form_of(bound), self._maker, _form_of(bound).typed(bound.numbers)
         call = self._call(bound, request)
@@ -201,7 +200,7 @@ class ForeignKernel(CalledKernel):
         self, known: Known, request: Request, call: Call, numbers: Sequence[Typed],
         code: ForeignCode,
     ) -> None:  # fmt: skip
-        """Let launches of these kinds find their code, and the core submit them."""
+        """Register the code of such launches, so that the core submits them."""
         plan = code.plan
         assert plan is not None
         if not (numbers and self._maker.asks_numbers):
@@ -231,7 +230,7 @@ class ForeignKernel(CalledKernel):
         return Call(self.name, bound.device, given, dict(request.constants), asked)
 
     def _refuse_elsewhere(self, function: Function, device: Device) -> None:
-        """Code is loaded on one device, and runs there alone."""
+        """Refuse a device other than the one on which the code is loaded."""
         if not (isinstance(device, CudaDevice) and isinstance(function, CudaFunction)):
             return
         if function.context is not device.context:
@@ -243,7 +242,7 @@ class ForeignKernel(CalledKernel):
             )
 
     def _refuse_host_memory(self, bound: Bound) -> None:
-        """Arrays of the host are not copied for code that may keep their addresses."""
+        """Refuse host arrays: the code may keep their addresses, so no copy can serve."""
         for arg, region in zip(bound.form.memory, bound.memory, strict=True):
             home = region.storage.device
             if home is not bound.device:
@@ -274,7 +273,7 @@ class ForeignLaunch(WholeLaunch[R_co]):
         block: ShapeLike | None = None,
         shared_mem_bytes: int = 0,
     ) -> Self:
-        """Say how many blocks run, of how many threads, where the kernel's wrapper does not."""
+        """Set the number of blocks and of threads, where the kernel's wrapper does not."""
         if config is not None:
             grid, block = config.grid_dim, config.block_dim
             shared_mem_bytes = config.shared_mem_bytes
@@ -285,24 +284,24 @@ class ForeignLaunch(WholeLaunch[R_co]):
         return self._asking(asking)
 
     def out(self) -> DeviceOp[Any]:
-        """What was written alone: one tensor, or a tuple of them."""
+        """Return the outputs alone: one tensor, or a tuple of them."""
         return super().out()
 
     def _bind_alike(self, bound: Bound, /, *args: Any, **named: Any) -> Bound:
-        """Other arguments for the same code, for a graph; constants that are not said stay."""
+        """Bind other arguments for the same code, for a graph; constants not given stay."""
         return super()._bind_alike(bound, *args, **{**dict(self._request.constants), **named})
 
     def grid(self, grid: ShapeLike) -> Self:
-        """Say how many blocks run; as `launch_config(grid=...)`."""
+        """Set the number of blocks, as `launch_config(grid=...)`."""
         return self.launch_config(grid=grid)
 
     def const_grid(self, grid: ShapeLike) -> NoReturn:
-        """Not for code that was compiled elsewhere."""
+        """Raise: the code was compiled elsewhere."""
         self.mark_refused()
         raise TypeError(f"`{self.name}` has no const_grid(); use launch_config(grid=...)")
 
     def compile_options(self, options: CompileOptions | None = None, /, **changes: Any) -> NoReturn:
-        """Not for code that was compiled elsewhere."""
+        """Raise: the code was compiled elsewhere."""
         self.mark_refused()
         raise TypeError(f"`{self.name}` was compiled elsewhere, and takes no options of ours")
 
@@ -334,7 +333,7 @@ class ForeignEntry(NativeEntry):
         self.__name__ = declaration.name
 
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> ForeignLaunch[Any]:
-        """As `_call_slowly`, for a program that stands there."""
+        """Do as `_call_slowly`, for a call at a given location."""
         return ForeignLaunch[Any].of(self.kernel, args, {}, location)
 
     def _call_slowly(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
@@ -359,7 +358,7 @@ Wrap: TypeAlias = Callable[[Callable[..., Any]], ForeignEntry]
 
 
 def declare(maker: Maker, *, strided: Sequence[str] = (), name: str | None = None) -> Wrap:
-    """Make a foreign kernel of a Python function that only declares its parameters."""
+    """Create a foreign kernel from a Python function that only declares its parameters."""
     return functools.partial(_declared, maker, frozenset(strided), name, locals_of_caller())
 
 

@@ -79,7 +79,7 @@ class Call(NamedTuple):
     asked: Asked
 
     def typed(self, numbers: Sequence[Any]) -> list[Typed]:
-        """Other accepted numbers, with the types of its own where they come without."""
+        """Return other accepted numbers, with the types of this call where they have none."""
         types = [given.dtype for given in self.given.values() if isinstance(given, NumberGiven)]
         return [
             number if isinstance(number, Typed) else Typed(dtype, number)
@@ -116,7 +116,7 @@ class Maker(Protocol):
         ...
 
     def traits(self, numbers: Sequence[Typed]) -> Hashable:
-        """What the code depends on of the numbers of a launch."""
+        """Return what the code depends on among the numbers of a launch."""
         ...
 
     @property
@@ -125,7 +125,7 @@ class Maker(Protocol):
         ...
 
     def is_loaded(self, call: Call) -> bool:
-        """Whether the code for a launch is there."""
+        """Return whether the code for a launch is available."""
         ...
 
     @property
@@ -134,11 +134,11 @@ class Maker(Protocol):
         ...
 
     def grid(self, call: Call) -> Shape:
-        """How many blocks run."""
+        """Return the number of blocks."""
         ...
 
     def ready(self, call: Call, grid: Shape) -> Ready:
-        """Return a launch, its code compiled and loaded; for all with these traits and this grid."""
+        """Return a compiled and loaded launch, for all calls with these traits and this grid."""
         ...
 
 

@@ -38,7 +38,7 @@ class ForeignCode:
         args: Sequence[Arg],
         again: Callable[[Bound], ForeignCode],
     ) -> None:
-        """`again` finds the code of another launch of the same kernel."""
+        """Hold a ready launch; `again` finds the code of another launch of the same kernel."""
         self.kernel = kernel
         """The kernel's name."""
         self.is_lasting = ready.keep is None
@@ -58,14 +58,14 @@ class ForeignCode:
         return self
 
     def stale(self) -> None:
-        """It never is."""
+        """Return None: it never becomes stale."""
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
         """Return whether `check` would not raise: so it is."""
         return True
 
     def check(self, numbers: Sequence[Any]) -> None:
-        """Nothing is known that could be checked."""
+        """Check nothing: no condition is known."""
 
 
 class ForeignRun:
@@ -82,13 +82,13 @@ class ForeignRun:
         self.plan = _plan_of(ready, written, partial(label_of, kernel))
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
-        """Put one on a stream, with its arguments kept alive until it has passed."""
+        """Enqueue a launch, and keep its arguments alive until it has passed."""
         function, config, _, keep = self._ready
         run = function.put_on(stream, config, self.words(bound), inline=inline, keep=(bound, keep))
         return partial(_report, run)
 
     def is_brief(self) -> bool:
-        """Nobody knows how long it takes."""
+        """Return False: the duration is unknown."""
         return False
 
     def words(self, bound: Bound) -> list[int]:
@@ -106,7 +106,7 @@ class ForeignRun:
         return found
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Put one into a capture."""
+        """Record a launch in a capture."""
         function, config, _, keep = self._ready
         kept = (bound, keep, self)
         if not isinstance(function, CudaFunction):
@@ -131,7 +131,7 @@ class ForeignRun:
         return (*self._ready.config.grid_dim, 1, 1)[:3]
 
     def is_like(self, other: ForeignRun) -> bool:
-        """Whether launches of the one can take the place of launches of the other in a graph."""
+        """Return whether launches of the one can replace launches of the other in a graph."""
         mine, its = self._ready, other._ready
         alone = mine.keep is None and its.keep is None
         return alone and mine.function is its.function and len(mine.words) == len(its.words)
@@ -155,7 +155,7 @@ def _report(run: FunctionRun) -> Report:
 
 
 def _plan_of(ready: Ready, written: int, label: Callable[[Location], str]) -> CudaPlan | None:
-    """How plain launches get on their way; None where they must be listed."""
+    """Return the plan of plain launches; None where they must be listed."""
     function, config, words, keep = ready
     if keep is not None or not isinstance(function, CudaFunction):
         return None
@@ -187,8 +187,10 @@ class PlansByNumbers:
         self._plans.keep((self._maker.traits(numbers), grid), plan)
 
     def choose(self, numbers: Sequence[Any]) -> tuple[CudaPlan, tuple[Any, ...]] | None:
-        """How a launch with these numbers gets on its way, and they as Python ones; the core calls
-        this. None: that is not known."""
+        """Return the plan of a launch with these numbers, and the numbers as Python ones.
+
+        The core calls this. None: there is no plan yet.
+        """
         maker, grid = self._maker, self._grid
         typed = self._call.typed(numbers)
         if grid is None:
@@ -197,14 +199,14 @@ class PlansByNumbers:
         return None if plan is None else (plan, tuple([number.value for number in typed]))
 
     def watch(self, captured: Sequence[Captured]) -> None:
-        """There are none."""
+        """Return no watches."""
 
     def check_numbers(self) -> None:
-        """None are refused."""
+        """Accept all numbers."""
 
     def submit(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
-        """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
+        """Enqueue a launch, and wait for it if requested; False: it needs the slow path."""
         chosen = self.choose(numbers)
         return chosen is not None and chosen[0].submit(held, chosen[1], stream, use, waits)

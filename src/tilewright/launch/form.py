@@ -65,7 +65,7 @@ class Form:
         ]
 
     def ranges(self) -> bytes:
-        """The numbers that its parameters take for certain, as the core reads it."""
+        """Return the ranges of numbers that its parameters accept, as the core reads them."""
         return b"".join([self._range(a.parameter) for a in self.args if isinstance(a, ScalarArg)])
 
     def _range(self, parameter: Parameter) -> bytes:
@@ -75,7 +75,7 @@ class Form:
         return UNSURE if dtype is None else range_of(dtype)
 
     def accepting(self, kernel: str, parameter: Parameter) -> Accept:
-        """What checks the numbers given for a parameter."""
+        """Return the check of the numbers given for a parameter."""
         dtype = parameter.dtype
         if isinstance(dtype, str) and dtype not in self.links.dtypes:
             return _unchecked  # may still be bound by hand; a launch without is refused
@@ -105,13 +105,13 @@ class Known:
         self._asked: Recent[Request, Found] = Recent(CODES)
 
     def remember(self, request: Request, code: Runnable, plan: AnyPlan | None) -> None:
-        """Know the code of those that ask for this, and how they get on their way."""
+        """Store the code and the plan of a request."""
         if not request.generics:  # these may change the types of numbers
             self._asked.keep(request, (code, plan))
             self.latest = (request, code, plan)
 
     def asked(self, request: Request) -> Found:
-        """The code of those that ask for this, and how they get on their way, if that is known."""
+        """Return the code and the plan for a request, if they are known."""
         latest, code, plan = self.latest
         if latest is not request:
             code, plan = self._asked.get(request, NOT_FOUND)
@@ -120,7 +120,7 @@ class Known:
 
 
 def _home(kernel: str, args: Sequence[Arg]) -> Device | None:
-    """Where launches run: where their tensors live. Host arrays follow them."""
+    """Return the device of a launch: that of its tensors. Host arrays follow them."""
     homes = {a.parameter.name: a.home for a in args if not isinstance(a, ScalarArg) and a.home}
     found = set(homes.values())
     if len(found) > 1:

@@ -40,7 +40,7 @@ def is_folded(grid: Shape) -> bool:
 
 
 def fits(artifact: Artifact, grid: Shape) -> bool:
-    """Whether a grid can be launched as the code wants it; what does not fit is folded."""
+    """Return whether a grid can be launched as the code requires; others are folded."""
     return not artifact.turned or not is_folded(tuple(reversed(grid)))
 
 
@@ -52,10 +52,10 @@ class Asked(NamedTuple):
 
 
 def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None, at_once: int = 1) -> Shape:
-    """The grid of a launch; a LaunchError shows every grid where two differ.
+    """Return the grid of a launch; a LaunchError shows every grid if two differ.
 
-    `at_once` is how many blocks the device runs at the same time: so many share the tiles of mapped
-    partitions, where nobody says how many.
+    `at_once` is how many blocks the device runs at the same time: as many share the tiles of mapped
+    partitions, unless the caller gives a number.
     """
     outputs = [a for a in args if isinstance(a, OutputArg) and not a.shared]
     grids = [Asked(f"`{a.parameter.name}`", grid) for a in outputs if (grid := _grid_of(a))]
@@ -73,7 +73,7 @@ def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None, at_once: 
 
 
 def _grid_of(output: OutputArg) -> Shape | None:
-    """The grid that an output asks for; None if it leaves that to others."""
+    """Return the grid that an output requires; None if it requires none."""
     tiling = output.tiling
     if tiling.partial:
         return None
@@ -84,7 +84,7 @@ def _grid_of(output: OutputArg) -> Shape | None:
 
 
 def _free_grid(kernel: str, outputs: Sequence[OutputArg], at_once: int) -> Shape:
-    """The grid where nobody asks for one: that of the device, no larger than the tiles need."""
+    """Return the grid if no output requires one: the device's, no larger than the tiles need."""
     mapped = [walked for a in outputs if (walked := _walked(a)) is not None]
     partial = [a.parameter.name for a in outputs if a.tiling.partial]
     if mapped and not partial:
@@ -104,13 +104,13 @@ def _require(why: str, kernel: str) -> NoReturn:
 
 
 def _walked(output: OutputArg) -> Shape | None:
-    """How many tiles of a mapped partition are visited along each axis that is walked."""
+    """Return how many tiles of a mapped partition are visited along each walked axis."""
     tiling = output.tiling
     return None if tiling.mapping is None else tiling.mapping.walked(tiling.grid)
 
 
 def _trimmed(grid: Shape) -> Shape:
-    """Without the axes of one block at its end, which mean nothing."""
+    """Return a grid without trailing axes of one block, which have no effect."""
     while grid and grid[-1] == 1:
         grid = grid[:-1]
     return grid
@@ -157,7 +157,7 @@ def _checked(kernel: str, outputs: Sequence[OutputArg], grid: Shape) -> Shape:
 
 
 def _check_within(output: OutputArg, grid: Shape) -> None:
-    """A block beyond the tiles of an output would have nothing to write."""
+    """Refuse a grid with blocks beyond the tiles of an output."""
     tiles = padded(output.tiling.grid)
     tiles += (1,) * (len(grid) - len(tiles))
     for axis, (n, most) in enumerate(zip(padded(grid), tiles, strict=False)):
@@ -171,7 +171,7 @@ def _check_within(output: OutputArg, grid: Shape) -> None:
 
 
 def _check_mapped(output: OutputArg, grid: Shape) -> None:
-    """Blocks of a mapped output stand in one row, and count its tiles in 32 bits."""
+    """Refuse a grid for a mapped output that is not one row, or beyond 32 bits."""
     name, mapping = output.parameter.name, output.tiling.mapping
     assert mapping is not None, "it is mapped"
     walked, groups = mapping.walked(output.tiling.grid), mapping.walked(mapping.groups)

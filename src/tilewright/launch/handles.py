@@ -35,7 +35,7 @@ def _refuse_safe(what: str) -> None:
 
 
 def _checked(what: str, handle: Any) -> int:
-    """A handle that may be one: a number of 64 bits."""
+    """Return a handle that is a number of 64 bits; raise for anything else."""
     if isinstance(handle, bool) or not hasattr(handle, "__index__"):
         raise TypeError(f"the handle of a {what} is an int, got {handle!r:.60}")
     number = operator.index(handle)
@@ -69,26 +69,26 @@ def _gpu(device: protocol.Device | str) -> CudaDevice:
 
 class _DeviceName(ProtocolMeta):
     def new(self, device: int | str | protocol.Device = 0) -> protocol.Device:
-        """The GPU of a number, counted from 0; or the device of a name. `Device(0)` is the same.
+        """Return the GPU of a number, counted from 0, or the device of a name.
 
-        A device there is once: this gives the same object each time.
+        `Device(0)` is the same. Each device is one object.
         """
         return as_device(device)
 
     if not TYPE_CHECKING:  # a protocol cannot be called, as far as checkers know
 
         def __call__(self, *given: Any, **named: Any) -> Any:
-            """A device, of the name itself; classes that implement it are made as all are."""
+            """Return a device for the name itself; create objects for classes that implement it."""
             make = self.new if self is Device else super().__call__
             return make(*given, **named)
 
     def borrow_raw(
         self, context: int, device: int, ordinal: int | None = None, *, owner: object = None
     ) -> CudaDevice:
-        """The GPU of a number, in a context that another library has made.
+        """Return the GPU of a number, in a context that another library has made.
 
-        That is the device itself if the context is its primary one. `ordinal` is the same number
-        once more, for programs that have both.
+        It is the device itself if the context is its primary one. `ordinal` is the same number once
+        more, for programs that have both.
         """
         _refuse_safe("context")
         found = gpu_of(operator.index(device if ordinal is None else ordinal))
@@ -99,7 +99,7 @@ class _StreamName(ProtocolMeta):
     def borrow_raw(
         self, handle: int, device: protocol.Device | str = "cuda", *, owner: object = None
     ) -> BorrowedStream:
-        """A stream of a GPU that another library has made."""
+        """Return a stream of a GPU that another library has made."""
         _refuse_safe("stream")
         return _gpu(device).borrow_stream(_checked("stream", handle), owner)
 
@@ -108,7 +108,7 @@ class _ModuleName(ProtocolMeta):
     def borrow_raw(
         self, handle: int, device: protocol.Device | str = "cuda", *, owner: object = None
     ) -> BorrowedModule:
-        """Code that another library has loaded on a GPU."""
+        """Return code that another library has loaded on a GPU."""
         _refuse_safe("module")
         return _gpu(device).borrow_module(_checked("module", handle), owner)
 
@@ -117,7 +117,7 @@ class _FunctionName(ProtocolMeta):
     def borrow_raw(
         self, handle: int, module: BorrowedModule, *, owner: object = None
     ) -> BorrowedFunction:
-        """Return a kernel that another library has found in its code; keeps the module's wrapper."""
+        """Return a kernel that another library has found in its code; it keeps the module."""
         _refuse_safe("function")
         _refuse_other(module)
         return module.borrow_function(_checked("function", handle), owner)

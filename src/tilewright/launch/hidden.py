@@ -9,7 +9,7 @@ from ..tensors.resident import Resident
 
 
 def hidden_memory(signature: Signature, device: Device) -> list[Region]:
-    """What comes after the caller's arguments; the device's memory is made if needed."""
+    """Return the memory behind the caller's arguments; allocate the device's if necessary."""
     return [_memory(spec, device) for spec in signature.globals]
 
 

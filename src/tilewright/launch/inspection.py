@@ -85,7 +85,7 @@ class Inspection:
         return stage_texts(self._kernel.captured, self.signature, "reference")["passes"]
 
     def decisions(self) -> str:
-        """What the compiler decided, and what each launch checks, one line each."""
+        """Return what the compiler decided, and what each launch checks, one line each."""
         origins = self._kernel.hints.origins(self._options, self.target)
         return _explained(self.artifact(), origins)
 
@@ -96,7 +96,7 @@ def announce(
     keywords: Mapping[str, Any],
     options: CompileOptions | None = None,
 ) -> None:
-    """Tell who watches launches of one, with arguments that may have shapes alone; run nothing."""
+    """Report a launch to watchers without running it; arguments may be shapes alone."""
     needed, _ = _asked(kernel, args, keywords, options)
     note(needed.kernel, needed.form, needed.request, needed.grid, needed.addresses)
 
@@ -107,7 +107,7 @@ def _asked(
     keywords: Mapping[str, Any],
     options: CompileOptions | None,
 ) -> tuple[Needed, Bound]:
-    """What a call asks for, and its arguments."""
+    """Return the request of a call, and its arguments."""
     args, keywords = kernel.placed(tuple(args), keywords)
     kernel = kernel.variant(args)
     known = {p.name for p in (*kernel.source.parameters, *kernel.source.constants)}
@@ -124,7 +124,7 @@ def _asked(
 
 
 def _explained(artifact: Artifact, origins: Sequence[str]) -> str:
-    """What the compiler decided, who asked it to, what launches check, where each check went."""
+    """Describe the decisions and their origins, the launch checks, and where each check went."""
     # A CPU also says which one it is.
     target = artifact.target.split()[0]
     lines = [f"{artifact.name} for {target}", *artifact.decisions, *origins]
@@ -141,7 +141,7 @@ def _explained(artifact: Artifact, origins: Sequence[str]) -> str:
 
 
 def explained_latest(kernel: Kernel) -> str:
-    """What the compiler decided for the latest compilation of a kernel."""
+    """Describe what the compiler decided in the latest compilation of a kernel."""
     key = _latest_key(kernel)
     return _explained(latest(kernel), kernel.hints.origins(key.options, key.target))
 
@@ -173,7 +173,7 @@ def _checked(target: str) -> str:
 
 
 def recompiles(kernel: Kernel) -> str:
-    """Why each compilation of a kernel happened, one line each, in order."""
+    """Return the reason of each compilation of a kernel, one line each, in order."""
     history = compiler.history(kernel.captured)
     if not history:
         return f"{kernel.name} has not been compiled"

@@ -97,7 +97,7 @@ class Kernel(CalledKernel):
                 raise TypeError(f"`{self.name}` has no generic `{name}`; it has {listed}")
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
-        """The arguments of a call, checked one by one; together they need not be fit to run."""
+        """Return the arguments of a call, checked one by one, but not against each other."""
         bound = self._binder.bind(values, keywords)
         self.give_form(bound, generics)
         bound.device = bound.form.home or default_device()
@@ -139,7 +139,7 @@ class Kernel(CalledKernel):
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
-        """`addresses` are those of the form's memory; not all devices compile for them."""
+        """Compile; `addresses` are those of the form's memory, which not all devices use."""
         from .run import LOADERS
 
         given, processors = request.const_grid or request.grid, device.blocks_at_once
@@ -170,7 +170,7 @@ class Kernel(CalledKernel):
         return found
 
     def _loaded(self, signature: Signature, device: Device, request: Request) -> Program:
-        """Compiled code, loaded; what was kept on disk and the device refuses is made anew."""
+        """Return loaded code; recompile cached code that the device refuses."""
         from .run import loader_for
 
         target = self.target_on(device)
@@ -188,7 +188,7 @@ class Kernel(CalledKernel):
         return Program(fresh, load(fresh.artifact, hidden))
 
     def target_on(self, device: Device) -> str:
-        """What to compile for where a device runs the code."""
+        """Return the target to compile for on a device."""
         return device.target
 
     def signature(self, form: Form, request: Request, rank: int) -> Signature:
@@ -206,7 +206,7 @@ class Kernel(CalledKernel):
         *,
         folded: bool = False,
     ) -> Signature:
-        """The signature of a launch on CUDA; `addresses` are those of the form's memory."""
+        """Return the signature of a CUDA launch; `addresses` are those of the form's memory."""
         known: dict[Arg, MemoryFacts] = {
             arg: cuda_facts(arg.layout, address)
             for arg, address in zip(form.memory, addresses, strict=True)
@@ -229,7 +229,7 @@ class Kernel(CalledKernel):
 
 
 def _key(bound: Bound, request: Request) -> CodeKey:
-    """What a form finds code by: hashing what most launches ask for takes time."""
+    """Return the key of code in a form; it avoids hashing the most common request."""
     device = bound.device
     if device.host_visible:
         return device if request is PLAIN else (device, request)
@@ -241,7 +241,7 @@ def _key(bound: Bound, request: Request) -> CodeKey:
 
 
 def _addresses(bound: Bound) -> list[int]:
-    """Where a device that compiles for addresses finds the memory of a launch, or would."""
+    """Return the addresses of a launch on a device that compiles for them."""
     device = bound.device
     if device.host_visible:
         return [region.address - region.storage.address for region in bound.memory]
@@ -253,7 +253,7 @@ def _has_memory(binder: Binder) -> bool:
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:
-    """TypeVars a kernel may mean: those of its parameters, its own, those its names lead to."""
+    """Return the TypeVars that a kernel may mean: of parameters, its own, of its globals."""
     names = {p.__name__ for p in getattr(function, "__type_params__", ())}
     for p in source.parameters:
         if isinstance(p.dtype, str):

@@ -12,27 +12,27 @@ from ..tensors.tensor import BorrowMut, Tensor
 
 
 def is_tensor(x: object) -> TypeGuard[Tensor[Any]]:
-    """Tell whether x is one of our tensors."""
+    """Return whether x is one of our tensors."""
     return isinstance(x, Tensor)
 
 
 def is_arc(x: object) -> TypeGuard[Arc[Any]]:
-    """Tell whether x is a shared tensor."""
+    """Return whether x is a shared tensor."""
     return isinstance(x, Arc)
 
 
 def is_partition(x: object) -> TypeGuard[Partition[Any]]:
-    """Tell whether x is a partition."""
+    """Return whether x is a partition."""
     return isinstance(x, Partition)
 
 
 def is_borrow(x: object) -> TypeGuard[BorrowMut[Any]]:
-    """Tell whether x is an exclusive borrow."""
+    """Return whether x is an exclusive borrow."""
     return isinstance(x, BorrowMut)
 
 
 def is_pointer(x: object) -> TypeGuard[DevicePointer[Any]]:
-    """Tell whether x is a raw pointer."""
+    """Return whether x is a raw pointer."""
     return isinstance(x, DevicePointer)
 
 
@@ -42,5 +42,5 @@ def kind_of(x: object) -> type:
 
 
 def is_shape(x: object) -> TypeGuard[Sequence[int]]:
-    """Tell whether x can be a shape."""
+    """Return whether x can be a shape."""
     return isinstance(x, tuple | list)

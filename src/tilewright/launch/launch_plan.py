@@ -31,10 +31,10 @@ class LaunchPlan:
         numbers: Sequence[tuple[int, int, AnyDType]],
         keep: object = None,
     ) -> None:
-        """`places` are those of addresses in a record, of which the first are of what is written.
+        """Plan launches; `places` are where addresses go in a record, outputs first.
 
-        `numbers` are a place in the record, which of the launch's numbers, and its type. `keep`
-        lives as long as this.
+        `numbers` are a place in the record, the index of the number, and its type. `keep` lives as
+        long as this.
         """
         self._dtypes = [(which, dtype) for _, which, dtype in numbers]
         self.packing = b"".join([packing_of(which, dtype) for which, dtype in self._dtypes])
@@ -65,12 +65,12 @@ class LaunchPlan:
         self._words[PlanWord.WATCHES] = ctypes.addressof(watches)
 
     def packed(self, numbers: Sequence[Any]) -> bytes:
-        """The numbers of a launch as words, for where the core cannot tell."""
+        """Return the numbers of a launch as words, where the core cannot pack them."""
         return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
 
 
 def _words_of(captured: Captured) -> tuple[int, int, int]:
-    """A watch in words; of a name that must not be there, the value is 0."""
+    """Return a watch as words; for a name that must be absent, the value is 0."""
     read: Any = captured.read
     if captured.value is Absent and isinstance(read, partial) and read.func is there_or_absent:
         namespace, name = read.args
@@ -79,9 +79,9 @@ def _words_of(captured: Captured) -> tuple[int, int, int]:
 
 
 def _place_of(captured: Captured) -> tuple[int, int]:
-    """Where a value is read from, as `PlanWord.WATCHED` says; the capture keeps all of it alive.
+    """Return where a value is read from, as `PlanWord.WATCHED` says; the capture keeps it alive.
 
-    What modules have is in their dictionaries, as long as nothing is said about their attributes.
+    Names of modules are in their dictionaries, unless the module defines attribute access.
     """
     read: Any = captured.read
     func, args = (read.func, read.args) if isinstance(read, partial) else (None, ())

@@ -40,13 +40,13 @@ class Links:
     static: set[str]
 
     def constants(self) -> tuple[tuple[str, Any], ...]:
-        """The names whose meaning is part of the compilation, for use in the kernel's body."""
+        """Return the names that are constants of the compilation, for the kernel's body."""
         dtypes = [(name, dtype) for name, (dtype, _) in self.dtypes.items()]
         extents = [(name, self.extents[name][0]) for name in self.extents if name in self.static]
         return tuple(sorted([*dtypes, *extents], key=lambda pair: pair[0]))
 
     def element(self, name: str, dtype: AnyDType, who: str) -> None:
-        """Let `name` be an element type."""
+        """Bind `name` to an element type."""
         known, first = self.dtypes.setdefault(name, (dtype, who))
         if known is not dtype:
             raise ShapeError(
@@ -56,7 +56,7 @@ class Links:
             )
 
     def extent(self, name: str, extent: Extent, who: str, *, static: bool) -> None:
-        """Let `name` be an extent or a shape."""
+        """Bind `name` to an extent or a shape."""
         known, first = self.extents.setdefault(name, (extent, who))
         if static:
             self.static.add(name)
@@ -101,7 +101,7 @@ def link(kernel: str, args: Sequence[Arg], generics: Generics) -> Links:
 
 
 def by_hand(names: Mapping[str, Any]) -> Generics:
-    """What `.generics(...)` says, in a form that can be compared: sorted by name."""
+    """Return the arguments of `.generics(...)` in a comparable form: sorted by name."""
     return tuple((name, _meaning(names[name])) for name in sorted(names))
 
 
@@ -132,7 +132,7 @@ def _link_dims(links: Links, arg: TensorArg | OutputArg) -> None:
 
 
 def match(parameter: Parameter, shape: Shape) -> Iterator[tuple[int, Dim, Extent]]:
-    """Axis, declared dim and what it meets, for each dim; a pack takes the axes others leave."""
+    """Return axis, declared dim and actual extent of each dim; a pack takes the remaining axes."""
     dims = parameter.dims or ()
     extra = len(shape) - len(dims)
     axis = 0
@@ -164,7 +164,7 @@ def static_dims(arg: TensorArg | OutputArg, links: Links) -> tuple[int | None, .
 
 
 def scalar_type(kernel: str, parameter: Parameter, links: Links) -> AnyDType:
-    """The element type of a scalar parameter; linked ones take it from a tensor."""
+    """Return the element type of a scalar parameter; a linked one takes a tensor's."""
     wanted = parameter.dtype
     if not isinstance(wanted, str):
         assert wanted is not None, "a scalar has a type"

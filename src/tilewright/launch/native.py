@@ -85,7 +85,7 @@ class NativeRun:
         return CpuPlan(self._launcher, self._memory, written, numbers, tell, quiet=quiet)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
-        """Put a launch on a stream, with its arguments kept alive until it has passed."""
+        """Enqueue a launch, and keep its arguments alive until it has passed."""
         assert isinstance(stream, CpuStream)
         launcher = self._launcher
         record = launcher.record()
@@ -96,11 +96,11 @@ class NativeRun:
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def is_brief(self) -> bool:
-        """Whether launches alike were over at once."""
+        """Return whether similar launches were over at once."""
         return self._launcher.is_brief()
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Put a launch into a capture; its record is its own for good."""
+        """Record a launch in a capture, with a separate record."""
         assert isinstance(stream, CpuStream)
         record = self._launcher.new_record()
         self._fill(record, bound)
@@ -152,9 +152,9 @@ def output_bytes(args: Sequence[Arg]) -> int:
 def slots_of(
     args: Sequence[Arg], hidden: Sequence[Region]
 ) -> tuple[list[int], dict[type[Arg], list[int]]]:
-    """The argument slots as `base.cpu_abi` lays them out, as far as they are the same each time.
+    """Return the constant argument slots as `base.cpu_abi` lays them out.
 
-    And where a record has the others, by kind of argument: addresses and numbers.
+    And the places in the record of the other slots, by kind of argument: addresses and numbers.
     """
     slots: list[int] = []
     places: dict[type[Arg], list[int]] = {

@@ -68,7 +68,7 @@ class Outputs:
         """How many results it is given."""
 
     def __call__(self, *results: Any) -> Any:
-        """One tensor, or a tuple of them."""
+        """Return one tensor, or a tuple of them."""
         if len(self._written) == 1:
             return self.one(results[self._written[0]])
         return tuple([self.one(results[i]) for i in self._written])
@@ -158,7 +158,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return held is not None
 
     def _refuse(self) -> None:
-        """What was given to a launch that will not be can be used again, ops included."""
+        """Return the arguments, ops included, of a launch that will not run."""
         self.effect = False
         given = (*self._args, *self._keywords.values())
         give_back(given)
@@ -211,7 +211,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             ...
 
     def generics(self, *unnamed: Never, **names: Any) -> Self:
-        """Say what TypeVars stand for where arguments cannot: `.generics(E=tw.f16, BM=128)`."""
+        """Set TypeVars where arguments do not determine them: `.generics(E=tw.f16, BM=128)`."""
         if unnamed:
             self.mark_refused()
             raise TypeError("generics go by the name of their TypeVar: .generics(E=tw.f32, N=64)")
@@ -226,15 +226,15 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self._asking(linked)
 
     def grid(self, grid: ShapeLike) -> Self:
-        """Say how many blocks run; with outputs, it must be what their partitions say."""
+        """Set the number of blocks; with outputs, it must agree with their partitions."""
         return self._asking(lambda: self._request._replace(grid=as_grid(grid)))
 
     def const_grid(self, grid: ShapeLike) -> Self:
-        """As `grid`, and make it a constant of the compilation."""
+        """Do as `grid`, and make it a constant of the compilation."""
         return self._asking(lambda: self._request._replace(const_grid=as_grid(grid)))
 
     def compile_options(self, options: CompileOptions | None = None, /, **changes: Any) -> Self:
-        """Give the code generator hints: a `CompileOptions`, or its fields by keyword."""
+        """Pass hints to the code generator: a `CompileOptions`, or its fields by keyword."""
         base = options or self._request.options or DEFAULT_OPTIONS
         return self._asking(lambda: self._request._replace(options=replace(base, **changes)))
 
@@ -244,7 +244,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self._request
 
     def ask_again(self, before: Request, after: Request) -> bool:
-        """Ask for `after` if it asks for the very `before`; whether it does."""
+        """Replace the request `before` by `after`; return whether that was its request."""
         if self._request is not before:
             return False
         self._request = after
@@ -256,7 +256,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self
 
     def made_ready(self) -> tuple[Bound, Runnable]:
-        """Its arguments, and the code that runs on them; compiled now if it is not yet."""
+        """Return its arguments, and the code that runs on them; compile if necessary."""
         bound = self._bound
         if bound is None:
             self.mark_refused()
@@ -276,7 +276,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self
 
     def out(self: Launch[Any]) -> DeviceOp[Any]:
-        """The outputs alone, unpartitioned: one tensor, or a tuple of them."""
+        """Return the outputs alone, unpartitioned: one tensor, or a tuple of them."""
         kernel = self._kernel
         outputs = type(self)._outputs(kernel.written, len(kernel.source.parameters))
         op: DeviceOp[Any] = link(self, LINK_MAP, "out", outputs, (), 1)
@@ -298,7 +298,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             refuse_ended_tickets(self.name, self._bound)
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """The first argument that belongs to somebody else."""
+        """Return the first borrowed argument."""
         # Our own references to each: in the arguments, in what they are bound to, in its pledge.
         references = 1 + (self._examined is not None) + bool(self._pledges)
         for i in range(len(self._args)):
@@ -309,7 +309,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return None
 
     def give_back(self) -> None:
-        """Let the arguments be used again from where they came, if it has not run."""
+        """Return the arguments to their origin, if it has not run."""
         args, self._args = self._args, ()
         self._held = self._examined = None
         self._pledges = ()
@@ -323,7 +323,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self._submit(code, plan, stream, use, waits)
 
     def _known(self, stream: Stream) -> Found:
-        """Its code, and how it gets on its way on a stream, where that needs no closer look."""
+        """Return its code, and its plan for a stream, where no slow path is needed."""
         held, request = self._held, self._request
         if held is None or Tracing.active is not None or stream.device is not held[-1].home:
             return NOT_FOUND
@@ -351,7 +351,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return cast("R_co", args)
 
     def fail(self, error: BaseException) -> None:
-        """Its work was refused or failed: let go of what it holds, and name it in the error."""
+        """Release what the launch holds after a refusal or failure, and name it in the error."""
         args = self._args
         self._args, self._held, self._examined = (), None, None
         give_back(args)
@@ -359,7 +359,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             named(error, self)
 
     def hear(self, plan: CpuPlan | CudaPlan, record: Any) -> None:
-        """It is over, and has something to report there; the core calls this."""
+        """Take the report of a finished launch; the core calls this."""
         try:
             plan.hear(record)
         except BaseException as error:
@@ -367,21 +367,23 @@ class Launch(NativeLaunch, Composite[R_co]):
             raise
 
     def settle_run(self, ctx: ExecutionContext) -> None:
-        """Take what it was given from former owners, unless more follows that fails: the core has
-        run it, and it is over."""
+        """Take what the launch was given from former owners, unless later work may still fail.
+
+        The core has run the launch, and it is over.
+        """
         bound = self._bound
         assert bound is not None, "the core has bound it"
         shielded(settle, bound, ctx)
 
     def settle_started(self, ctx: ExecutionContext) -> None:
-        """As `settle_run`, where the core has started it: once its stream has passed it."""
+        """Do as `settle_run`, where the core has started it: once its stream has passed it."""
         bound = self._bound
         assert bound is not None, "the core has bound it"
         shielded(settle, bound, ctx, is_over=False)
         ctx.stream.after(partial(settle, bound, ctx))
 
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
-        """As `execute`, where the core cannot run it; argument ops run first."""
+        """Do as `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
             ran = self._run_directly_in(ctx)
             if ran is not NOT_RUN:
@@ -389,7 +391,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self.execute_closely(ctx)
 
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
-        """As `execute`, of a launch that was not ran."""
+        """Do as `execute`, for a launch that has not run."""
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
@@ -402,7 +404,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             raise
 
     def _run_directly_in(self, ctx: ExecutionContext) -> R_co | NotRun:
-        """As `submit`, as a part of work that is waited for at its end, if at all."""
+        """Do as `submit`, within work that is waited for at its end, if at all."""
         code, plan = self._known(ctx.stream)
         if code is None or plan is None:
             return NOT_RUN
@@ -410,9 +412,9 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self._submit(code, plan, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
-        """Put the launch on a stream that another library captures.
+        """Enqueue the launch on a stream that another library captures.
 
-        What this gives must live as long as the graph that library makes.
+        The result must live as long as the graph that library makes.
         """
         self.claim("record_on()")
         bound = self._bound
@@ -450,7 +452,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return True
 
     def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
-        """Return the arguments, which this op does not hold any longer: it may stay in a variable."""
+        """Return the arguments and stop holding them: this op may stay in a variable."""
         args, self._args = self._args, ()
         if ctx.lent is not None:
             ctx.borrowed(*args)
@@ -468,7 +470,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return result
 
     def _settle_device(self, bound: Bound, ctx: ExecutionContext) -> None:
-        """Host arrays follow the stream; tensors would have to live on its device."""
+        """Check that tensors are on the stream's device; host arrays follow the stream."""
         home = bound.form.home
         if home is None:
             bound.device = ctx.device
@@ -481,7 +483,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             )
 
     def _bind_alike(self, bound: Bound, /, *args: Any, **named: Any) -> Bound:
-        """Other arguments for the same code, for a graph."""
+        """Bind other arguments for the same code, for a graph."""
         kernel = self._kernel
         args, keywords = kernel.placed(args, named)
         asked = kernel.request(args, keywords)
@@ -524,22 +526,22 @@ def _layouts(bound: Bound) -> str:
 
 
 def _tidy(held: Held) -> bool:
-    """Let the memory of a launch that could not begin forget what is over; whether it could."""
+    """Drop finished work from the memory of a refused launch; return whether that helped."""
     return tidy(regions_of(held))
 
 
 def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
-    """As `Launch.settle_run`."""
+    """Do as `Launch.settle_run`."""
     op.settle_run(ctx)
 
 
 def _settle_started(op: Launch[Any], ctx: ExecutionContext) -> None:
-    """As `Launch.settle_started`."""
+    """Do as `Launch.settle_started`."""
     op.settle_started(ctx)
 
 
 def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) -> Outcome:
-    """What becomes of a launch that is about to be started, and may report something."""
+    """Return the outcome of a launch that is about to start and may report."""
     outcome = Outcome(((op.name, op.built),)) if ctx is None else ctx.outcome(op)
     outcome.event = stream.record()  # of its stream, which is asked what became of it
     return outcome

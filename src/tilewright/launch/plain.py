@@ -106,8 +106,7 @@ class PlainBinder(NativeBinder):
         return held if held[-1] is not None else self._bind_others(values, where, None)
 
     def _bind_arrays(self, values: tuple[Any, ...], where: Where) -> Held | None:
-        """As `bind`, of a call with arrays of other libraries; None: one does not fit, or none is
-        there."""
+        """Do as `bind`, for a call with arrays of other libraries; None: one does not fit."""
         where = above(where)
         regions = regions_of_arrays(self.call, values)
         if regions is None:
@@ -122,7 +121,7 @@ class PlainBinder(NativeBinder):
     def with_numbers(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> tuple[Any, ...] | None:
-        """The arguments of a call, and behind them the numbers that are given by keyword.
+        """Return the arguments of a call, followed by its keyword numbers.
 
         None: one is missing.
         """
@@ -140,7 +139,7 @@ class PlainBinder(NativeBinder):
         return args if regions is None else self._with_tensors(args, regions[: len(args)])
 
     def _with_tensors(self, values: tuple[Any, ...], regions: Regions | None) -> tuple[Any, ...]:
-        """Return the arguments of a call with tensors for the arrays that it reads where they are."""
+        """Return the arguments with tensors for the arrays that are read in place."""
         if regions is None or not self._outputs(values)[0].tensor.device.host_visible:
             return values
         return tuple(
@@ -151,14 +150,14 @@ class PlainBinder(NativeBinder):
         )
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
-        """Return the numbers of a call as Python ones, if the types of their parameters hold them."""
+        """Return the numbers of a call as Python numbers that fit their parameters' types."""
         accepted: Sequence[Any] = held[-1].form.accept(self._numbers(values))
         return accepted
 
     def _bind_others(
         self, values: tuple[Any, ...], where: Where, regions: Regions | None
     ) -> Held | None:
-        """As `bind`, for tensors that are not of the kinds of the last call."""
+        """Do as `bind`, for tensors that are not of the kinds of the last call."""
         where = above(where)
         with LOCK:
             held = bind_tensors(self.call, values, where, regions)
@@ -174,7 +173,7 @@ class PlainBinder(NativeBinder):
             return bind_tensors(self.call, values, where, regions)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
-        """The arguments of a call as those who look closer take them, but for its numbers."""
+        """Return the arguments of a call for the slow path, without its numbers."""
         bound = self._described(values, held, ())
         has_former, tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.reads_own = not has_former
@@ -216,12 +215,12 @@ def _as_foreign(region: Region, value: object) -> Foreign:
 
 
 def above(where: Where) -> Where:
-    """The same for who is called once more."""
+    """Return the location one caller further up."""
     return where + 1 if isinstance(where, int) else where
 
 
 def picking(places: Sequence[int], count: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """What takes the values at some places out of a tuple of so many, into another sequence."""
+    """Return a function that selects the values at some places of a tuple of `count`."""
     if len(places) == count:
         return list  # a slice would be the tuple itself, and who owns what is told by references
     first = places[0] if places else 0

@@ -53,7 +53,7 @@ def pledge_arguments(
 
 
 def _is_written(p: Parameter, arg: object) -> bool:
-    """Whether a tensor itself is written: one that was moved into a launch that writes it whole."""
+    """Return whether a tensor was moved into a launch that writes it whole."""
     return p.kind == "output" and isinstance(arg, Ours) and not isinstance(arg, Arc | Partition)
 
 
@@ -72,7 +72,7 @@ def _refuse_conflicts(kernel: str, found: Sequence[tuple[Parameter, Pledge]]) ->
 
 
 def conflict(kernel: str, one: str, other: str, *, twice: bool) -> BorrowError:
-    """That two arguments are one memory, which is written."""
+    """Describe the error that two arguments share memory that is written."""
     what = "write one tensor twice" if twice else "write and read one tensor"
     return BorrowError(
         f"`{kernel}` would {what}: `{one}` and `{other}` are the same storage",
@@ -82,8 +82,10 @@ def conflict(kernel: str, one: str, other: str, *, twice: bool) -> BorrowError:
 
 
 def is_lent_argument(p: Parameter, arg: object, references: int) -> bool:
-    """Whether an argument belongs to somebody who may go on using it; so do all arrays of other
-    libraries. The launch refers to it so many times."""
+    """Return whether a launch only borrows an argument, to which it refers `references` times.
+
+    Arrays of other libraries are always borrowed.
+    """
     if isinstance(arg, Ours):
         return is_lent(arg, references + 1)
     return p.kind in MEMORY and not isinstance(arg, DevicePointer) and not is_op(arg)

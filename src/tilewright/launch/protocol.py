@@ -39,7 +39,7 @@ class Perishable(Protocol):
     """Compiled code, which may have been overtaken by changes."""
 
     def stale(self) -> object:
-        """What has changed since; None: nothing."""
+        """Return what has changed since; None: nothing."""
         ...
 
 
@@ -62,7 +62,7 @@ class Runnable(Protocol):
         ...
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
-        """Whether it is known already that `check` will not raise."""
+        """Return whether `check` is known not to raise."""
         ...
 
     def check(self, numbers: Sequence[Any]) -> None:
@@ -104,7 +104,7 @@ class Launchable(Protocol):
         ...
 
     def asked(self, keywords: Mapping[str, Any]) -> Request | None:
-        """What a call with these keywords asks, if there was one before."""
+        """Return the request of an earlier call with these keywords, if there was one."""
         ...
 
     def check_generics(self, generics: Mapping[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Launchable(Protocol):
         ...
 
     def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
-        """Return the arguments by position, though some were given by name, and the other keywords."""
+        """Return the arguments by position, also those passed by name, and the other keywords."""
         ...
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
@@ -120,7 +120,7 @@ class Launchable(Protocol):
         ...
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
-        """The arguments of a call, checked one by one."""
+        """Return the arguments of a call, checked one by one."""
         ...
 
     def give_form(self, bound: Bound, generics: Generics) -> None:
@@ -128,9 +128,9 @@ class Launchable(Protocol):
         ...
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
-        """Whether the code for a launch is there."""
+        """Return whether the code for a launch is available."""
         ...
 
     def code(self, bound: Bound, request: Request) -> Runnable:
-        """The code for a launch; made now if it is not there yet."""
+        """Return the code for a launch; compile it if necessary."""
         ...

@@ -58,7 +58,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         return self._memory[0][1].storage.device if self._memory else None
 
     def spend(self) -> None:
-        """Let go of the memory."""
+        """Release the memory."""
         self._memory, self._records = [], []
 
     def push_arg(self, value: Any) -> Self:
@@ -118,14 +118,14 @@ class AsyncKernelLaunch(DeviceOp[None]):
         raise LaunchError(message, expected=expected, got=got, places=(("here", place_of(here())),))
 
     def set_launch_config(self, config: LaunchConfig) -> Self:
-        """Say over how many blocks it runs; from now on it can."""
+        """Set the number of blocks, after which it can run."""
         _refuse_other(self.name, config)
         self._config = config
         self.effect = True
         return self
 
     def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
-        """Put the launch on a stream at once, if its memory needs no closer look."""
+        """Enqueue the launch at once, if its memory needs no slow path."""
         function, config = self._function, self._config
         records = [record for record in self._records if record is not None]
         is_plain = len(records) == len(self._records) and Tracing.active is None
@@ -149,7 +149,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         return None
 
     def execute(self, ctx: ExecutionContext) -> None:
-        """Put the launch on the stream."""
+        """Enqueue the launch."""
         config = self._config
         if config is None:
             raise LaunchError(

@@ -22,6 +22,6 @@ class Recent(dict[K, V], Generic[K, V]):
             self.pop(next(iter(list(self))), None)
 
     def keep_latest(self, key: K, value: V) -> None:
-        """As `keep`; and what was kept under the key before is as good as new."""
+        """Do as `keep`, and make the previous value of the key the latest."""
         self.pop(key, None)
         self.keep(key, value)

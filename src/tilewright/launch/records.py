@@ -27,7 +27,7 @@ def print_room(artifact: Artifact) -> int:
 
 
 def report_of(artifact: Artifact, grid: Shape, raw: RawReport) -> Report:
-    """The report of a launch over a grid, from what it left in its record."""
+    """Return the report of a launch over a grid, from its record."""
     if raw.truncated:
         tell(
             f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
@@ -58,7 +58,7 @@ def _failure(sites: Sequence[Site], words: FailureWords, places: Places) -> Fail
 
 
 def _printed(sites: Sequence[Site], records: bytes, places: Places) -> list[Printed]:
-    """The print records in block order; those of one block in the order they were written."""
+    """Return the print records in block order, and in the order of writing within a block."""
     found: list[tuple[int, Printed]] = []
     at = 0
     while at < len(records):

@@ -102,7 +102,7 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
 
 
 def _advice(check: LaunchCheck) -> str | None:
-    """What to do: its hint, or how threads without an element are kept from reaching for one."""
+    """Return the check's hint, or how to keep threads without an element from accessing one."""
     if check.hint is not None:
         return check.hint
     lengths = {leaf[1] for leaf in leaves(check.expr) if leaf[0] == "length"}
@@ -113,7 +113,7 @@ def _advice(check: LaunchCheck) -> str | None:
 
 
 def refusal(checks: Sequence[LaunchCheck], facts: LaunchFacts) -> LaunchCheck | None:
-    """The first condition that a launch does not meet."""
+    """Return the first condition that a launch does not meet."""
     return next((check for check in checks if not _passes(check, facts)), None)
 
 
@@ -131,8 +131,7 @@ def _passes(check: LaunchCheck, facts: LaunchFacts) -> bool:
 
 
 def _parts(expr: Expr) -> list[Expr]:
-    """What to say of a condition that does not hold: both sides of a comparison, and what they
-    are made of."""
+    """Return the values to show for a failed condition: both sides and their operands."""
     sides = [side for side in expr[1:] if side[0] != "const"] if expr[0] in COMPARISONS else []
     return [*sides, *(leaf for leaf in leaves(expr) if leaf not in sides)]
 
@@ -142,7 +141,7 @@ def _known(part: Expr, facts: LaunchFacts) -> str:
 
 
 def printed_text(record: Printed) -> str:
-    """One print record as Python would print it."""
+    """Format one print record as Python would print it."""
     texts = [
         part if isinstance(part, str) else _formatted(record.values[part[0]], part[1])
         for part in record.site.template
@@ -151,7 +150,7 @@ def printed_text(record: Printed) -> str:
 
 
 def _formatted(value: Any, spec: str) -> str:
-    """Return a scalar by Python's rules; a tile as NumPy shows arrays, each element by its format."""
+    """Format a scalar by Python's rules, and each element of a tile as NumPy shows arrays."""
     array = np.asarray(value)
     if array.ndim == 0:
         return format(_number(array), spec) if spec else _shown(array[()])

@@ -47,7 +47,7 @@ class Interpreted:
         return stream.run(self._run, bound)
 
     def is_brief(self) -> bool:
-        """It cannot be helped: it runs on the caller."""
+        """Return True: the interpreter runs on the caller in any case."""
         return False
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
@@ -59,7 +59,7 @@ class Interpreted:
 
 
 def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
-    """Only note launches: that kernels compile, and fit their arguments, is known by then."""
+    """Return code that only notes launches: the kernel compiles and fits its arguments."""
     return lambda args, grid: Noted(f"{artifact.name} over {grid}")
 
 
@@ -81,7 +81,7 @@ class Noted:
         return lambda: QUIET
 
     def is_brief(self) -> bool:
-        """Nothing is run at all."""
+        """Return True: nothing runs."""
         return False
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
@@ -97,7 +97,7 @@ LOADERS: Mapping[str, Load] = MappingProxyType(
 
 
 def loader_for(device: Device) -> Load:
-    """How kernels are made runnable on a device."""
+    """Return the function that makes kernels runnable on a device."""
     return LOADERS.get(device.target) or partial(load_cuda, device)
 
 
@@ -116,7 +116,7 @@ def _interpret(
 
 
 def _values(args: Sequence[Arg], bound: Bound) -> list[Any]:
-    """What the interpreter takes for each argument: a NumPy array, or the number itself."""
+    """Return the interpreter's arguments: a NumPy array, or the number itself."""
     values: dict[type[Arg], Iterator[Any]] = {
         OutputArg: iter([region.array() for region in bound.written]),
         TensorArg: iter([region.array() for region in bound.read]),

@@ -28,7 +28,7 @@ Accept: TypeAlias = Callable[[Any], Any]
 
 
 def accepting(kernel: str, name: str, dtype: AnyDType) -> Accept:
-    """What checks the numbers given for one parameter; most fit by their class and size alone."""
+    """Return the check of numbers given for a parameter; most pass by class and size alone."""
     kind, (low, high) = _surely(dtype)
 
     def accept(value: Any) -> Any:
@@ -69,7 +69,7 @@ _INT64 = -(1 << 63), (1 << 63) - 1
 
 @cache
 def range_of(dtype: AnyDType) -> bytes:
-    """The numbers that a parameter takes for certain, as the core reads it."""
+    """Return the numbers that a parameter accepts, as the core reads the range."""
     kind, (low, high) = _surely(dtype)
     if kind is bool:
         return pack("qqq", RangeKind.BOOL, 0, 1)
@@ -94,13 +94,13 @@ _PACKING: dict[AnyDType, Packing] = {f16: Packing.HALF, f32: Packing.SINGLE, f64
 
 
 def packing_of(which: int, dtype: AnyDType) -> bytes:
-    """How one of the numbers of a launch becomes a parameter, as the core reads it."""
+    """Return how the core packs one of the numbers of a launch into a parameter."""
     other = Packing.OTHER if dtype.is_float else Packing.WORD
     return pack("qq", which, _PACKING.get(dtype, other))
 
 
 def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:
-    """The number as a Python one, if the type can hold it."""
+    """Return the number as a Python number, if the type can hold it."""
     number = _python_number(value)
     if dtype.is_bool:
         if isinstance(number, bool):

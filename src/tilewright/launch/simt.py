@@ -59,11 +59,11 @@ class SimtKernel(Kernel):
         self._of_blocks: dict[tuple[int, Shape, int], Signature] = {}
 
     def target_on(self, device: Device) -> str:
-        """Drivers compile PTX for their GPU, so one may ask for that of an older one."""
+        """Return the target; drivers compile PTX, so it may be older than the GPU."""
         return device.target if device.host_visible else current().target or device.target
 
     def threads(self, form: Form, request: Request) -> Threads:
-        """Over how many threads a launch runs."""
+        """Return the threads of a launch."""
         asked = request.threads or NOTHING_ASKED
         return chosen(self.name, self.contract, asked, lengths(form.args))
 
@@ -89,11 +89,11 @@ class SimtKernel(Kernel):
         *,
         folded: bool = False,
     ) -> Signature:
-        """The signature of a launch on CUDA, which is told no more of memory than the CPU."""
+        """Return the signature of a CUDA launch, with no more facts of memory than on the CPU."""
         return self.signature(form, request, len(grid))
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
-        """The same code whatever the addresses are."""
+        """Compile; the code does not depend on the addresses."""
         grid = padded(self.threads(form, request).grid)
         note(self, form, request, grid, addresses)
         program = self._program(self.signature(form, request, len(grid)), device, request)
@@ -115,9 +115,9 @@ class SimtLaunch(WholeLaunch[R_co]):
         block: ShapeLike | None = None,
         shared_mem_bytes: int = 0,
     ) -> Self:
-        """Say how many blocks run, of how many threads, along x, y and z.
+        """Set the number of blocks, and of threads of each, along x, y and z.
 
-        What is left out follows from the kernel's contract and from the tensors it writes.
+        What is not given follows from the kernel's contract and from the tensors it writes.
         """
         if config is not None:
             grid, block = config.grid_dim, config.block_dim
@@ -134,7 +134,7 @@ class SimtLaunch(WholeLaunch[R_co]):
     def _configured(
         self, before: Request, grid: ShapeLike | None, block: ShapeLike | None, shared: int
     ) -> Request:
-        """What the launch asks for besides what it asked before; raises if that cannot be."""
+        """Return the request with this configuration added; raise if it is invalid."""
         request = before._replace(threads=asked_for(grid, block, shared))
         if not self._was_asked(request) and self._bound is not None:
             self._kernel.threads(self._bound.form, request)
@@ -143,11 +143,11 @@ class SimtLaunch(WholeLaunch[R_co]):
         return request
 
     def _was_asked(self, request: Request) -> bool:
-        """Whether launches on such tensors asked for this before, and nothing was wrong with it."""
+        """Return whether launches on such tensors have passed with this request before."""
         return self._held is not None and self._held[-1].asked(request)[0] is not None
 
     def grid(self, grid: ShapeLike) -> Self:
-        """Say how many blocks run; as `launch_config(grid=...)`."""
+        """Set the number of blocks, as `launch_config(grid=...)`."""
         last, held, before = self._kernel.gridded, self._held, self._request
         if last is not None and held is not None and last[0] is before and last[1] is grid:
             latest, code, _ = held[-1].latest
@@ -160,12 +160,12 @@ class SimtLaunch(WholeLaunch[R_co]):
         return self
 
     def const_grid(self, grid: ShapeLike) -> NoReturn:
-        """Not for SIMT kernels, which are not compiled for one grid."""
+        """Raise: SIMT kernels are not compiled for one grid."""
         raise TypeError("a SIMT kernel has no const_grid(); use launch_config(grid=...)")
 
 
 def _is_plain(*shapes: ShapeLike | None) -> bool:
-    """Whether numbers of shapes are told by their values: 1.0 is equal to 1, and is none."""
+    """Return whether all shapes consist of ints, so that equality identifies them."""
     return all(
         shape is None or (type(shape) is tuple and {*map(type, shape)} <= _INT) for shape in shapes
     )
@@ -225,7 +225,7 @@ class SimtEntry(Entry):
 
 
 def _stand_in(kernel: str, p: Parameter) -> Any:
-    """Something that can be compiled for in place of an argument, where its type is known."""
+    """Return a placeholder to compile for instead of an argument, if its type is known."""
     if p.dtype is None or isinstance(p.dtype, str):
         raise TypeError(
             f"the type of `{p.name}` of `{kernel}` does not follow from its annotation; pass"

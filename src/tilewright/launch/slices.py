@@ -54,17 +54,17 @@ class SliceBinder(Binder):
         return [True] * len(self.outputs)
 
     def as_output(self, borrow: BorrowMut[Any]) -> Partition[Any]:
-        """What is borrowed as launches know outputs: its elements in a row."""
+        """Return a borrow as an output of a launch: its elements in a row."""
         return uncut(borrow)
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
-        """The arguments by kind; what is written is taken as the elements in a row."""
+        """Return the arguments by kind; what is written is taken as a row of elements."""
         pairs = zip(self._parameters, values, strict=True)
         given = [self._written(p, v) if p.kind == "output" else v for p, v in pairs]
         return super().bind(given, keywords)
 
     def describe(self, bound: Bound) -> tuple[Arg, ...]:
-        """What is known of each argument; tensors as their elements in a row."""
+        """Return the known properties of each argument; tensors as a row of elements."""
         kernel = self._kernel.name
         for p, region in zip(self._memory(), bound.memory, strict=True):
             _refuse_unfit(kernel, p, region.layout)
@@ -85,7 +85,7 @@ class SliceBinder(Binder):
 
 
 def uncut(borrow: BorrowMut[Any]) -> Partition[Any]:
-    """What is borrowed as launches know outputs; they borrow out of the borrow itself."""
+    """Return a borrow as an output of a launch, which borrows from it."""
     tensor = borrow.tensor
     return Partition(tensor, flat(tensor.region.layout), borrow.ticket)
 

@@ -59,7 +59,7 @@ class Specializer:
         *,
         folded: bool = False,
     ) -> Signature:
-        """The signature of a launch; `memory` is what is known of each argument's, if anything."""
+        """Return the signature of a launch; `memory` has the known facts of each argument's."""
         facts = tuple([self._fact(arg, links) for arg in args])
         fixed = links.constants() + constants
         kinds = tuple([constant_kind(value) for _, value in fixed])
@@ -131,15 +131,15 @@ def refuse_unknown_target(kernel: str, device: Device) -> None:
 
 
 def address_on(region: Region, device: Device) -> int:
-    """Where a kernel on a device will find memory, as far as alignment goes.
+    """Return the address of memory on a device, as far as its alignment matters.
 
-    Arrays of the host are copied there as they are, to a well aligned place.
+    Host arrays are copied there unchanged, to an aligned address.
     """
     return region.address if region.storage.device is device else region.address - region.start
 
 
 def cuda_facts(layout: Layout, address: int) -> MemoryFacts:
-    """What a CUDA kernel is told of a tensor's memory."""
+    """Return what a CUDA kernel is compiled to know of a tensor's memory."""
     return _facts(layout, address % POINTER_ALIGNMENT == 0)
 
 

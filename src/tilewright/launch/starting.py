@@ -30,7 +30,7 @@ from .report import QUIET, Report, deliver
 
 
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
-    """Put a launch on the context's stream; raises if it was refused, or has failed already."""
+    """Enqueue a launch on the context's stream; raise if it was refused, or has failed already."""
     code.check(bound.numbers)
     report = shielded(_submit_or_abandon, op, code, bound, ctx)
     if report is not None and report is not QUIET:
@@ -41,7 +41,7 @@ def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
 def _submit_or_abandon(
     op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
 ) -> Report | None:
-    """Put a launch on its stream, or say that it will not be there; what it reports, if it is over.
+    """Enqueue a launch or note that it is abandoned; return its report if it is over.
 
     No signal may come in between: others wait for pending work that is noted.
     """
@@ -61,7 +61,7 @@ def _submit_or_abandon(
 
 
 def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
-    """A launch is over, and went well."""
+    """Settle a launch that has succeeded."""
     if bound.has_former:
         settle(bound, ctx)
     mark_written(bound)
@@ -70,7 +70,7 @@ def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
 def _submit(
     op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, pending: PendingWork
 ) -> Report | None:
-    """Put a launch on its stream in its turn; what it reports, if it is over already."""
+    """Enqueue a launch in its order; return its report if it is over already."""
     stream = ctx.stream
     if not reserve_held(pending, stream, bound.held, len(bound.outputs)):
         writes = written_by(bound)
@@ -89,12 +89,12 @@ def _submit(
 
 
 def may_run_here(code: Runnable, ctx: ExecutionContext) -> bool:
-    """Whether a launch may run on the calling thread: it waits for the work, or hardly has to."""
+    """Return whether a launch may run on the calling thread: it waits anyway, or it is brief."""
     return ctx.waits or (ctx.on_loop and code.run.is_brief())
 
 
 def _raise_failure(kernel: str, report: Report) -> None:
-    """A launch is over: deliver what it printed, and raise its error."""
+    """Print the output of a finished launch, and raise its error."""
     if (error := deliver(kernel, report)) is not None:
         raise error
 
@@ -107,7 +107,7 @@ def _finish(
     pending: PendingWork,
     ctx: ExecutionContext,
 ) -> None:
-    """The device has passed a launch; its memory was kept alive until now."""
+    """Settle a launch that the device has passed; its memory was kept alive until now."""
     try:
         error: Exception | None = deliver(kernel, later())
     except Exception as raised:  # a warning made an error, a closed standard output
@@ -124,14 +124,14 @@ def _finish(
 
 
 def give_back(values: Sequence[Any]) -> None:
-    """Let what a refused or failed launch took over be used again from where it came."""
+    """Return what a refused or failed launch took over to its origin."""
     for value in values:
         if isinstance(value, Partition | Handle):
             value.settle(failed=True)
 
 
 def written_by(bound: Bound) -> list[Region]:
-    """The memory a launch writes, or may write: nobody knows what is done through pointers."""
+    """Return the memory that a launch writes, or may write through pointers."""
     written = bound.written
     return [*written, *[p.region for p in bound.pointers]] if bound.pointers else written
 
@@ -143,7 +143,7 @@ def record(
     ctx: ExecutionContext,
     alike: Callable[..., Bound],
 ) -> None:
-    """Put a launch into a capture; `alike` binds other arguments to the same code."""
+    """Record a launch in a capture; `alike` binds other arguments to the same code."""
     recording = ctx.recording
     assert recording is not None
     code.check(bound.numbers)

@@ -44,6 +44,6 @@ def watching(watcher: Watcher) -> Generator[None, None, None]:
 def note(
     kernel: Kernel, form: Form, request: Request, grid: Shape, addresses: Sequence[int]
 ) -> None:
-    """Tell who is watching."""
+    """Notify the watchers."""
     for watcher in tuple(_WATCHERS):
         watcher(Needed(kernel, form, request, grid, addresses))

@@ -43,7 +43,7 @@ class WholeLaunch(Launch[R_co]):
         return super().steps(ctx)
 
     def _bind(self, values: Sequence[Any]) -> Bound:
-        """What an op gave belongs to nobody else yet, so it may be written."""
+        """Take the result of an op, which is not shared yet and so may be written."""
         given = list(values)
         for i in self._fresh:
             if is_tensor(given[i]):

@@ -107,7 +107,7 @@ def as_device(device: Device | str | int | None) -> Device:
 def device(name: Device | str) -> Generator[Device, None, None]:
     """Make a device the default one, for this task or thread, until the block ends.
 
-    Streams are chosen by the device's own policy there.
+    The device's own policy chooses streams there.
     """
     chosen = as_device(name)
     token = _CHOSEN.set(_Chosen(chosen, None))
@@ -169,7 +169,7 @@ def policy_of_device(device: Device) -> SchedulingPolicy:
 
 @cache
 def _forget_in_children() -> None:
-    """Have child processes begin anew: the streams of some devices do not survive a fork."""
+    """Reset in child processes: the streams of some devices do not survive a fork."""
     os.register_at_fork(after_in_child=_forget)
 
 
@@ -252,7 +252,7 @@ _IN_KERNELS = "__tilewright_unsafe__"
 
 
 def _known_in_kernels(function: _F) -> _F:
-    """Let the compiler know the word: `with tw.unsafe():` may stand in a kernel too."""
+    """Register the name with the compiler: kernels may contain `with tw.unsafe():`."""
     setattr(function, _IN_KERNELS, True)
     return function
 

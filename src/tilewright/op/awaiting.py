@@ -59,8 +59,10 @@ def suspend_until(register: Register) -> Suspension:
 
 
 def give_way(library: ModuleType | None = None) -> Suspension:
-    """Let other tasks run, if this one has not been suspended for long; under the library that runs
-    it, if the caller knows that."""
+    """Let other tasks run, unless this one was suspended recently.
+
+    `library` is the one that runs the task, if the caller knows it.
+    """
     library = library or running_library()
     assert library is not None, "the caller has asked before"
     now = time.monotonic()
@@ -116,7 +118,7 @@ _WAYS: dict[str, tuple[Callable[[ModuleType, Register], Suspension],
 def _call_in_loop(
     call: Callable[[Callable[[], None]], object], function: Callable[[], None]
 ) -> None:
-    """Have a loop call a function, from any thread; a loop that has ended waits for nothing."""
+    """Schedule a function in a loop, from any thread; a closed loop needs no call."""
     try:
         call(function)
     except RuntimeError:  # asyncio: the loop is closed; trio.RunFinishedError is one too

@@ -77,8 +77,7 @@ class ExecutionContext(Context):
         return self.recording is not None
 
     def settle_later(self, settle: Settle) -> None:
-        """Have something called, told whether it failed, when all of the work has been run and its
-        result is handed over."""
+        """Register a function to call with the outcome once all work has run and returned."""
         if self.settling is None:
             self.settling = Settling()
         self.settling.add(settle)
@@ -109,7 +108,7 @@ class ExecutionContext(Context):
         return undo
 
     def borrowed(self, *values: object) -> None:
-        """Say that an op passes on what it was lent: sharing the result must not take it over."""
+        """Note that an op returns what it borrowed: sharing the result must not take it over."""
         if self.lent is not None:
             self.lent += values
 

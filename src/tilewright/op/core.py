@@ -99,7 +99,7 @@ class DeviceOp(ResultMethods[T_co]):
         self, function: Callable[..., DeviceOp[R]], one: Any, two: Any, /, *extra: Any
     ) -> DeviceOp[R]: ...
     def then(self, function: Callable[..., DeviceOp[Any]], /, *extra: Any) -> DeviceOp[Any]:
-        """Give the result to `function` and run the op it returns, on the same stream.
+        """Pass the result to `function` and run the op it returns, on the same stream.
 
         A tuple arrives as separate arguments; `extra` arguments, bound now, come after it.
         """
@@ -155,7 +155,7 @@ class DeviceOp(ResultMethods[T_co]):
         self, function: Callable[..., R], one: Any, two: Any, /, *extra: Any
     ) -> DeviceOp[R]: ...
     def map(self, function: Any, /, *extra: Any) -> DeviceOp[Any]:
-        """Give the result to `function`, on the host; the new result is what it returns.
+        """Pass the result to `function`, on the host; the new result is what it returns.
 
         An op that gives a partition takes a map shape as well, as the partition itself does.
         """
@@ -306,7 +306,7 @@ class Linked(Link, Composite[T_co]):
         check_all(self._pledges)
 
     def give_back(self) -> None:
-        """Let the extra arguments be used again from where they came."""
+        """Return the extra arguments to their origin."""
         for pledge in self._pledges:
             pledge.give_back()
 
@@ -393,7 +393,7 @@ class SharedOp(Behind[T_co]):
         self._by_task: WeakKeyDictionary[Any, Generator[Any, Any, T_co]] = WeakKeyDictionary()
 
     def claim_at(self, user: str, location: Location) -> None:
-        """Using it once more is no mistake."""
+        """Do nothing: the op may be used more than once."""
         self._gate.wanted = True
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
@@ -403,7 +403,7 @@ class SharedOp(Behind[T_co]):
         return super().steps(ctx)
 
     def clone(self) -> SharedOp[T_co]:
-        """Another one with the same result; not needed, as one may be used any number of times."""
+        """Return another op with the same result; one may also be used any number of times."""
         return SharedOp(self._gate, self._source)
 
     def as_coroutine(self) -> Generator[Any, Any, T_co]:
@@ -426,7 +426,7 @@ class Value(DeviceOp[T_co]):
         return "value"
 
     def execute(self, ctx: ExecutionContext) -> T_co:
-        """Give the value; no device work."""
+        """Return the value, without device work."""
         for pledge in self._pledges:
             pledge.check()
             pledge.entrust(ctx)
@@ -442,7 +442,7 @@ class Value(DeviceOp[T_co]):
         check_all(self._pledges or ())
 
     def give_back(self) -> None:
-        """Let the value be used again from where it came."""
+        """Return the value to its origin."""
         for pledge in self._pledges or ():
             pledge.give_back()
 

@@ -102,7 +102,7 @@ class Endings(Lazy[T_co]):
     # The rest of a coroutine's methods: by these, event loops take an op as a task
 
     def send(self, value: Any) -> Any:
-        """Go on with awaiting; for event loops."""
+        """Continue the coroutine; for event loops."""
         return self.as_coroutine().send(value)
 
     def throw(

@@ -182,11 +182,11 @@ class DeviceFuture(Generic[T_co]):
         return not self.done()
 
     def cancel(self) -> bool:
-        """False: what has been started is not stopped. Cancel the task that waits instead."""
+        """Return False: started work is not stopped. Cancel the task that waits instead."""
         return False
 
     def cancelled(self) -> bool:
-        """False: see `cancel`."""
+        """Return False: see `cancel`."""
         return False
 
     def result(self, timeout: float | None = None) -> T_co:
@@ -204,7 +204,7 @@ class DeviceFuture(Generic[T_co]):
         return self._error
 
     def add_done_callback(self, function: Callable[[DeviceFuture[T_co]], object], /) -> None:
-        """Have a function called with this future when it is done, on no particular thread."""
+        """Register a function to call with this future when it is done, on an arbitrary thread."""
         self._call(lambda: (function(self), None)[1])
 
     def __await__(self) -> Generator[Any, Any, T_co]:
@@ -245,12 +245,12 @@ class DeviceFuture(Generic[T_co]):
             raise TimeoutError(f"`{self._name}` is not done after {timeout} seconds")
 
     def _call(self, callback: Callable[[], None]) -> None:
-        """Have something called when the future is done."""
+        """Register a function to call when the future is done."""
         self._over.call(callback)
         self._watch()
 
     def _watch(self) -> None:
-        """Let the reactor look after the end; not needed as long as nobody wants to be called."""
+        """Register the end with the reactor; needed only for callbacks."""
         if self._last is not None and not self._watched and not self._over.done():
             self._watched = True
             REACTOR.when(self._last, self._settle)

@@ -73,7 +73,7 @@ class Gate(Generic[T]):
         return results_in(self._value) if hasattr(self, "_value") else ()
 
     def open_with(self, value: T) -> None:
-        """Give this to everybody; the op does not run."""
+        """Set the result for all users; the op does not run."""
         self._value, self._source = value, None
         self._started.set()
 

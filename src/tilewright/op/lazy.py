@@ -68,7 +68,7 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
 
     @abstractmethod
     def execute(self, ctx: ExecutionContext) -> T_co:
-        """Put the work on `ctx.stream` and return the result. Called once, by an ending."""
+        """Enqueue the work on `ctx.stream` and return the result. An ending calls it once."""
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
         """Yield the ops and events that the op needs, step by step, and return its result."""
@@ -119,7 +119,7 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
         """
 
     def detach(self) -> None:
-        """Nobody waits for it, and it runs later: copy what its owner may change until then."""
+        """Copy what its owner may change: the op runs later, and no caller waits for it."""
 
     def is_lengthy(self) -> bool:
         """Return whether running it is lengthy now; compiled code makes it short."""
@@ -144,7 +144,7 @@ class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
 
 
 def warn_never_run(name: str, built: Location) -> None:
-    """Say that an op was dropped unused, which must be a mistake; not while Python shuts down."""
+    """Warn that an op was dropped unused, which must be a mistake; not during shutdown."""
     if not sys.is_finalizing():
         place = place_of(built)
         warnings.warn_explicit(

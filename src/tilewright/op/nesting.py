@@ -110,5 +110,5 @@ class _Apart:
         self.name = name
 
     def promises(self, region: Any) -> bool:
-        """Not to others."""
+        """Return False."""
         return False

@@ -39,7 +39,7 @@ class Outcome:
         return self.settled and (self.error is None or self.observed)
 
     def settle(self, error: Exception | None = None) -> None:
-        """Say how the work ended."""
+        """Note how the work ended."""
         if error is not None:
             for op in self._trail:
                 note_once(error, whereabouts(*op))
@@ -89,7 +89,7 @@ class Unobserved:
 
 
 def report_unobserved(error: BaseException, message: str) -> None:
-    """Hand an error that reaches nobody to `sys.unraisablehook`; not while Python shuts down."""
+    """Pass an error that no caller receives to `sys.unraisablehook`; not during shutdown."""
     if not sys.is_finalizing():
         error.add_note(message)
         Unobserved(error)

@@ -56,7 +56,7 @@ class Reactor:
         """Whether the pool has a thread."""
 
     def when(self, event: Awaited, callback: Callable[[], None]) -> None:
-        """Have `callback` called once the event has passed; it must be short."""
+        """Call `callback`, which must be short, once the event has passed."""
         if isinstance(event, Signal):
             event.call(callback)
             return
@@ -65,7 +65,7 @@ class Reactor:
             callback()
 
     def _hand_over(self, watched: Watched) -> bool:
-        """Let the thread watch an event; False: there is no thread to be had."""
+        """Pass an event to the thread; False: no thread can be started."""
         with self._wake:
             if self._thread is None and not self._start():
                 return False
@@ -87,12 +87,12 @@ class Reactor:
         return True
 
     def continue_soon(self, function: Callable[[], object]) -> None:
-        """Have a function run on one of the threads for what goes on after host data."""
+        """Run a function on one of the threads for work that follows host data."""
         if not shielded(self._submit, function):
             function()
 
     def _submit(self, function: Callable[[], object]) -> bool:
-        """Let the pool run a function; False: there is no thread to be had."""
+        """Run a function in the pool; False: no thread can be started."""
         with self._wake:
             if self._pool is None:
                 self._prepare_for_fork()
@@ -138,7 +138,7 @@ class Reactor:
                 self._sleep(watched, (time.monotonic() - since) / 8)
 
     def _sleep(self, watched: list[Watched], seconds: float) -> None:
-        """Until one of the events may have passed, or there are new ones."""
+        """Sleep until one of the events may have passed, or there are new ones."""
         progress = _only_progress(watched)
         seen = None if progress is None else _begin_to_watch(progress, watched)
         if progress is None or seen is None:
@@ -166,7 +166,7 @@ def _sorted_out(watched: list[Watched]) -> tuple[list[Watched], list[Watched]]:
 
 
 def _call_all(passed: list[Watched]) -> None:
-    """Apart from the loop, whose variables would keep the last one."""
+    """Call all callbacks; a loop variable in the caller would keep the last one alive."""
     for each in passed:
         call_safely(each.callback)
 

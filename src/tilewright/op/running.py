@@ -57,7 +57,7 @@ def execute_traced(op: Lazy[T], ctx: ExecutionContext) -> T:
 
 
 def trace_step(op: Lazy[Any], ctx: ExecutionContext, begun: int) -> None:
-    """Have a trace see the last step of an op: with what it asked for it puts its own work."""
+    """Trace the last step of an op, which enqueues its own work."""
     if Tracing.active is not None:
         Tracing.active.add("op", op.name, ctx.stream, begun, perf_counter_ns())
 

@@ -34,7 +34,7 @@ class Settling:
         """None: it has not ended."""
 
     def add(self, settle: Settle) -> None:
-        """Have it called at the end. From any thread: devices pass work at any time."""
+        """Register a function to call at the end, from any thread: devices pass work any time."""
         with self._lock:
             if self._failed is None:
                 self._waiting.append(settle)

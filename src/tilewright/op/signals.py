@@ -25,7 +25,7 @@ class Signal:
         return self._set
 
     def set(self) -> None:
-        """Let everybody go on; what they have called runs here, under no lock."""
+        """Wake all waiting threads; callbacks run here, under no lock."""
         with self._lock:
             self._set = True
             callbacks, self._callbacks = self._callbacks, []
@@ -33,7 +33,7 @@ class Signal:
             call_safely(callback)
 
     def call(self, callback: Callable[[], None]) -> None:
-        """Have this called when the signal is set; at once, if it is."""
+        """Call this when the signal is set; at once, if it is."""
         with self._lock:
             if not self._set:
                 self._callbacks.append(callback)

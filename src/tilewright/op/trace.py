@@ -35,7 +35,7 @@ class _Clocks:
         """Of devices with a clock of their own: a stamp, and when it was, as the host saw it."""
 
     def set(self, stream: Stream) -> None:
-        """Look at the clock of a stream's device, once."""
+        """Read the clock of a stream's device, once."""
         if stream.device in self._starts or not isinstance(stream, TimedStream):
             return
         stamp = stream.stamp()

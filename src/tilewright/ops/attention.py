@@ -198,7 +198,7 @@ def _tile(tokens: int, most: int) -> int:
 
 @cache
 def _attention(queries: int, keys: int, depth: int, how: Mask) -> Function:
-    """Attention by tiles of so many queries and keys, of a depth that is a power of two."""
+    """Compute attention by tiles of queries and keys, of a depth that is a power of two."""
     cut, row = (1, queries, FULL), (1, queries)
     deltas = Function(
         attend_deltas, outputs="lse", tiles=row, constants={"DEPTH": depth, "HOW": how}

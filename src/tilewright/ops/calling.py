@@ -39,9 +39,9 @@ class Operation(Protocol[P]):
 
 
 def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
-    """Let a function of arrays also take ops that give tensors, and type it by its first argument.
+    """Let a function of arrays also take ops that give tensors.
 
-    It is called when these have run.
+    It is typed by its first argument, and called when these ops have run.
     """
 
     @functools.wraps(function)
@@ -67,12 +67,12 @@ def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
 
 
 def is_op(x: object) -> bool:
-    """Tell whether x is an op."""
+    """Return whether x is an op."""
     return isinstance(x, DeviceOp)
 
 
 def is_ours(x: object) -> bool:
-    """Tell whether x is a tensor of ours."""
+    """Return whether x is a tensor of ours."""
     return isinstance(x, Tensor)
 
 
@@ -109,7 +109,7 @@ def _first_given(*given: Any) -> Any:
 
 
 def is_contiguous(x: Any) -> bool:
-    """Tell whether the elements of x lie one after the other, in the order of its indices."""
+    """Return whether the elements of x are adjacent, in the order of its indices."""
     if type(x) is np.ndarray:
         return bool(x.flags.c_contiguous)
     asked: Any = getattr(x, "is_contiguous", True)

@@ -35,7 +35,7 @@ Formula = Callable[..., Any]
 
 
 def unary(name: str, formula: Formula, derivative: Formula) -> Function:
-    """Make the function of one array; `derivative(x)` is that of `formula(x)`."""
+    """Return the function of one array; `derivative(x)` is that of `formula(x)`."""
 
     def forward(y: TensorMut, x: Tensor) -> None:
         y.store(rounded(formula(widened(load_tile_like(x, y))), y))
@@ -45,7 +45,7 @@ def unary(name: str, formula: Formula, derivative: Formula) -> Function:
 
 
 def times_slope(name: str, derivative: Formula) -> Function:
-    """Make the function dy * derivative(x)."""
+    """Return the function dy * derivative(x)."""
 
     def backward(dx: TensorMut, dy: Tensor, x: Tensor) -> None:
         slope = derivative(widened(load_tile_like(x, dx)))
@@ -55,7 +55,7 @@ def times_slope(name: str, derivative: Formula) -> Function:
 
 
 def unary_with_number(name: str, formula: Formula, derivative: Formula) -> Function:
-    """Make the function of one array and a number; `derivative(x, a)` is that by x."""
+    """Return the function of one array and a number; `derivative(x, a)` is that by x."""
 
     def forward(y: TensorMut, x: Tensor, a: f64) -> None:
         tile = widened(load_tile_like(x, y))
@@ -71,7 +71,7 @@ def unary_with_number(name: str, formula: Formula, derivative: Formula) -> Funct
 
 
 def binary(name: str, formula: Formula, derivatives: Formula) -> Function:
-    """Make the function of two arrays of one shape; `derivatives(x, y)` are those by both."""
+    """Return the function of two arrays of one shape; `derivatives(x, y)` are those by both."""
 
     def forward(z: TensorMut, x: Tensor, y: Tensor) -> None:
         a, b = widened(load_tile_like(x, z)), widened(load_tile_like(y, z))

@@ -105,7 +105,7 @@ def _shape(how: Epilogue) -> Any:
 
 @cache
 def _plain(tiles: Tiles, how: Epilogue) -> Function:
-    """A product without gradients, of which those of others are made."""
+    """Return a product without gradients, the building block of the others."""
     return Function(
         multiply, outputs=_shape(how), tiles=(1, tiles.rows, tiles.columns),
         constants={"STEP": tiles.step, "HOW": how},

@@ -34,7 +34,7 @@ def first_of_rows(
 
 @entry
 def put_back(dx: TensorMut, dy: Tensor, indices: Tensor, x: Tensor) -> None:
-    """Give each element of whole rows the gradient of its place among the values."""
+    """Scatter the gradients of values to their elements of whole rows."""
     i, rows = block_id(0), dx.shape[0]
     grads, places = dy.partition((rows, 1)), indices.partition((rows, 1))
     columns = arange(dx.shape[1])[None, :]

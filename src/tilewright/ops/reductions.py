@@ -64,14 +64,14 @@ def reduce_parts(
 
 @entry
 def spread_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
-    """Give each element of a part the gradient of its sum; `x` has the type of the result."""
+    """Broadcast the gradient of a sum over its part; `x` has the type of the result."""
     grad = widened(dy.partition((dx.shape[0], 1)).load((block_id(0), block_id(1))))
     dx.store(rounded((grad * as_scalar(factor, grad.dtype)).broadcast(dx.shape), dx))
 
 
 @entry
 def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
-    """Give the first extreme element of each part the gradient, and the others 0."""
+    """Route the gradient to the first extreme element of each part, and 0 to the others."""
     i, k = block_id(0), block_id(1)
     tile = x.partition(dx.shape, padding=PADDING[KIND]).load((i, k))
     chosen = argmax_of(tile, 1) if KIND == "max" else argmin_of(tile, 1)
@@ -82,7 +82,7 @@ def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Con
 
 @entry
 def fill_rows(y: TensorMut, x: Tensor, value: f64) -> None:
-    """Give each row of no elements a value."""
+    """Fill each row of no elements with a value."""
     y.store(full(y.shape, value).astype(y.dtype))
 
 

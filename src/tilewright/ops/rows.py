@@ -97,7 +97,7 @@ def row_function(
     backward: OfArrays | None = None,
     **constants: Any,
 ) -> Function:
-    """Make the function of a kernel over rows."""
+    """Return the function of a kernel over rows."""
     names = [p.name for p in kernel.source.parameters if p.kind == "output"]
     return Function(
         kernel,

@@ -48,7 +48,7 @@ NARROW = f32.itemsize // 2
 
 
 def rematerialize(func: Func) -> Func:
-    """Make large tiles again wherever the rules above allow."""
+    """Rematerialize large tiles wherever the rules above allow."""
     return rewrite(func, _Remaker(structure(func)).visit)
 
 
@@ -115,7 +115,7 @@ class _Remaker:
         return _is_kept(load) + several + (load.results[0].tile.size >= LONG) >= 2
 
     def make(self, r: Rewriter, value: Value, now: int) -> None:
-        """Make a tile again, and what it is made of, but for what is kept or has just been made."""
+        """Rematerialize a tile and its operands, except for those kept or just rematerialized."""
         maker = self.nesting.definer(value)
         assert maker is not None, "only the result of an op is rematerialized"
         # Narrow tiles stay in registers and are the leaves of the recomputation.

@@ -77,7 +77,7 @@ class _Splitter:
         return None if split is None else self.halves(r, op, split)
 
     def branch(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        """Take the side that is known in this half."""
+        """Select the side that is known in this half."""
         comparison = self.nesting.definer(op.one("cond"))
         if comparison is None or comparison not in self.answers:
             return None

@@ -56,7 +56,7 @@ class Owners:
         return [each for each in found if each is not None and each is not tensor]
 
     def locations(self, but: Arc[Any] | None = None) -> list[Location]:
-        """Return where the live handles were made; not the handles, which a traceback would keep."""
+        """Return where the live handles were made, not the handles: a traceback would keep them."""
         with LOCK:
             self._handles = [
                 (ref, location) for ref, location in self._handles if ref() is not None
@@ -108,12 +108,12 @@ class Arc(Ours, Generic[E]):
         return made
 
     def clone(self) -> Arc[E]:
-        """Another owner of the same tensor."""
+        """Return another owner of the same tensor."""
         self._core.tensor.check_usable()
         return Arc._of(self._core)
 
     def _in_form(self, region: Region) -> Arc[Any]:
-        """Another owner, who has the tensor in another form."""
+        """Return another owner, with the tensor in another form."""
         with LOCK:
             tensor: Tensor[Any] = self.value.in_form(region)
             return Arc._of(Core(tensor, self._core.owners))
@@ -202,7 +202,7 @@ class Arc(Ours, Generic[E]):
         return self.value.copy_to_host()
 
     def to_host_vec(self) -> DeviceOp[np.ndarray[Any, Any]]:
-        """Return an op that copies all elements, in row-major order, to a NumPy array of one axis."""
+        """Return an op that copies all elements, in row-major order, to a NumPy array of rank 1."""
         return self.value.to_host_vec()
 
     def item(self) -> E:
@@ -222,7 +222,7 @@ class Arc(Ours, Generic[E]):
         return self.value.to(device)
 
     def reshape(self, shape: ShapeLike) -> Arc[E]:
-        """Another owner, for whom the tensor has another shape; it must be contiguous."""
+        """Return another owner, with the tensor in another shape; it must be contiguous."""
         return self._in_form(reshaped(self.value.region, shape))
 
     @overload
@@ -230,7 +230,7 @@ class Arc(Ours, Generic[E]):
     @overload
     def reinterpret(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> Arc[Any]: ...
     def reinterpret(self, dtype: Any, shape: ShapeLike | None = None) -> Arc[Any]:
-        """Another owner, for whom the tensor's bytes are elements of another type."""
+        """Return another owner, with the tensor's bytes as elements of another type."""
         return self._in_form(reinterpreted(self.value.region, dtype, shape))
 
     def into_shape(self, shape: ShapeLike) -> Arc[E]:
@@ -307,7 +307,7 @@ class Arc(Ours, Generic[E]):
         return Partition(tensor, tiling, ticket, owned=True)
 
     def _hand_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
-        """Take the tensor out, in all its forms. For who holds the lock."""
+        """Take the tensor out, in all its forms. Call it with the lock held."""
         content = self._core.tensor
         return content.hand_over(what, hint, self._core.owners.others(content))
 

@@ -34,9 +34,9 @@ LOCK = threading.RLock()
 
 @cache
 def hold_at_forks() -> None:
-    """Let no thread be inside the lock when the process forks: the child would wait for it forever.
+    """Hold the lock during forks, so that no child inherits it locked.
 
-    To be called where memory is first known; the first call is enough.
+    Call it where memory is first used; the first call is enough.
     """
     os.register_at_fork(
         before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
@@ -115,7 +115,7 @@ class BorrowState(NativeState):
             return [lent for state in states for lent in state.leases]
 
     def meet(self, other: BorrowState, mine: Extent, its: Extent) -> None:
-        """Make two states neighbours: uses of what their memory has in common are uses of both."""
+        """Make two states neighbours: uses of the memory they share are uses of both."""
         with LOCK:
             self.extent, other.extent = mine, its
             self.neighbours = (*_alive(self.neighbours), Neighbour(weakref.ref(other), its))

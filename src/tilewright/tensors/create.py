@@ -91,7 +91,7 @@ class Plan:
         return covers if covers < FARTHEST else size(self.shape) * self.dtype.itemsize
 
     def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
-        """Memory for it, on the device whose stream runs the op."""
+        """Allocate the memory, on the device whose stream runs the op."""
         device = ctx.stream.device
         if self.is_bound and device is not self.home:
             self._refuse_device(device)
@@ -158,7 +158,7 @@ class Creation(Planned, Composite[Tensor[Any]]):
     """Makes a tensor out of no other. A captured one is made at once, outside of the graph."""
 
     def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
-        """Make it here, or where memory may be made."""
+        """Create the tensor, in a context where memory may be allocated."""
         making = ctx.creating(self.name)
         if making is not ctx:
             return run_here(self, making)
@@ -307,7 +307,7 @@ def asarray(
 
 
 def _retyped(region: Region, dtype: AnyDType | None) -> Region:
-    """Memory as elements of a type with the same memory form."""
+    """Return memory as elements of a type with the same memory form."""
     held = region.dtype
     if dtype is None or dtype is held:
         return region
@@ -326,7 +326,7 @@ def _refuse_conversion(held: str, wanted: AnyDType) -> NoReturn:
 
 
 def host_device(device: DeviceLike) -> Device:
-    """Return the device for host memory: the named or default device if it sees it, else the CPU."""
+    """Return the device for host memory: the named or default one if it sees it, else the CPU."""
     chosen = as_device(device)
     if chosen.host_visible:
         return chosen

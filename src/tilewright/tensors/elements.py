@@ -101,7 +101,7 @@ def _of_numbers(x: Any, dtype: AnyDType | None, op: str) -> np.ndarray[Any, Any]
 
 
 def _whole(given: np.ndarray[Any, Any], dtype: AnyDType, op: str) -> np.ndarray[Any, Any]:
-    """Plain numbers as integers or bools, which must hold them."""
+    """Return plain numbers as integers or bools, which must hold them."""
     held = given.astype(dtype.np)
     if not np.array_equal(held, given):
         wrong = given[held != given].flat[0]

@@ -21,7 +21,7 @@ from .region import Region, interface_of, region_of_array
 
 
 def is_array(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
-    """Tell whether x is a NumPy array."""
+    """Return whether x is a NumPy array."""
     return isinstance(x, np.ndarray)
 
 
@@ -45,8 +45,7 @@ def aliased(x: Any) -> np.ndarray[Any, Any] | None:
 
 
 def needs_gradient(x: Any) -> bool:
-    """Tell whether a tensor of PyTorch wants gradients: it exports its memory detached alone, and
-    kernels may read it."""
+    """Return whether a PyTorch tensor requires gradients: it exports memory only when detached."""
     return getattr(x, "requires_grad", False) is True
 
 

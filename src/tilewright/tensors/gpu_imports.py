@@ -123,9 +123,9 @@ def _ordered(seen: Seen, stream: CudaStream) -> Region:
 def memory_at(
     device: Device, layout: Layout, address: int, *, readonly: bool, stream: int = LEGACY
 ) -> Region:
-    """Memory that another library passes to us for one call, for which it keeps it.
+    """Return memory that another library lends to us for one call.
 
-    On a GPU it comes after what is on `stream`, which `let_wait` then lets wait for us.
+    On a GPU the work comes after that on `stream`, which `let_wait` then makes wait for us.
     """
     seen = Seen(device, layout, address, readonly, object())
     if not isinstance(device, CudaDevice):
@@ -136,7 +136,7 @@ def memory_at(
 
 
 def let_wait(region: Region, stream: Any, *, writes: bool) -> None:
-    """Let a stream of another library wait until it may read memory of a GPU, or write it.
+    """Make another library's stream wait until it may read memory of a GPU, or write it.
 
     The stream is named as DLPack does.
     """

@@ -133,7 +133,7 @@ class _Visit:
         return self._over
 
     def _let_go(self, array: Array, error: BaseException | None) -> bool:
-        """Return whether only variables refer to the array, and the array has no memory any more."""
+        """Return whether only variables refer to the array, which has no memory any more."""
         self._empty(array)
         if is_held_elsewhere(array, error, depth=2):
             return False

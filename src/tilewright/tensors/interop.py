@@ -99,7 +99,7 @@ class Interop(Handle):
             include_import(region.storage)
 
     def _leased_array(self, reader: str, interface: dict[str, object]) -> np.ndarray[Any, Any]:
-        """Memory as a read-only array, leased until the last one that was made of it is gone."""
+        """Return memory as a read-only array, leased until its last view is gone."""
         device = self.region.storage.device
         if not device.host_visible:
             raise TypeError(
@@ -126,7 +126,7 @@ class Interop(Handle):
     if not TYPE_CHECKING:
 
         def __jax_array__(self) -> Any:
-            """Return the array for `jnp.asarray(t)`: the tensor's memory, as `jnp.from_dlpack(t)`."""
+            """Return the array for `jnp.asarray(t)`: the tensor's memory, by DLPack."""
             return sys.modules["jax"].numpy.from_dlpack(self)
 
         @property

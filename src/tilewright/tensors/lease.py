@@ -80,7 +80,7 @@ class Lease:
         self.kind = kind
         self.location = location
         self.is_over = is_over
-        """Whether the last user is gone. For who holds the lock."""
+        """Whether the last user is gone. Call it with the lock held."""
         self.extent = extent
         """The part that is lent; None: all of it."""
 
@@ -90,7 +90,7 @@ class Lease:
         return Act.READ in self.kind.refuses
 
     def meets(self, extent: Extent | None) -> bool:
-        """Return whether a part of the memory, or (None) all of it, has a byte in common with it."""
+        """Return whether it shares a byte with a part of the memory, or (None) with all of it."""
         return extent is None or self.extent is None or self.extent.meets(extent)
 
 

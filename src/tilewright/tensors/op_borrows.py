@@ -51,7 +51,7 @@ class OpBorrow:
         refuse_leased(storage.state, act, f"`{self._op}`", handle, self.region)
 
     def entrust(self, ctx: ExecutionContext) -> None:
-        """If the op, or what it is part of, fails, the tensor goes back to where it came from."""
+        """Pass the tensor on within `ctx`: it returns to its origin if that work fails."""
         self.handle.settle(failed=False, within=ctx, spends=False)
 
     def check_standing(self) -> None:

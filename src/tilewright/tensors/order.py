@@ -90,7 +90,7 @@ class Order:
         return order
 
     def mark(self) -> None:
-        """Tell launches whether this must be looked through."""
+        """Set the flag that sends launches to the slow path."""
         self.state.mark(SlowPath.PENDING, self.is_listing())
 
     def is_listing(self) -> bool:
@@ -105,7 +105,7 @@ class Order:
         return len(writes) < 2 and not self.has_plain()
 
     def tidy(self) -> None:
-        """Forget what is over. For who holds the lock.
+        """Drop finished work. Call it with the lock held.
 
         Most of what is superseded is behind its first one, so that while this runs it would be
         asked for in vain: with hundreds of launches in flight, that is what each took longest.
@@ -161,7 +161,7 @@ class Order:
     def add(self, span: Span) -> None:
         """Note more pending work, so that however many are started, few are looked at.
 
-        What is behind it on its stream for certain is passed when it is. For who holds the lock.
+        What certainly precedes it on its stream passes before it. Call it with the lock held.
         """
         pending, _, _, writes = span
         stream = pending.stream
@@ -181,7 +181,7 @@ class Order:
         self.mark()
 
     def take(self, span: Span) -> None:
-        """Note pending work where the order is free. For who holds the lock."""
+        """Note pending work where the order is free. Call it with the lock held."""
         self.writes = []
         if span[3]:
             self.writes.append(span)
@@ -190,9 +190,10 @@ class Order:
         self.mark()
 
     def supersede(self, span: Span, found: Collection[PendingWork]) -> None:
-        """Pending work that writes has been told to wait for others: who waits for it need not.
+        """Replace work that a write has been ordered after: later users wait for the write alone.
 
-        For who holds the lock. Until now they did: telling may fail, and others come in between.
+        Call it with the lock held. Until now they waited for both: ordering may fail, and other
+        threads come in between.
         """
         known = {id(other) for other in found if other is not span[0]}  # it may use memory twice
 
@@ -209,7 +210,7 @@ class Order:
     def _supersede(
         self, spans: Iterable[Span], span: Span, is_passed: Callable[[PendingWork], bool]
     ) -> list[Span]:
-        """Supersede those within a span that are passed when its work is; gives the others."""
+        """Supersede the spans within `span` that pass with its work; return the others."""
         _, start, end, writes = span
         kept: list[Span] = []
         for each in spans:
@@ -219,7 +220,7 @@ class Order:
         return kept
 
     def forget(self, pending: PendingWork) -> None:
-        """Forget pending work that is over, if there are no others. For who holds the lock."""
+        """Drop pending work that is over, if it is the only one. Call it with the lock held."""
         readers = self.reads.get(pending.stream, ())
         spans = (*self.writes, *readers)
         if len(spans) == 1 and spans[0][0] is pending and len(self.reads) < 2:
@@ -311,7 +312,7 @@ def regions_of(held: tuple[Any, ...]) -> tuple[Region, ...]:
 
 
 def tidy(regions: Iterable[Region]) -> bool:
-    """Let the memory of work that could not begin forget what is over; whether it could."""
+    """Drop finished work from the memory of refused work; return whether that helped."""
     with LOCK:
         listing = [order for r in regions if (order := r.storage.order).is_listing()]
         for order in listing:
@@ -396,7 +397,7 @@ def _take(
 def _supersede(
     pending: PendingWork, regions: Iterable[Region], found: Collection[PendingWork]
 ) -> None:
-    """Let who uses the regions next wait for pending work alone, which waits for what it found."""
+    """Order later users of the regions after this work alone, which waits for the earlier."""
     with LOCK:
         for region in regions:
             order = region.storage.order.root()
@@ -404,10 +405,7 @@ def _supersede(
 
 
 def forget_over(pending: PendingWork, regions: Iterable[Region]) -> None:
-    """Work that was put on its stream is over already: leave nothing for others to look through.
-
-    But where there is other work, it is forgotten with that.
-    """
+    """Drop enqueued work that is over already, unless other work is listed as well."""
     with LOCK:
         for region in regions:
             region.storage.order.forget(pending)

@@ -42,7 +42,7 @@ class Title(NativeTitle):
                 handle.lose_for_good()
 
     def give_up(self) -> None:
-        """Note that the new owner's work was refused or failed: the tensor returns to its origin."""
+        """Note that the new owner's work was refused or failed: the tensor returns."""
         self.given_up = bool(self.former)
 
 
@@ -88,7 +88,7 @@ def _return_to_former(
     former: list[weakref.ref[Handle]],
     states: list[tuple[Handle, tuple[Moved | None, Region]]],
 ) -> None:
-    """Let those have a tensor back who gave it away, in the states that they had then."""
+    """Return a tensor to those who gave it away, in the states that they had then."""
     for handle, state in states:
         handle.restore(state)
     title = owner()
@@ -278,7 +278,7 @@ class Handle(NativeHandle, Ours):
     def settle(
         self, *, failed: bool, within: ExecutionContext | None = None, spends: bool = True
     ) -> None:
-        """Work that was given this tensor has run, or was refused or failed.
+        """Settle work that was given this tensor, and has run, was refused or failed.
 
         Work `within` more, which may still fail, is settled with that; some passes the tensor on
         and does not use it up (`spends`).
@@ -310,7 +310,7 @@ class Handle(NativeHandle, Ours):
         return self._moved, self.region
 
     def restore(self, state: tuple[Moved | None, Region]) -> None:
-        """Make undone that it was lost for good, if it was."""
+        """Undo that it was lost for good, if it was."""
         if self._moved is not None and self._moved.title is None:
             self._moved, self.region = state
 

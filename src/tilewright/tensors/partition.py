@@ -115,8 +115,8 @@ class Partition(Access, Ours, Generic[E]):
     def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
         """Let each block visit many tiles, for kernels with a `tl.MappedPartitionMut`.
 
-        Tiles are visited in groups of `map_shape`, one after the other; `tw.OWNED` marks an axis of
-        which every block has the whole. None blocks stands for as many as the device runs at once.
+        Blocks visit tiles in groups of `map_shape`, one after the other; `tw.OWNED` marks an axis
+        of which every block has all tiles.
         """
         self.check_usable()
         mapping = mapping_of(self.tiling, map_shape, num_tile_blocks)
@@ -124,8 +124,11 @@ class Partition(Access, Ours, Generic[E]):
         return MappedPartition(self.tensor, tiling, self.ticket, owned=self.is_owned)
 
     def prefix(self) -> Partition[E]:
-        """Let a launch have fewer blocks than there are tiles: `kernel(...).grid(...)` says how
-        many, and they have the first tiles along each axis; the others stay as they are."""
+        """Allow a launch to have fewer blocks than there are tiles.
+
+        `kernel(...).grid(...)` sets the number, and the blocks have the first tiles along each
+        axis; the others are not written.
+        """
         self.check_usable()
         tiling = tiling_of(self.tiling.layout, self.tiling.tile, None, True)
         return Partition(self.tensor, tiling, self.ticket, owned=self.is_owned)
@@ -168,7 +171,7 @@ class MappedPartition(Partition[E]):
         return super().map(map_shape, num_tile_blocks)
 
     def prefix(self) -> Partition[E]:
-        """Return a mapped partition has no prefix: its blocks visit all tiles."""
+        """Raise: the blocks of a mapped partition visit all tiles."""
         raise ShapeError(
             "a mapped partition cannot be covered in part",
             expected="a plain partition: t.partition_mut(tile).prefix()",

@@ -226,7 +226,7 @@ def fail_unlisted(
     writes: Iterable[Region],
     reads: Iterable[Region],
 ) -> None:
-    """Work that was no more than numbered has failed: whoever looks at its memory shall hear."""
+    """Note the failure of work that was only numbered: later uses of its memory raise."""
     pending = PendingWork(timeline.stream, timeline, number)
     pending.outcome, pending.is_submitted = outcome, True
     pending.fail(writes, reads)
@@ -245,7 +245,7 @@ def _wait_until(is_submitted: Callable[[], bool]) -> None:
 
 
 def notify_submitted() -> None:
-    """Work was put on a stream, or will not be: who waited for that may go on."""
+    """Wake the threads that wait for work to be enqueued or abandoned."""
     if SUBMISSIONS.waiting:
         with SUBMISSIONS:
             SUBMISSIONS.notify_all()

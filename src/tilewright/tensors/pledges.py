@@ -86,7 +86,7 @@ class Pledge:
         return f"it borrows {self._described()}"
 
     def entrust(self, ctx: ExecutionContext) -> None:
-        """If what the op is part of fails, what it was given goes back to where it came from."""
+        """Pass the value on within the work of `ctx`: it returns to its origin if that fails."""
         if _is_given(self.given):
             self.given.settle(failed=False, within=ctx, spends=False)
 
@@ -105,7 +105,7 @@ def _is_lender(x: object) -> TypeGuard[Partition[Any] | BorrowMut[Any]]:
 
 
 def _is_given(x: object) -> TypeGuard[Partition[Any] | Handle]:
-    """Tell whether x may have been given away."""
+    """Return whether x may have been moved."""
     return isinstance(x, Partition | Handle)
 
 

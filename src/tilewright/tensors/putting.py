@@ -52,7 +52,7 @@ def put_download(
 
 
 def put_zeros(ctx: ExecutionContext, op: DeviceOp[Any], target: Region) -> None:
-    """Make new memory zero."""
+    """Write zeros to new memory."""
     zero = bytes(target.dtype.itemsize)
     fill = partial(ctx.stream.fill, _block(target, ctx.device), zero, inline=ctx.waits)
     submit_work(ctx, op, fill, writes=[target])
@@ -118,7 +118,7 @@ def _block_of_array(array: np.ndarray[Any, Any]) -> Block:
 
 
 def like_now(source: Region) -> Region:
-    """New memory of the same device, laid out and aligned like a region; not written yet."""
+    """Allocate memory of the same device, laid out and aligned like a region."""
     device, layout = source.storage.device, source.layout
     offset = (source.address + layout.low) % LINE
     memory = storage.allocate(device, offset + layout.high - layout.low, zeroed=False)

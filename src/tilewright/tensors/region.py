@@ -143,7 +143,7 @@ set_region_class(Region)
 
 
 def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, object]:
-    """Memory as NumPy's array interface has it; the elements as unsigned integers of their size."""
+    """Return memory by NumPy's array interface; elements are unsigned integers of their size."""
     item = layout.dtype.itemsize
     return {
         "version": 3,
@@ -155,7 +155,7 @@ def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, o
 
 
 def bytes_of(region: Region) -> dict[str, object]:
-    """Return all bytes that a region spans, as NumPy's array interface has them: to be read."""
+    """Return the span of a region in bytes by NumPy's array interface, read-only."""
     span = (region.end - region.start,)
     return {"version": 3, "typestr": "|u1", "shape": span, "data": (region.start, True)}
 

@@ -42,7 +42,7 @@ class Exported:
         return self._over or self._word.value != 0
 
     def finish(self) -> int:
-        """Let go of what it kept; gives the block, to be freed. For who holds the lock."""
+        """Release what it kept; return the block, to be freed. Call it with the lock held."""
         self._over, self._keep = True, None
         return self._block
 
@@ -61,5 +61,5 @@ def sweep() -> None:
 
 @cache
 def sweep_at_exit() -> None:
-    """Have what is left swept when the interpreter ends; the first call is enough."""
+    """Register a sweep for the end of the interpreter; the first call is enough."""
     atexit.register(sweep)

@@ -68,7 +68,7 @@ class Resident:
         self._rewrite(place, filling)
 
     def reset(self, device: Device | str | None) -> None:
-        """Give a device the initial values again."""
+        """Write the initial values on a device again."""
         self._rewrite(as_device(device), self._initial)
 
     def _rewrite(self, device: Device, values: np.ndarray[Any, Any]) -> None:

@@ -58,7 +58,7 @@ set_storage_classes({"BorrowState": BorrowState, "Order": Order, "Storage": Stor
 
 
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
-    """New memory of our own; contents are zero, or arbitrary and to be written before read."""
+    """Allocate memory; it is zero, or arbitrary and must be written before it is read."""
     hold_at_forks()
     sweep()
     memory = device.allocate(nbytes, zeroed=zeroed)

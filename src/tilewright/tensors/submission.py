@@ -42,10 +42,10 @@ def submit_work(
     keep: object = None,
     report: Callable[[T], Exception | None] | None = None,
 ) -> None:
-    """Have `work` put something on the context's stream, behind all that it must come after.
+    """Enqueue the work of `work` on the context's stream, ordered after conflicting work.
 
-    `keep` and the memory of the regions stay alive until the device has passed it; then `report` is
-    given what `work` gave, and says why it failed, if it did.
+    `keep` and the memory of the regions stay alive until the device has passed it; then `report`
+    gets the result of `work`, and returns its error if it failed.
     """
     if ctx.recording is not None:
         number = ctx.stream.captured
@@ -102,7 +102,7 @@ def begin_raw(timeline: Timeline, regions: Sequence[Region], unsubmitted: Words)
 
 
 def abandon_unsubmitted(timeline: Timeline, unsubmitted: Words) -> None:
-    """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
+    """Wake the threads that wait for begun work, if it was not enqueued."""
     if unsubmitted[0]:
         unsubmitted[0] = 0
         note_submitted(timeline.address)
@@ -110,7 +110,7 @@ def abandon_unsubmitted(timeline: Timeline, unsubmitted: Words) -> None:
 
 
 def abandon(pending: PendingWork, stream: Stream, kept: object) -> None:
-    """Work was not put on its stream, or only a part: who waits for it waits for that part.
+    """Settle work that was not enqueued, or only in part: users wait for that part.
 
     What it uses stays alive until then.
     """
@@ -122,17 +122,17 @@ def abandon(pending: PendingWork, stream: Stream, kept: object) -> None:
 
 
 def _end(pending: PendingWork, kept: object) -> None:
-    """Until now this call has kept it."""
+    """Do nothing: until now this call has kept the memory."""
     if pending.outcome is None or pending.outcome.error is None:
         pending.end()
 
 
 def release_kept(kept: object) -> None:
-    """Until now this call has kept it."""
+    """Do nothing: until now this call has kept the memory."""
 
 
 def commit(pending: PendingWork, outcome: Outcome) -> None:
-    """Work has been put on its stream: others can wait for it now."""
+    """Note that work was enqueued: other threads can wait for it now."""
     assert pending.stream is not None  # the host's own work is not put anywhere
     if Tracing.active is not None:  # before the event: who waits for the work waits for its time
         trace_pending(outcome.name, pending)
@@ -142,7 +142,7 @@ def commit(pending: PendingWork, outcome: Outcome) -> None:
 
 
 def trace_pending(name: str, pending: PendingWork) -> None:
-    """Let the trace that is recorded know of work that has been put on its stream."""
+    """Add enqueued work to the trace that is recorded."""
     assert pending.stream is not None
     begun = getattr(pending, "begun", None)
     trace_submitted(name, pending.stream, begun, trace_end(pending.stream, begun))

@@ -111,7 +111,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return DevicePointer(self.dtype, self.region, self.plain)
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
-        """Give this tensor over to a partition into tiles; `unpartition()` gives it back.
+        """Move this tensor into a partition into tiles; `unpartition()` gives it back.
 
         An extent `tw.FULL` of the tile is the whole axis, rounded up to a power of two.
         """
@@ -124,7 +124,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return Partition(tensor, tiling, ticket, owned=True)
 
     def try_partition(self, tile: ShapeLike) -> Partition[E]:
-        """Do as `partition`, under the name of the method of an `Arc`, which may have other owners."""
+        """Do as `partition`, named like the method of an `Arc`, which may have other owners."""
         return self.partition(tile)
 
     def partition_mut(self, tile: ShapeLike) -> Partition[E]:
@@ -163,7 +163,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return ToHost("to_numpy", self)
 
     def to_host_vec(self) -> DeviceOp[npt.NDArray[Any]]:
-        """Return an op that copies all elements, in row-major order, to a NumPy array of one axis."""
+        """Return an op that copies all elements, in row-major order, to a NumPy array of rank 1."""
         return ToHost("to_host_vec", self, flat=True)
 
     def dup(self) -> DeviceOp[Tensor[E]]:
@@ -219,11 +219,11 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return self._view_as(region, "borrowed by reinterpret()")
 
     def into_shape(self, shape: ShapeLike) -> Tensor[E]:
-        """Take this tensor over into one with another shape; `op.reshape` does this."""
+        """Move this tensor into one with another shape; `op.reshape` does this."""
         return self._into(reshaped(self.region, shape), "into_shape")
 
     def into_type(self, dtype: Any, shape: ShapeLike | None = None) -> Tensor[Any]:
-        """Take this tensor over into one with another type; `op.reinterpret` does this."""
+        """Move this tensor into one with another type; `op.reinterpret` does this."""
         return self._into(reinterpreted(self.region, dtype, shape), "into_type")
 
     def in_form(self, region: Region) -> Tensor[Any]:
@@ -341,11 +341,11 @@ class BorrowMut(Access, Ours, Generic[E]):
         return self.tensor
 
     def lend(self, what: str) -> tuple[Tensor[E], Ticket]:
-        """Lend what is borrowed to an op that writes it."""
+        """Lend the borrowed tensor to an op that writes it."""
         return self.tensor, self._reborrow(what=what)
 
     def copy_from(self, source: Any) -> DeviceOp[BorrowMut[E]]:
-        """Return an op that overwrites what is borrowed with a tensor or host data, and gives it."""
+        """Return an op that overwrites the borrowed tensor with a tensor or host data."""
         return CopyInto("copy_from", self, source, self)
 
     def numpy(self) -> HostWrite:
@@ -427,7 +427,7 @@ set_tensor_classes(
 
 
 def move(tensor: Tensor[E]) -> Tensor[E]:
-    """Take a tensor over into a new variable; using the old one then raises and says so."""
+    """Move a tensor to a new variable; using the old one then raises with the reason."""
     title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) returned")
     return Tensor(tensor.region, title)
 

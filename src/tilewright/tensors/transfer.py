@@ -61,7 +61,7 @@ class Reading(Copying):
         return self._reading.borrows(given)
 
     def give_back(self) -> None:
-        """Let what it would have read be used again from where it came."""
+        """Return the source to its origin."""
         if not self.spent:
             self._reading.give_back()
 
@@ -109,7 +109,7 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
         return self._writing.borrows(given) or reads
 
     def give_back(self) -> None:
-        """Let what it would have used be used again from where it came."""
+        """Return the arguments to their origin."""
         for lent in (self._writing, self._known):
             if isinstance(lent, OpBorrow):
                 lent.give_back()
@@ -206,7 +206,7 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
         self.lengthy = nbytes > LENGTHY and not self._home.host_visible
 
     def steps(self, ctx: ExecutionContext) -> Steps[npt.NDArray[Any]]:
-        """Put the copy on the stream; the array is there when the device has passed it."""
+        """Enqueue the copy; the array is complete when the device has passed it."""
         if not ctx.is_capturing:
             refuse_reading(f"`{self.name}`", self._reading.handle)
         self._reading.check(ctx)

@@ -13,11 +13,11 @@ from ..op.ambient import device
 
 @pytest.fixture
 def null_device() -> Generator[NullDevice, None, None]:
-    """The null device, as the default one: it records enqueued work and runs nothing.
+    """Make the null device the default one: it records enqueued work and runs nothing.
 
-    `null_device.entries` is what would have been done; between `hold()` and `release()` nothing
-    passes, so work in flight can be looked at; after `defer()` work passes where the program waits
-    for it. Two conflicting uses of memory without an order between them fail the test.
+    `null_device.entries` is the recorded work; between `hold()` and `release()` nothing passes, so
+    tests can inspect work in flight; after `defer()` work passes where the program waits for it.
+    Two conflicting uses of memory without an order between them fail the test.
     """
     NULL.entries.clear()
     NULL.order = HappensBefore()

@@ -130,7 +130,7 @@ def _measure(
 
 
 def _once(name: str, factory: Factory, stream: Stream | None) -> tuple[float, float]:
-    """Return seconds to build an op, and to run it; its result is dropped after the clock is read."""
+    """Return the seconds to build an op, and to run it; its result is dropped after that."""
     begun = time.perf_counter()
     op = factory()
     built = time.perf_counter()
@@ -170,7 +170,7 @@ def _no_garbage_collection() -> Generator[None, None, None]:
 
 
 def _median(numbers: Sequence[float]) -> float:
-    """As in `statistics`, whose import would take longer than that of this whole package."""
+    """Return the median, as `statistics` does, whose import is slower than this package's."""
     low, high = (len(numbers) - 1) // 2, len(numbers) // 2
     ordered = sorted(numbers)
     return (ordered[low] + ordered[high]) / 2

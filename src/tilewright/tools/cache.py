@@ -21,7 +21,7 @@ STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def _store() -> Store:
-    """The store in force; an error where there is none that may be used."""
+    """Return the store in force; raise an error if none may be used."""
     store = disk_store()
     if store is None:
         raise KernelCacheError(
@@ -37,7 +37,7 @@ def _store() -> Store:
 
 
 def what_for(facts: Mapping[str, object]) -> str:
-    """What an entry is code for: an architecture, or a CPU."""
+    """Return the target of an entry's code: an architecture, or a CPU."""
     return str(facts.get("arch") or f"cpu {facts.get('cpu', '?')}")
 
 
@@ -114,7 +114,7 @@ def _pack(store: Store, path: Path) -> int:
 
 
 def _about_assembler() -> str:
-    """What lets a machine without tileiras use its cubins; nothing where it is not here either."""
+    """Return the facts that let a machine without tileiras use its cubins, if it is known."""
     try:
         return description(find_toolchain())
     except CompileError:

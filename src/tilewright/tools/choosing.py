@@ -66,7 +66,7 @@ class Chosen:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What says which kernels, and for what arguments."""
+    """Add the options that select kernels and their arguments."""
     parser.add_argument("file", type=Path, help="a Python file that defines kernels")
     parser.add_argument("--kernel", metavar="NAME", help="one kernel; else all that have arguments")
     parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", dest="words",
@@ -78,9 +78,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def calls(given: Namespace, *, explaining: bool = False) -> list[Chosen]:
-    """The kernels and arguments that a command line asks for; at least one.
+    """Return the kernels and arguments that a command line names; at least one.
 
-    To explain a file's kernels, its program is run where nothing else says how they are called.
+    To explain a file's kernels, its program is run if the command line has no arguments for them.
     """
     options = _options(given.options)
     if given.launched:
@@ -112,7 +112,7 @@ def _tell_left_out(names: Sequence[str]) -> None:
 
 
 def _without_words(kernel: Entry) -> list[Declared]:
-    """A kernel that needs no arguments to be told has one way of being called."""
+    """Return the one call of a kernel that needs no arguments from the command line."""
     return [Declared(*call_of(kernel, ()))] if is_enough(kernel) else []
 
 
@@ -155,7 +155,7 @@ def _nothing(path: Path, kernels: dict[str, Entry]) -> str:
 
 
 def _launched(path: Path, name: str | None, *, own: bool) -> list[Chosen]:
-    """What a file's program launches, each kind once; with `own` only kernels of the file."""
+    """Return what a file's program launches, each kind once; with `own` only the file's kernels."""
     seen: list[Needed] = []
     # What the program prints is not the command's answer.
     with watching(seen.append), redirect_stdout(sys.stderr):
@@ -191,7 +191,7 @@ def _options(words: list[str]) -> CompileOptions | None:
 
 
 def target_of(given: str | None, otherwise: str | None = None) -> str:
-    """What to build for: as given, as the setting says, the local GPU, or `otherwise`."""
+    """Return the target: the given one, that of the setting, the local GPU, or `otherwise`."""
     known = given or current().target
     if known:
         return known

@@ -65,7 +65,7 @@ def _names(text: str) -> list[str]:
 
 
 def _known(archs: Sequence[str]) -> list[str]:
-    """Architectures, each once; an error for what is none."""
+    """Return architectures, each once; raise an error for an unknown one."""
     for arch in archs:
         if not is_architecture(arch):
             near = get_close_matches(arch.lower(), ARCHITECTURES, 1)
@@ -75,7 +75,7 @@ def _known(archs: Sequence[str]) -> list[str]:
 
 
 def _say_where(count: int, before: Stats) -> None:
-    """Say where the code is, if it is anywhere."""
+    """Print where the code is, if it is anywhere."""
     store, now = current_store(), stats()
     if store is None:
         say("kept nowhere: the cache is off; -o DIR writes files")

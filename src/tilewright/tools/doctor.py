@@ -55,7 +55,7 @@ def _cpu() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    """All that Tilewright needs, and what its `cuda` extra brings."""
+    """Return the packages that Tilewright needs, and those of its `cuda` extra."""
     try:
         lines = requires(SELF) or ()
     except PackageNotFoundError:
@@ -107,7 +107,7 @@ def _assembler() -> Iterator[Finding]:
 
 
 def _functions() -> Iterator[Finding]:
-    """Whose math functions SIMT kernels use on a GPU."""
+    """Return the source of the math functions of SIMT kernels on a GPU."""
     try:
         found = find_libdevice()
     except CompileError as error:
@@ -180,7 +180,7 @@ def _run(given: Namespace) -> int:
 
 
 def lines(report: dict[str, list[Finding]]) -> Iterator[str]:
-    """The report as text: what was found, then what to do."""
+    """Format the report as text: the findings, then the remedies."""
     for title, findings in report.items():
         yield title
         marked = [(f.what, f.found if f.state == "ok" else f"{f.state}: {f.found}", "")

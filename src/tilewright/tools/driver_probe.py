@@ -21,7 +21,7 @@ class DriverFailedError(Exception):
 
 
 def ask(library: str = LIBRARY) -> dict[str, Any]:
-    """What the driver says; `error` says why it does not."""
+    """Return the driver's properties; `error` has the reason if it fails."""
     try:
         cuda = ctypes.CDLL(library)
     except OSError as error:

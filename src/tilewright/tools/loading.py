@@ -32,7 +32,7 @@ def load_file(path: Path) -> ModuleType:
 
 @contextmanager
 def first_on_path(folder: Path) -> Generator[None, None, None]:
-    """Let imports look into a folder before all others."""
+    """Make imports search a folder before all others."""
     entry = str(folder.absolute())
     sys.path.insert(0, entry)
     try:
@@ -42,7 +42,7 @@ def first_on_path(folder: Path) -> Generator[None, None, None]:
 
 
 def kernels_of(module: ModuleType) -> dict[str, Entry]:
-    """The kernels a file defines, by name, in its order; those it imports are not its own."""
+    """Return the kernels that a file defines, by name, in its order, without imported ones."""
     path = module.__file__
     found = {name: value for name, value in vars(module).items() if isinstance(value, Entry)}
     return {name: k for name, k in found.items() if k.source.source.file.name == path}

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 20.0
 
 
 def own_version() -> str:
-    """Return the version of this package; it has none where it runs from its sources uninstalled."""
+    """Return the version of this package; it has none if it is not installed."""
     try:
         return version(SELF)
     except PackageNotFoundError:

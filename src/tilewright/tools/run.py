@@ -36,7 +36,7 @@ def find_program(name: str) -> Path:
 
 
 def examples() -> dict[str, Path]:
-    """The examples by name, those that need another library included."""
+    """Return the examples by name, those that need another library included."""
     folder = next((folder for folder in EXAMPLES if folder.is_dir()), None)
     return {} if folder is None else {path.stem: path for path in sorted(folder.rglob("*.py"))}
 
@@ -63,7 +63,7 @@ def _script(path: Path, arguments: Sequence[str]) -> Generator[None, None, None]
 
 
 def _status(code: object) -> int:
-    """What Python makes of `SystemExit`: a text is an error."""
+    """Return the exit status of `SystemExit` as Python computes it: a text is an error."""
     if code is None or isinstance(code, int):
         return code or FINE
     sys.stderr.write(f"{code}\n")
@@ -79,7 +79,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _take_options(given: Namespace) -> None:
-    """Take our own options from what follows the program; `--` ends them."""
+    """Remove our own options from what follows the program; `--` ends them."""
     rest: list[str] = given.arguments
     while rest and rest[0].partition("=")[0] in OPTIONS:
         name, equals, value = rest.pop(0).partition("=")

@@ -37,7 +37,7 @@ def say(text: str = "") -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
-    """Rows as lines with their columns below each other."""
+    """Format rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         (indent + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))).rstrip()
@@ -49,7 +49,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def in_bytes(count: int) -> str:
-    """A size as people read it.
+    """Format a size with a binary unit.
 
     >>> in_bytes(512), in_bytes(1 << 30), in_bytes(1500)
     ('512 B', '1.0 GiB', '1.5 KiB')

@@ -42,7 +42,7 @@ PLAIN_NUMBERS: Mapping[str, Any] = {"b": True, "f": 1.0}
 
 
 def call_of(kernel: Entry, words: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments for `kernel.compile_for`, from `name=text` words."""
+    """Return the arguments for `kernel.compile_for`, from `name=text` words."""
     given = dict(map(_split, words))
     args = tuple(_positional(kernel, p, given) for p in kernel.source.parameters)
     return args, {name: _constant(text) for name, text in given.items()}
@@ -80,7 +80,7 @@ def is_enough(kernel: Entry) -> bool:
 
 
 def _is_known(p: Parameter, *, simt: bool) -> bool:
-    """Whether the kernel itself says all there is to say: threads see slices, however long."""
+    """Return whether the kernel declares the whole type: the length of a slice does not matter."""
     return p.kind == "scalar" or (_own_type(p) is not None and (simt or p.kind == "pointer"))
 
 
@@ -89,7 +89,7 @@ def _own_type(p: Parameter) -> str | None:
 
 
 def suggestion(p: Parameter, *, simt: bool = False) -> str:
-    """How an argument for a parameter might be written."""
+    """Return an example of an argument for a parameter."""
     dtype = _own_type(p) or "f32"
     if p.kind == "pointer":
         return f"{dtype}*"
@@ -103,7 +103,7 @@ def suggestion(p: Parameter, *, simt: bool = False) -> str:
 
 
 def _number(p: Parameter, text: str | None) -> Any:
-    """Some number of the parameter's type; which one makes no difference to the code."""
+    """Return a number of the parameter's type; the code does not depend on which."""
     own = _own_type(p)
     if text is not None and own is not None and text != own:
         raise UsageError(f"`{p.name}` is a number of type {own}, not {text}")
@@ -151,7 +151,7 @@ def _dtype(name: str) -> AnyDType:
 
 
 def _constant(text: str) -> Any:
-    """A constant or a generic: an element type, or what Python reads as a literal."""
+    """Return a constant or a generic: an element type, or a Python literal."""
     if inspect.isclass(getattr(dtypes, text, None)):
         return _dtype(text)
     try:

@@ -100,7 +100,7 @@ def said(off: float) -> str:
 
 
 def _flat(tensor: Tensor[Any]) -> Tensor[Any]:
-    """A contiguous tensor as a vector, of bytes if its type says so."""
+    """Return a contiguous tensor as a vector, of bytes where its type requires that."""
     if tensor.dtype in BYTES:
         return tensor.reinterpret(dt.u8, (tensor.nbytes,))
     return tensor.view((tensor.size,))

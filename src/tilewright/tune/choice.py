@@ -59,7 +59,7 @@ class Choice:
         return launch
 
     def _ask(self, launch: Launch[Any]) -> None:
-        """Have a launch ask for what was chosen; most ask the same as the last one."""
+        """Make a launch request the chosen options; most request the same as the last one."""
         known = self._requests
         if known is not None and launch.ask_again(*known):
             return

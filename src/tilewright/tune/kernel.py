@@ -76,7 +76,7 @@ class TunedKernel:
         functools.update_wrapper(cast("Any", self), cast("Any", entry))
 
     def __call__(self, *args: Any, **constants: Any) -> AnyLaunch:
-        """Build the launch of the best configuration; the first with a key tunes when it runs."""
+        """Tune a kernel."""
         places = self._tensors
         if places is not None and not constants and len(args) == self._arity:
             choice = self._by_layouts.get(layouts_of(args, places))
@@ -225,7 +225,7 @@ class TunedKernel:
         return (*key, *sorted(constants.items())) if constants else key
 
     def _placed(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, Any]:
-        """The arguments in the kernel's order, and the constants that the call gives."""
+        """Return the arguments in the kernel's order, and the constants of the call."""
         placed, constants = self.entry.kernel.placed(tuple(args), keywords)
         chosen = [name for name in constants if name in self.space[0].constants]
         if chosen:
@@ -271,7 +271,7 @@ class TuningLaunch(Composite[Any]):
         return self._home or next((p.home for p in self.made_of if p.home is not None), None)
 
     def out(self) -> DeviceOp[Any]:
-        """The outputs alone: one tensor, or a tuple of them."""
+        """Return the outputs alone: one tensor, or a tuple of them."""
         entry = self._kernel.entry
         kind = WholeOutputs if isinstance(entry, SimtEntry) else Outputs
         parameters = entry.source.parameters
@@ -338,7 +338,7 @@ class Autotune:
         return frozenset(names | {"tile" for config in self.space if config.tile is not None})
 
     def __call__(self, kernel: Entry) -> TunedKernel:
-        """Let a kernel be tuned."""
+        """Tune a kernel."""
         _refuse_no_kernel(kernel)
         return TunedKernel(kernel, self.space, self.key, self.grid, self.options)
 

@@ -38,7 +38,7 @@ class Progress:
             write_error("\r\x1b[K")
 
     def show(self, doing: str, done: int, count: int) -> None:
-        """Say that `done` of `count` pieces of something are done."""
+        """Note that `done` of `count` pieces are done."""
         now = time.monotonic()
         if not self._terminal or now - self._begun < PATIENCE_SECONDS:
             return

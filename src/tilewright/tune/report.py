@@ -23,7 +23,7 @@ _WATCHERS: list[Watcher] = []
 
 @contextmanager
 def watching(watcher: Watcher) -> Generator[None, None, None]:
-    """Have somebody told of each choice that is made in a `with` block."""
+    """Report each choice that is made in a `with` block to a function."""
     _WATCHERS.append(watcher)
     try:
         yield
@@ -32,7 +32,7 @@ def watching(watcher: Watcher) -> Generator[None, None, None]:
 
 
 def note(report: Report) -> Report:
-    """Tell who watches of a choice; gives it."""
+    """Report a choice to the watchers; return it."""
     for watcher in tuple(_WATCHERS):
         watcher(report)
     return report

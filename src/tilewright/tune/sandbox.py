@@ -48,7 +48,7 @@ class Sandbox:
         return max((region.layout.covers for region in self._live.values()), default=0)
 
     def restore(self) -> None:
-        """Let all copies be as the call found its outputs."""
+        """Restore all copies to the outputs' contents at the call."""
         for place, copy in self._copies.items():
             overwrite_now(copy, self._live[place])
 

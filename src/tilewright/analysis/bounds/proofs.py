@@ -120,7 +120,7 @@ class Prover:
         return self._search(form, (*given, *self.facts), MAX_DEPTH, set())
 
     def believe(self, forms: Iterable[Linear]) -> None:
-        """Let forms be 0 or more `here`, where control gets to only if they are."""
+        """Assume that forms are 0 or more `here`, where control gets to only if they are."""
         new = (f for f in forms if f.terms and f not in self.here and self.bounds(f)[0] < 0)
         self.here = (*self.here, *new)
 

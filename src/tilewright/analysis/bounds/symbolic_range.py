@@ -425,7 +425,7 @@ class Integers:
         return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
 
     def note(self, value: Value, known: SymbolicRange) -> None:
-        """Let this be known of an integer, to the end of the scope."""
+        """Assume a fact of an integer, to the end of the scope."""
         self.known[self.first.get(value, value)] = known
 
     def cause(

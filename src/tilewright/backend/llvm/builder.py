@@ -98,7 +98,7 @@ class Vec:
         return f"{self.type} {self.name}"
 
     def like(self, other: Operand) -> Vec:
-        """Make a number a constant of this value's type; check a value."""
+        """Convert a number to a constant of this value's type; check a value."""
         if not isinstance(other, Vec):
             return self.body.constant(self.elem, self.lanes, other)
         if other.type != self.type:

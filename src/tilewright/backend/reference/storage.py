@@ -73,7 +73,7 @@ class MemoryRegion:
         return offsets[:, None] // self.unit + np.arange(size // self.unit)
 
     def _refine(self) -> None:
-        """Make each byte a cell, for accesses that do not fit the larger ones."""
+        """Divide the cells into bytes, for accesses that do not fit the larger ones."""
         self.shadow = self.shadow.repeated(self.unit)
         self.data, self.unit = self.data.reshape(-1, 1), 1
 

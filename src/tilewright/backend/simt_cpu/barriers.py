@@ -276,7 +276,7 @@ class LiveValues:
         return self.spill_slots.get(source) is not self.spill_slots[target]
 
     def room(self, kind: LiveKind, groups: int, nbytes: int) -> SpillSlot:
-        """Take room in scratch."""
+        """Reserve space in scratch."""
         # The vectors of a group start at a cache line, so that they are loaded aligned.
         stride = nbytes if kind is not LiveKind.THREAD else ceil_div(nbytes, LINE) * LINE
         spill_slot = SpillSlot(kind, self.scratch, stride)

@@ -57,7 +57,7 @@ class SpillSlots:
         return self.emitter.shifted(scratch, group * spill_slot.stride + spill_slot.offset, "i8")
 
     def hold(self, node: Together) -> None:
-        """Take what a loop carries out of scratch, if it goes over memory and registers do."""
+        """Load what a loop carries from scratch into registers before the loop."""
         if not node.walks:
             return
         spill_slots = {self.of_value[arg]: arg for arg in arguments(node.op)}
@@ -82,7 +82,7 @@ class SpillSlots:
         self._exchange(into_registers=True)
 
     def release(self) -> None:
-        """Put what a loop has carried into scratch again."""
+        """Store what a loop has carried in scratch again."""
         if self.held:
             self._exchange(into_registers=False)
             self.held.clear()
@@ -500,7 +500,7 @@ class _CooperativeBlock:
         self.emitter.store(some, self.any_alive)
 
     def bring(self, lanes: Lanes, value: Value, group: Vec) -> None:
-        """Make a value of another phase known in this one."""
+        """Make a value of another phase available in this one."""
         if value in lanes.names or value in self.emitter.tensors:
             return
         made = self.live_values.rematerialized.get(value)

@@ -193,7 +193,7 @@ def _missing(got: str) -> CompileError:
 
 @cache
 def identify(path: str, nbytes: int) -> Toolchain:
-    """Ask a tileiras who it is; once per process and size of its file."""
+    """Return the version of a tileiras; it runs once per process and size of its file."""
     answer = _asked(path, "--version")
     release = RELEASE.search(answer.words) if answer.status == 0 else None
     if release is None:

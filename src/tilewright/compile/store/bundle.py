@@ -68,7 +68,7 @@ def pack(store: Store, path: Path, about: str) -> int:
 
 
 def unpack(store: Store, path: Path) -> tuple[str, int]:
-    """Put all that a bundle holds into a store: the text about it, and how many are kept there."""
+    """Add a bundle's entries to a store; return its description and how many were kept."""
     try:
         for _ in _pieces(path):  # all of it, before the first is believed
             pass

@@ -40,7 +40,7 @@ class JitStore(Protocol):
         ...
 
     def clear(self) -> None:
-        """Forget all entries."""
+        """Remove all entries."""
         ...
 
 
@@ -100,7 +100,7 @@ class Custom(Keeper):
             yield
 
     def remove(self, name: str) -> bool:
-        """Let the store forget one entry."""
+        """Remove one entry."""
         done, _ = self._ask("delete", name)
         return done
 

@@ -349,7 +349,7 @@ class Store(Keeper):
         return found
 
     def _limit(self, written: int) -> None:
-        """Look at all files at the first put, and then whenever much has been written."""
+        """Enforce the size limit at the first put, and whenever much has been written."""
         with self._lock:
             first = self._written < 0
             self._written = max(self._written, 0) + written

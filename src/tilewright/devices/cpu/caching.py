@@ -42,7 +42,7 @@ def _of_system(nbytes: int, zeroed: bool) -> tuple[object, int]:
 
 
 def clear(address: int, nbytes: int) -> None:
-    """Make memory zero, on this thread."""
+    """Write zeros to memory, on this thread."""
     ctypes.memset(address, 0, nbytes)
 
 
@@ -68,7 +68,9 @@ class HostPool(BlockPool):
         self._threshold = default_threshold()
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> PooledMemory:
-        """Memory of this size, at a multiple of 64; a DriverError if there is not enough."""
+        """Allocate memory of this size, at a multiple of 64; raise a DriverError if there is too
+        little.
+        """
         if self.unused > self._threshold:
             self._release(self._threshold)
         memory = self._take(nbytes)
@@ -90,11 +92,11 @@ class HostPool(BlockPool):
         self._release(nbytes)
 
     def trim(self) -> None:
-        """Give all unused memory back to the system."""
+        """Return all unused memory to the system."""
         self._release(0)
 
     def _release(self, limit: int) -> None:
-        """Give the memory back that was not used for longest, until so little is unused."""
+        """Return the least recently used free memory, until at most the limit is unused."""
         while self.unused > limit and (oldest := self._drop_oldest()) is not None:
             self._let_go(Room(*oldest))
 

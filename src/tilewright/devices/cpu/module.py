@@ -73,7 +73,7 @@ class CpuFunction:
         inline: bool = False,
         keep: object = None,
     ) -> CpuFunctionRun:
-        """Put a launch on a stream of the CPU; each thread has `shared_mem_bytes` of scratch."""
+        """Enqueue a launch on a CPU stream; each thread has `shared_mem_bytes` of scratch."""
         if not isinstance(stream, CpuStream):
             raise ContextError(
                 f"`{self.name}` cannot be launched there",

@@ -78,7 +78,7 @@ def _linked(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFu
 
 
 def check_format(object_bytes: bytes) -> None:
-    """Code of another platform could take the whole process down; refuse it here."""
+    """Refuse code of another platform, which could crash the process."""
     machine = platform.machine()
     magic = MAGIC.get(sys.platform)
     known = magic is not None and object_bytes[:4] == magic
@@ -94,8 +94,10 @@ def check_format(object_bytes: bytes) -> None:
 
 @made_once
 def _engine() -> Any:
-    """JITLink puts an object file into one piece of memory. LLVM's older linker looks for a place
-    for each section, finds them gigabytes apart in a process with large arrays, and aborts.
+    """Create the JIT engine with JITLink, which maps an object file as one piece of memory.
+
+    LLVM's older linker allocates each section separately. In a process with large arrays these are
+    gigabytes apart, which it does not support: it aborts.
     """
     initialize()
     return llvm.create_lljit_compiler(suppress_errors=True, use_jit_link=True)
@@ -103,6 +105,6 @@ def _engine() -> Any:
 
 @made_once
 def initialize() -> None:
-    """Make LLVM ready for this machine; only the first call does anything."""
+    """Initialize LLVM for this machine; only the first call does anything."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

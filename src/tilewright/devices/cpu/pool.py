@@ -55,7 +55,7 @@ class Arena:
         return self._address, self._memory
 
     def trim(self, limit: int) -> None:
-        """Give the memory back if it is larger than that."""
+        """Release the memory if it is larger than the limit."""
         if self._memory.size > limit:
             self._memory = allocate(0)
 
@@ -97,7 +97,7 @@ class Pool:
         return min(settings.num_threads or self._cpus, MAX_THREADS)
 
     def reserve(self, nbytes: int) -> tuple[int, Bytes]:
-        """Scratch memory of the calling thread: its address, and what keeps it there."""
+        """Return scratch memory of the calling thread: its address, and its owner."""
         if self.is_inside():
             memory = allocate(nbytes)  # the block that is interrupted goes on with the other
             return address_of(memory), memory
@@ -113,9 +113,9 @@ class Pool:
         return LISTENER[INSIDE] != 0 and LISTENER[IDENT] == threading.get_ident()
 
     def go_on(self, nanoseconds: int) -> bool:
-        """Go on, for some time, with what this thread runs and has left; whether there is such.
+        """Continue the interrupted work of this thread for a while; return whether there is any.
 
-        For the handler of a signal that waits: what it waits for may come after that.
+        For a signal handler that waits: what it waits for may come after that work.
         """
         if self.is_inside():
             raise ContextError(
@@ -134,7 +134,7 @@ class Pool:
         return False
 
     def have(self, workers: int) -> None:
-        """Have at least so many workers."""
+        """Ensure that there are at least `count` workers."""
         if self.lost:
             self.refuse()
         if len(self.workers) < workers and not self.stopped:
@@ -181,11 +181,11 @@ class Pool:
             thread.join(timeout=5.0)
 
     def lose(self) -> None:
-        """Be of no use any more: this is a child process."""
+        """Disable the pool in a child process."""
         self.lost = True
 
     def refuse(self) -> NoReturn:
-        """Say that a stream of the parent was used in a child."""
+        """Raise the error that a parent's stream was used in a child process."""
         raise ContextError(
             "a stream or event of the parent process cannot be used in a forked child",
             hint="the child has separate streams: take them from the device after the fork",

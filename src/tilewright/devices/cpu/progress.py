@@ -16,7 +16,7 @@ class CpuProgress:
     __slots__ = ()
 
     def watch(self, event: Event) -> bool:
-        """Have the count rise once an event has passed; False: it is none of a CPU stream."""
+        """Increase the count once an event has passed; False: not the event of a CPU stream."""
         if not isinstance(event, CpuEvent):
             return False
         if event.stream.native.alert_at(event.number) == FORKED:
@@ -24,7 +24,7 @@ class CpuProgress:
         return True
 
     def poke(self) -> None:
-        """Let the count rise now."""
+        """Increase the count now."""
         threads.default().native.alert()
 
     def wait(self, seen: int, timeout: float | None = None) -> int:

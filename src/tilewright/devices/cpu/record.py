@@ -73,17 +73,17 @@ class Record:
         self.words[BUFFER], self.words[CAPACITY] = address_of(self.printed), print_capacity
 
     def own_scratch(self) -> None:
-        """Have scratch of its own, if that is little: threads are asked for theirs for longer."""
+        """Allocate separate scratch memory if it is small, since reserving a thread's is slower."""
         if 0 < self.scratch_bytes <= OWN_SCRATCH:
             memory = allocate(self.scratch_bytes)
             self.scratch = address_of(memory), memory
 
     def forget_prints(self) -> None:
-        """Make the print buffer as good as new."""
+        """Clear the print buffer."""
         if self.printed is not None and self.words[USED]:
             self.printed[:] = 0
             self.words[USED] = 0
 
     def give_up(self) -> None:
-        """Have no further block started; what runs it sees to the rest."""
+        """Start no further block; the thread that runs the job does the rest."""
         self.words[CANCELLED] = self.words[CANCEL] = 1

@@ -37,7 +37,7 @@ class JobStream(ABC):
 
     @abstractmethod
     def launch(self, record: Record, *, inline: bool = False, keep: object = None) -> bool:
-        """Put a job here."""
+        """Add a job."""
 
     @abstractmethod
     def threads(self) -> int:
@@ -45,7 +45,7 @@ class JobStream(ABC):
 
     @abstractmethod
     def wait_for(self, event: Event) -> None:
-        """Let what is put here from now on wait."""
+        """Add a wait before later jobs."""
 
     @abstractmethod
     def record(self) -> Event:
@@ -149,9 +149,9 @@ class CpuReplay(NoFastPath):
         return run
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
-        """Put all of it on a stream of the CPU; its reports can be read when that has passed it.
+        """Enqueue a run on a CPU stream; its reports can be read when the stream has passed it.
 
-        `inline` as for `CpuStream.launch`.
+        `inline` is that of `CpuStream.launch`.
         """
         if not isinstance(stream, JobStream):
             raise ContextError(
@@ -171,7 +171,7 @@ class CpuReplay(NoFastPath):
         return run
 
     def _follow(self, stream: JobStream) -> None:
-        """Come after the run before, with as many threads as the settings in force say."""
+        """Order the run after the previous one, with the number of threads in force."""
         if self._last is not None:
             stream.wait_for(self._last)
         if self._listed.printing:
@@ -181,7 +181,7 @@ class CpuReplay(NoFastPath):
         self.spread(stream)
 
     def spread(self, stream: JobStream) -> None:
-        """Let nodes of several blocks use as many threads as the settings in force say."""
+        """Let nodes of several blocks use the number of threads in force."""
         if self._listed.blocks > 1 and (threads := stream.threads()) != self._threads:
             self._settle()
             self._threads = threads

@@ -164,7 +164,7 @@ def _check(grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
 
 
 def written(buffer: Bytes) -> bytes:
-    """Return the records that were written: up to the first that did not fit, where zeros remain."""
+    """Return the written records: up to the first that did not fit, where zeros remain."""
     words = buffer[: buffer.size // 8 * 8].view(np.int64)
     end = 0
     while end < words.size and words[end] > 0:

@@ -113,12 +113,12 @@ class CpuStream(Capturing[Node], JobStream):
     # Putting work here
 
     def launch(self, record: Record, *, inline: bool = False, keep: object = None) -> bool:
-        """Put a launch here; True if it is over already, so that its report can be read.
+        """Enqueue a launch; return True if it is over already, so that its report can be read.
 
-        `inline` says that the caller will wait for it: if the stream is idle it then runs on the
-        calling thread, and KeyboardInterrupt may leave, with some of its blocks not run. Else it is
-        put in the queue. The record and `keep`, which should hold what its arguments point to and
-        the code, stay alive until the stream has passed it. While capturing it becomes a node.
+        `inline` says that the caller will wait for it: if the stream is idle, it runs on the
+        calling thread, and KeyboardInterrupt may leave with some of its blocks not run. Otherwise
+        it is queued. The record and `keep`, which should hold the arguments' memory and the code,
+        stay alive until the stream has passed it. While capturing it becomes a node.
         """
         if self._nodes is not None:
             self._nodes.append(Node(record, keep))
@@ -137,7 +137,7 @@ class CpuStream(Capturing[Node], JobStream):
     # What the core asks that puts work here, or runs it
 
     def prepare_start(self) -> bool:
-        """See to it that there are workers, and room in the queue; False: there is no worker."""
+        """Ensure that there are workers, and room in the queue; False: there is no worker."""
         pool = self._pool
         pool.have(pool.threads())
         if pool.is_alone():
@@ -147,7 +147,7 @@ class CpuStream(Capturing[Node], JobStream):
         return True
 
     def reserve_for(self, record: Record) -> tuple[int, Bytes]:
-        """Scratch memory of the calling thread for a run: its address, and what keeps it there."""
+        """Return scratch memory of the calling thread for a run: its address, and its owner."""
         return self._pool.reserve(record.scratch_bytes)
 
     def trim(self) -> None:
@@ -163,7 +163,7 @@ class CpuStream(Capturing[Node], JobStream):
         return most
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
-        """Put a copy here; where the two overlap, as if through a copy of the source."""
+        """Enqueue a copy; where the two overlap, it acts as if through a copy of the source."""
         if overlap(target, source):
             middle, memory = between(source)
             self._put(copy_record(middle, source), memory, inline)
@@ -172,11 +172,11 @@ class CpuStream(Capturing[Node], JobStream):
             self._put(copy_record(target, source), None, inline)
 
     def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
-        """Put the writing of one element everywhere in a block here."""
+        """Enqueue the writing of one element everywhere in a block."""
         self._put(fill_record(target, element), None, inline)
 
     def stamp(self) -> CpuStamp:
-        """Put a job here that notes the time."""
+        """Enqueue a job that notes the time."""
         stamp = CpuStamp()
         self.launch(stamp.record)
         return stamp
@@ -190,10 +190,10 @@ class CpuStream(Capturing[Node], JobStream):
         return CpuReplay(self._recorded())
 
     def wait_for(self, event: Event) -> None:
-        """Let what is put here from now on wait for an event.
+        """Make later work wait for an event.
 
-        The host waits for one of another driver; and while capturing, since only runs of what is
-        recorded can wait.
+        The host waits for an event of another driver, and while capturing, since only recorded runs
+        can wait.
         """
         pool = self._pool
         if not isinstance(event, CpuEvent) or pool.is_alone() or self._nodes is not None:
@@ -212,9 +212,9 @@ class CpuStream(Capturing[Node], JobStream):
             self.wait(self.native.submitted - MOST_WAITING + 1, None)
 
     def _enter(self, put: Callable[..., int], arguments: tuple[object, ...], kept: object) -> None:
-        """Put a job into the queue, and keep something alive until it has passed.
+        """Enqueue a job, and keep an object alive until it has passed.
 
-        Nothing of Python's own is called in between, so no signal can be noticed there.
+        No Python function is called in between, so no signal handler can run there.
         """
         add, waiting = self._callbacks.append, self._pool.waiting
         try:
@@ -272,7 +272,7 @@ class CpuStream(Capturing[Node], JobStream):
         return status
 
     def have_helpers(self, record: Record) -> None:
-        """Have as many workers as can help with a launch that was begun here."""
+        """Ensure enough workers for a launch that was begun here."""
         self._pool.have(record.words[THREADS] - 1)
 
     def _give_up(self, record: Record, scratch: int) -> None:
@@ -298,7 +298,7 @@ class CpuStream(Capturing[Node], JobStream):
                 waiting.add(self)
 
     def sweep(self) -> None:
-        """Make the calls that have fallen due."""
+        """Run the callbacks that are due."""
         callbacks = self._callbacks
         if callbacks:
             callbacks.sweep(self.native.completed)

@@ -94,11 +94,11 @@ class Bindings:
         return int(self._ask("cuCtxGetCurrent"))
 
     def push_context(self, context: int) -> None:
-        """Make a context current on this thread."""
+        """Push a context on this thread."""
         self._ask("cuCtxPushCurrent", context)
 
     def pop_context(self) -> None:
-        """Make the one before current again."""
+        """Pop the current context."""
         self._ask("cuCtxPopCurrent")
 
     # memory
@@ -132,28 +132,28 @@ class Bindings:
         return PoolNumbers(*[int(self._ask("cuMemPoolGetAttribute", pool, a)) for a in asked])
 
     def set_pool_threshold(self, pool: int, nbytes: int) -> None:
-        """Let a pool keep so many unused bytes."""
+        """Set how many unused bytes a pool keeps."""
         kind = self._module.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
         self._ask("cuMemPoolSetAttribute", pool, kind, self._module.cuuint64_t(nbytes))
 
     def trim_pool(self, pool: int) -> None:
-        """Give a pool's unused memory back."""
+        """Return a pool's unused memory to the device."""
         self._ask("cuMemPoolTrimTo", pool, 0)
 
     def allocate(self, nbytes: int, pool: int, stream: int) -> int:
-        """Memory out of a pool."""
+        """Allocate memory from a pool."""
         return int(self._ask("cuMemAllocFromPoolAsync", nbytes, pool, stream))
 
     def free(self, address: int, stream: int) -> None:
-        """Give memory back to its pool."""
+        """Free memory of a pool."""
         self._ask("cuMemFreeAsync", address, stream)
 
     def allocate_pinned(self, nbytes: int) -> int:
-        """Memory of the host that devices reach."""
+        """Allocate host memory that devices can access."""
         return int(self._ask("cuMemHostAlloc", nbytes, PORTABLE | MAPPED))
 
     def free_pinned(self, address: int) -> None:
-        """Give such memory back."""
+        """Free pinned memory."""
         self._ask("cuMemFreeHost", address)
 
     # work on streams
@@ -196,7 +196,7 @@ class Bindings:
         self._ask("cuEventDestroy", event)
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Let a stream wait for an event."""
+        """Make a stream wait for an event."""
         self._ask("cuStreamWaitEvent", stream, event, 0)
 
     def copy_in(self, target: int, source: int, nbytes: int, stream: int) -> None:
@@ -267,7 +267,7 @@ class Bindings:
                 return tuple(sizes) if int(status) == INVALID_VALUE else None
 
     def allow_shared(self, function: int, nbytes: int) -> None:
-        """Let a kernel be launched with so much shared memory."""
+        """Allow launches of a kernel with `nbytes` of shared memory."""
         kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._ask("cuFuncSetAttribute", function, kind, nbytes)
 
@@ -297,15 +297,15 @@ class Bindings:
         return int(nodes[0])
 
     def instantiate(self, graph: int) -> int:
-        """Make a graph ready to be launched."""
+        """Instantiate a graph."""
         return int(self._ask("cuGraphInstantiate", graph, 0))
 
     def launch_graph(self, executable: int, stream: int) -> None:
-        """Put a graph on a stream."""
+        """Enqueue a graph on a stream."""
         self._ask("cuGraphLaunch", executable, stream)
 
     def set_node(self, executable: int, node: int, kernel: KernelNode) -> None:
-        """Give a kernel node other parameters."""
+        """Set the parameters of a kernel node."""
         module = self._module
         wish = module.CUDA_KERNEL_NODE_PARAMS()
         wish.func = module.CUfunction(kernel.function)

@@ -67,11 +67,11 @@ class Calls(Protocol):
         ...
 
     def push_context(self, context: int) -> None:
-        """Make a context current on this thread."""
+        """Push a context on this thread."""
         ...
 
     def pop_context(self) -> None:
-        """Make the one before current again."""
+        """Pop the current context."""
         ...
 
     def describe(self, call: str, status: int) -> Exception:
@@ -97,27 +97,27 @@ class Calls(Protocol):
         ...
 
     def set_pool_threshold(self, pool: int, nbytes: int) -> None:
-        """Let a pool keep so many unused bytes."""
+        """Set how many unused bytes a pool keeps."""
         ...
 
     def trim_pool(self, pool: int) -> None:
-        """Give a pool's unused memory back."""
+        """Return a pool's unused memory to the device."""
         ...
 
     def allocate(self, nbytes: int, pool: int, stream: int) -> int:
-        """Memory out of a pool, in the order of a stream."""
+        """Allocate memory from a pool, in the order of a stream."""
         ...
 
     def free(self, address: int, stream: int) -> None:
-        """Give memory back to its pool, in the order of a stream."""
+        """Free memory of a pool, in the order of a stream."""
         ...
 
     def allocate_pinned(self, nbytes: int) -> int:
-        """Memory of the host that devices reach at the same address."""
+        """Allocate host memory that devices access at the same address."""
         ...
 
     def free_pinned(self, address: int) -> None:
-        """Give such memory back."""
+        """Free pinned memory."""
         ...
 
     # work on streams
@@ -159,7 +159,7 @@ class Calls(Protocol):
         ...
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Let a stream wait for an event."""
+        """Make a stream wait for an event."""
         ...
 
     def copy_in(self, target: int, source: int, nbytes: int, stream: int) -> None:
@@ -213,7 +213,7 @@ class Calls(Protocol):
         ...
 
     def allow_shared(self, function: int, nbytes: int) -> None:
-        """Let a kernel be launched with more shared memory than all of them may have."""
+        """Allow launches of a kernel with more shared memory than the default limit."""
         ...
 
     def shared_bytes(self, function: int) -> int:
@@ -239,15 +239,15 @@ class Calls(Protocol):
         ...
 
     def instantiate(self, graph: int) -> int:
-        """Make a graph ready to be launched."""
+        """Instantiate a graph."""
         ...
 
     def launch_graph(self, executable: int, stream: int) -> None:
-        """Put a graph on a stream."""
+        """Enqueue a graph on a stream."""
         ...
 
     def set_node(self, executable: int, node: int, kernel: KernelNode) -> None:
-        """Give a kernel node other parameters."""
+        """Set the parameters of a kernel node."""
         ...
 
     def destroy_graph(self, graph: int, executable: int) -> None:
@@ -260,11 +260,11 @@ class Calls(Protocol):
     """Where native code finds the driver's functions; 0: it has none, and calls these here."""
 
     def open_queue(self, context: int, stream: int, /) -> int:
-        """Make a stream one that others can wait for natively; gives what their timelines name."""
+        """Register a stream for native waits; return the queue for its timelines."""
         ...
 
     def close_queue(self, queue: int, /) -> None:
-        """Take that back."""
+        """Unregister a stream."""
         ...
 
     def launch(self, record: int, stream: int, /) -> int:

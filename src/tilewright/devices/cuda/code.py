@@ -27,9 +27,9 @@ def is_machine_code(code: bytes) -> bool:
 
 
 def loadable(code: bytes, *, trusted: bool = False) -> bytes:
-    """Code as the driver takes it; a DriverError for what it would not survive, or not know.
+    """Return code in the driver's format; raise a DriverError for code it would not survive.
 
-    Machine code that is `trusted` is taken as it is.
+    Machine code that is `trusted` is not checked.
     """
     if is_machine_code(code):
         if not trusted:

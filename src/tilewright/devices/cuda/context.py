@@ -61,15 +61,15 @@ class Context:
         self._is_parents, self.is_fine = True, False
 
     def watch(self, suspects: Callable[[], list[str]]) -> None:
-        """Know whom to ask what was under way when the context is lost."""
+        """Register a source of suspects, for the error if the context is lost."""
         self._suspects = suspects
 
     def leave(self, function: Callable[[int, int], None], one: int, other: int) -> None:
-        """Have a call made by whoever next makes calls that take their time; for finalizers."""
+        """Leave a call to the next caller that makes slow calls; for finalizers."""
         self._left.append((function, one, other))
 
     def tidy(self) -> None:
-        """Make the calls that finalizers have left."""
+        """Run the calls that finalizers have left."""
         while self._left:
             try:
                 function, one, other = self._left.popleft()
@@ -96,7 +96,7 @@ class Context:
         return DriverError(cause.message, got=cause.got, hint=cause.hint)
 
     def call(self, function: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
-        """Make a call with this context current, and leave the thread as it was."""
+        """Run a call with this context current, and restore the thread's context."""
         if not self.is_fine:
             self.check()
         calls = self.calls

@@ -37,7 +37,7 @@ MEMSET_SIZES = (1, 2, 4)
 
 
 def put_copy(stream: CudaStream, target: Block, source: Block) -> None:
-    """Put a copy on a stream."""
+    """Enqueue a copy on a stream."""
     if 0 in target.shape:
         return
     _refuse_elsewhere(stream, *[block for block in (target, source) if not block.host])
@@ -157,7 +157,7 @@ def _within(stream: CudaStream, target: Block, source: Block) -> None:
 
 
 def _between_devices(stream: CudaStream, target: Block, source: Block) -> None:
-    """Our side may have gaps, which our own kernels close or make; the other one may not."""
+    """Copy between devices; gaps are allowed on our side, where kernels pack and unpack."""
     if not is_packed(target if target.elsewhere else source):
         raise DriverError(
             "memory with gaps cannot be copied from one device to another",
@@ -204,7 +204,7 @@ _COPIES: dict[tuple[bool, bool], Copy] = {
 
 
 def put_fill(stream: CudaStream, target: Block, element: bytes) -> None:
-    """Put the writing of one element everywhere on a stream."""
+    """Enqueue the writing of one element everywhere."""
     check_element(target, element)
     if 0 in target.shape:
         return
@@ -243,7 +243,7 @@ def _signed(word: int) -> int:
 
 
 def _between(stream: CudaStream, block: Block) -> tuple[Block, DeviceMemory]:
-    """Memory of the device for a block without gaps."""
+    """Allocate device memory for a block without gaps."""
     memory = stream.device.allocate(_nbytes(block), zeroed=False)
     return packed(block, memory.address, host=False), memory
 

@@ -147,7 +147,7 @@ class CudaDevice:
             return self._helpers.function(name)
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
-        """Memory of this size."""
+        """Allocate memory of this size."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
 
     def streams(self) -> Sequence[CudaStream]:
@@ -166,11 +166,11 @@ class CudaDevice:
         return self._stream(next(self._numbers))
 
     def _sweep_waiting(self) -> None:
-        """Let go of streams whose work is done: who starts work need not wait for it.
+        """Release idle streams that only their pending work kept alive.
 
-        The next look is when there are twice as many as are left, so that streams whose work takes
-        long cost each new one a constant number of calls. Streams of other libraries stay: these
-        may be capturing, and are none that we make.
+        The next sweep is due when their number has doubled, so that each new stream costs a
+        constant number of calls, however long the work of others takes. Streams of other libraries
+        stay: they may be capturing, and do not belong to us.
         """
         for stream in tuple(self.waiting):
             if stream.is_owned and not stream.is_capturing:
@@ -202,7 +202,7 @@ class CudaDevice:
         return CapturedStream(self, handle)
 
     def borrow_module(self, handle: int, owner: object) -> BorrowedModule:
-        """Code that another library has loaded, which `owner` keeps alive."""
+        """Return code that another library has loaded, which `owner` keeps alive."""
         return BorrowedModule(self.context, handle, owner)
 
     def borrow_context(self, handle: int, owner: object) -> CudaDevice:
@@ -235,7 +235,7 @@ class CudaDevice:
         self._idle.append(self._driver.create_stream())
 
     def give_stream_back(self, handle: int) -> None:
-        """Nobody uses it any more; may be called anywhere, as by a finalizer."""
+        """Make a stream available again; finalizers may call this."""
         self._idle.append(handle)
 
     def synchronize(self) -> None:
@@ -245,7 +245,7 @@ class CudaDevice:
             stream.synchronize()
 
     def hold_up(self, stream: int, event: CudaEvent) -> None:
-        """Let a stream of another library's wait for an event."""
+        """Make another library's stream wait for an event."""
         if not event.done():
             context = self.context
             context.call(context.calls.wait_event, stream, event.mark.handle)
@@ -255,7 +255,7 @@ class CudaDevice:
         return self.context.call(self._calls.device_of, address)
 
     def reclaim(self) -> None:
-        """Let go of what finished work has kept alive."""
+        """Release what finished work has kept alive."""
         for stream in tuple(self._all):
             stream.sweep()
 

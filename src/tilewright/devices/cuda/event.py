@@ -35,7 +35,7 @@ class Events:
         Python, so no signal is noticed before that."""
 
     def take_for(self, mark: Mark) -> None:
-        """Let a mark have one that nobody uses."""
+        """Assign an unused event to a mark."""
         idle = self._idle
         while not idle:
             self._context.call(self._create)

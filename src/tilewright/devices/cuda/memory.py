@@ -55,7 +55,9 @@ class DevicePool(BlockPool):
         self.set_release_threshold(calls.total_memory(context.ordinal) // KEPT_SHARE)
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
-        """Memory of this size, at a multiple of 256; a DriverError if there is not enough."""
+        """Allocate memory of this size, at a multiple of 256; raise a DriverError if there is too
+        little.
+        """
         if self.unused > self._threshold:
             self._release(self._threshold)
         memory = self._take(nbytes) if self._context.is_fine else None
@@ -84,7 +86,7 @@ class DevicePool(BlockPool):
         self._context.call(self._context.calls.set_pool_threshold, self._pool, nbytes)
 
     def trim(self) -> None:
-        """Give all unused memory back to the device."""
+        """Return all unused memory to the device."""
         context = self._context
         self._release(0)
         context.call(self._take_back)
@@ -92,7 +94,7 @@ class DevicePool(BlockPool):
         context.call(context.calls.trim_pool, self._pool)
 
     def _release(self, limit: int) -> None:
-        """Give what was not used for longest back to the driver, until so little is unused."""
+        """Return the least recently used free memory, until at most the limit is unused."""
         while self.unused > limit and self._drop_oldest() is not None:
             pass
 
@@ -107,7 +109,7 @@ class DevicePool(BlockPool):
         return self._adopt(made, made.address, nbytes, nbytes)
 
     def _ask_driver(self, nbytes: int, zeroed: bool) -> Allocation:
-        """Memory out of the driver's pool. For who has made the context current."""
+        """Allocate from the driver's pool. Call it with the context current."""
         self._take_back()
         # There is no memory of no bytes, but it needs an address of its own.
         address = self._context.calls.allocate(max(nbytes, 1), self._pool, self._stream)

@@ -113,7 +113,7 @@ class CudaFunction:
         inline: bool = False,
         keep: object = None,
     ) -> CudaFunctionRun:
-        """Put a launch on a stream of its device."""
+        """Enqueue a launch on a stream of its device."""
         self.launch(stream, self.record(config, slots), keep)
         return CudaFunctionRun(self.context)
 
@@ -172,7 +172,7 @@ class CudaFunction:
         return [slot - (1 << 64) if slot >> 63 == 1 else slot for slot in slots]
 
     def _allow_shared(self, nbytes: int) -> None:
-        """More than every kernel may have must be asked for."""
+        """Allow launches with more shared memory than the default limit."""
         context = self.context
         calls, needed = context.calls, self._needed
         if needed + nbytes > self._shared:

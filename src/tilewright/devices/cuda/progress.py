@@ -26,7 +26,7 @@ class CudaProgress:
         self._words = (ctypes.c_int64 * 1)()
 
     def watch(self, event: Event) -> bool:
-        """Have the count rise once an event has passed; False: it is none of this device."""
+        """Increase the count once an event has passed; False: not an event of this device."""
         if not isinstance(event, CudaEvent) or event.stream.device.progress is not self:
             return False
         with self._lock:
@@ -34,7 +34,7 @@ class CudaProgress:
         return True
 
     def poke(self) -> None:
-        """Let the count rise now."""
+        """Increase the count now."""
         with self._lock:
             self._words[0] += 1
 

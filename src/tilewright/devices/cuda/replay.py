@@ -123,7 +123,7 @@ class CudaReplay:
         return len(self._nodes)
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
-        """Put all of it on a stream of its device."""
+        """Enqueue a run on a stream of its device."""
         target = _of_context(stream, self.context)
         with self._turn:
             if (last := self._behind_last()) is not None:
@@ -152,9 +152,9 @@ class CudaReplay:
     def submit(
         self, stream: Stream, memory: int, use: FirstUse, built: Location, keep: object, waits: bool
     ) -> bool:
-        """Work that the host has no part in needs no event, if the last run is over, or there.
+        """Enqueue a run without an event, if it has no host work and follows the last run.
 
-        `graph.quick` does the same in native code, where the last run was put there, too.
+        `graph.quick` does the same in native code, where the last run was enqueued there, too.
         """
         context, (uses, user, up) = self.context, use
         target: CudaStream | None = None
@@ -199,7 +199,7 @@ class CudaReplay:
             yield
 
     def set_node(self, node: int, record: Record) -> None:
-        """Give a kernel node the parameters of a record; no run is under way."""
+        """Set the parameters of a kernel node from a record; no run is in flight."""
         context = self.context
         context.call(context.calls.set_node, self._executable, node, record.kernel_node())
 

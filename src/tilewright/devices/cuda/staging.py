@@ -26,7 +26,7 @@ class Staging:
         self.pool.set_release_threshold(KEPT)
 
     def allocate(self, nbytes: int) -> PooledMemory:
-        """Pinned memory; its contents are arbitrary."""
+        """Allocate pinned memory; its contents are arbitrary."""
         return self.pool.allocate(nbytes, zeroed=False)
 
     def like(self, block: Block) -> tuple[Block, PooledMemory]:

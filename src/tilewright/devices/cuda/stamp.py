@@ -23,7 +23,7 @@ class CudaStamp:
         return context.call(context.calls.elapsed, earlier.handle, self.handle) * 1e-3
 
     def host_time(self) -> None:
-        """Not known: the device has a clock of its own."""
+        """Return None: the device has its own clock."""
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):

@@ -151,7 +151,7 @@ class CudaStream:
             self._let_go()  # nobody may sweep this stream: it would stay alive for nothing
 
     def _taken(self, kept: list[Kept], upto: int) -> list[Kept]:
-        """Take that out of the list: another thread may have done so, for some of it or for all."""
+        """Remove an entry from the list, unless another thread has removed it."""
         with self._turn:
             count = max(upto - self._dropped, 0) if kept is self.kept else 0
             taken = kept[:count]
@@ -215,10 +215,10 @@ class CudaStream:
     # Putting work here
 
     def launch(self, record: Record, label: Label, keep: object = None) -> Node | None:
-        """Put a kernel here; while capturing it becomes a node, which is given.
+        """Enqueue a kernel; while capturing, return its node.
 
-        `label` says what it is, in words, if it should fail. `keep` stays alive until the device
-        has passed it.
+        `label` describes it for the error if it fails. `keep` stays alive until the device has
+        passed it.
         """
         context = self.context
         if not context.is_fine:
@@ -242,7 +242,7 @@ class CudaStream:
             return None
 
     def _capture(self, record: Record, label: Label, keep: object) -> Node:
-        """Let a kernel become a node."""
+        """Record a kernel as a node."""
         nodes, context = self._nodes, self.context
         assert nodes is not None
         node, status = Node(len(nodes), keep, record), SUCCESS
@@ -259,7 +259,7 @@ class CudaStream:
     def put(
         self, keep: object, function: Callable[P, None], *args: P.args, **keywords: P.kwargs
     ) -> None:
-        """Make a call that puts work here; `keep` stays alive until the device has passed it."""
+        """Run a call that enqueues work here; `keep` stays alive until that has passed."""
         with self._turn:
             nodes = self._nodes
             node = None if nodes is None else Node(len(nodes), keep)
@@ -290,7 +290,7 @@ class CudaStream:
             self.tend()
 
     def tend(self) -> None:
-        """Stay alive for what is kept here; or make a mark, and let go of what has passed."""
+        """Stay alive while objects are kept here, or record a mark and release what has passed."""
         self._waiting.add(self)
         if len(self.kept) >= MANY:
             self.record()
@@ -303,18 +303,18 @@ class CudaStream:
         self._waiting.add(self)
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
-        """Put a copy here. What is on the host has been read when this returns."""
+        """Enqueue a copy. Host memory has been read when this returns."""
         put_copy(self, target, source)
 
     def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
-        """Put the writing of one element everywhere in a block here."""
+        """Enqueue the writing of one element everywhere in a block."""
         put_fill(self, target, element)
 
     def wait_for(self, event: Event) -> None:
-        """Let what is put here from now on wait for an event.
+        """Make later work wait for an event.
 
-        The host waits for one of another driver; and while capturing, since only runs of what is
-        recorded can wait.
+        The host waits for an event of another driver, and while capturing, since only recorded runs
+        can wait.
         """
         if not isinstance(event, CudaEvent) or self._nodes is not None:
             event.wait()
@@ -322,12 +322,12 @@ class CudaStream:
             self.put(None, self.context.calls.wait_event, self.handle, event.mark.handle)
 
     def note(self) -> None:
-        """Know that somebody else has put something here."""
+        """Note that another owner has enqueued work here."""
         with self._turn:
             self._others += 1
 
     def follow(self, handle: int) -> None:
-        """Let what is put here from now on wait for all on a stream of another library's."""
+        """Make later work wait for all work on another library's stream."""
         context, calls = self.context, self.context.calls
         mark = Mark(0, self._events, None)
         self._events.take_for(mark)
@@ -363,7 +363,7 @@ class CudaStream:
     def add_hooks(
         self, before: Callable[[], None] | None, after: Callable[[], None] | None
     ) -> None:
-        """Have the host do something before each run of the node recorded last, or after it."""
+        """Add host functions before and after each run of the node recorded last."""
         assert self._nodes, "hooks belong to a node"
         self._nodes[-1].before, self._nodes[-1].after = before, after
 
@@ -418,7 +418,7 @@ class CudaStream:
             self.sweep()
 
     def sweep(self) -> None:
-        """Make the calls that have fallen due; on a device that was lost, all of them."""
+        """Run the callbacks that are due; on a lost device, all of them."""
         if self.context.lost is not None:
             self._marks.clear()
             self.kept.clear()
@@ -465,7 +465,7 @@ class CudaStream:
     def seen(
         self, before: tuple[int, list[Kept], int] | None, put: int, label: Label, keep: object
     ) -> None:
-        """Native code has put work here, and waited for it if there is a point before it."""
+        """Note work that native code has enqueued, and waited for if a point precedes it."""
         if before is None:
             self.keep(label, keep)
         else:
@@ -474,9 +474,9 @@ class CudaStream:
     def waited(
         self, before: tuple[int, list[Kept], int], answer: int, label: Label, keep: object
     ) -> None:
-        """Work for which something is kept was put here, behind a point, and then waited for.
+        """Note work with kept objects that native code enqueued behind a point and waited for.
 
-        `answer` is what native code gave: how much was put here, and how the waiting ended.
+        `answer` is the result of native code: how much was enqueued, and how the wait ended.
         """
         others, kept, upto = before
         status = answer & STATUS_MASK

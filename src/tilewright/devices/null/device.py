@@ -22,7 +22,7 @@ class NullProgress(HostProgress):
     __slots__ = ()
 
     def watch(self, event: Event) -> bool:
-        """Have the count rise once an event has passed."""
+        """Increase the count once an event has passed."""
         if isinstance(event, NullEvent):
             event.demand()
         return super().watch(event)
@@ -59,14 +59,14 @@ class NullDevice:
         self._streams = [self.new_stream() for _ in range(STREAMS)]
 
     def prepare(self) -> None:
-        """There is nothing to prepare."""
+        """Do nothing."""
 
     def load_module(self, code: bytes, *, trusted: bool = False) -> NullModule:
-        """Take any bytes for code."""
+        """Accept any bytes as code."""
         return NullModule(code)
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> PooledMemory:
-        """Host memory, all zero: nobody will write it."""
+        """Allocate zeroed host memory, which no kernel writes."""
         return self.pool.allocate(nbytes, zeroed=True)
 
     def streams(self) -> Sequence[NullStream]:
@@ -81,7 +81,7 @@ class NullDevice:
         return stream
 
     def hold(self, *streams: NullStream) -> None:
-        """Let nothing pass on these streams, or on any, until `release`."""
+        """Hold back the work of these streams, or of all, until `release`."""
         with self.moved:
             self._holds_all |= not streams
             self._held.update(streams)
@@ -92,12 +92,12 @@ class NullDevice:
         return self.order.races
 
     def defer(self) -> None:
-        """Let work pass when the host waits for it, and not before, until `release`."""
+        """Hold back work until the host waits for it, or until `release`."""
         with self.moved:
             self.is_deferring = True
 
     def release(self, *streams: NullStream) -> None:
-        """Let all pass on these streams, or on all, now and later."""
+        """Let the work of these streams, or of all, pass from now on."""
         with self.moved:
             self.is_deferring = False
             if self._holds_all and streams:
@@ -112,7 +112,7 @@ class NullDevice:
         self._move()
 
     def _move(self) -> None:
-        """Let streams pass what they can, as long as that lets others pass more."""
+        """Pass the work that can pass, until no stream can continue."""
         with self.moved:
             held = self._holds_all or self.is_deferring
             free = [] if held else [s for s in self._all if s not in self._held]

@@ -61,5 +61,5 @@ class NullFunctionRun:
     __slots__ = ()
 
     def problem(self) -> None:
-        """None."""
+        """Return None."""
         return

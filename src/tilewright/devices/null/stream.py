@@ -55,7 +55,7 @@ class NullEvent:
         return passed
 
     def demand(self) -> None:
-        """Let it pass if the device has deferred it until somebody waits."""
+        """Pass the event, if the device has deferred it until the host waits."""
         device = self.stream.device
         with device.moved:
             if device.is_deferring:
@@ -106,7 +106,7 @@ class NullStream(Capturing[NullNode]):
         return is_idle
 
     def full(self) -> bool:
-        """Never: what is held is only noted."""
+        """Return False: held work is only noted."""
         return False
 
     def record(self) -> NullEvent:
@@ -143,7 +143,7 @@ class NullStream(Capturing[NullNode]):
         uses: Sequence[MemoryUse] = (),
         event: NullEvent | None = None,
     ) -> None:
-        """Put an entry here that passes at once, or after an event, or when released."""
+        """Enqueue an entry that passes at once, after an event, or when released."""
         if self._nodes is not None:
             self._nodes.append(NullNode(kind, text, tuple(uses)))
             return
@@ -178,7 +178,7 @@ class NullStream(Capturing[NullNode]):
         due(self.submitted, callback)
 
     def sweep(self) -> None:
-        """Make the calls that have fallen due."""
+        """Run the callbacks that are due."""
         self._callbacks.sweep(self.completed)
 
     def synchronize(self) -> None:

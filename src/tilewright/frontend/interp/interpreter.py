@@ -64,7 +64,7 @@ class CallFrame:
         self.unsure.pop(name, None)
 
     def unbind(self, name: str, why: str) -> None:
-        """Make a name unsure."""
+        """Mark a name as possibly unbound."""
         self.names.pop(name, None)
         self.unsure[name] = why
 
@@ -73,7 +73,7 @@ class CallFrame:
         return dict(self.names), dict(self.unsure)
 
     def restore(self, state: tuple[Mapping[str, Any], Mapping[str, str]]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         self.names, self.unsure = dict(state[0]), dict(state[1])
 
 
@@ -190,7 +190,7 @@ class Interpreter:
     # --- walking -----------------------------------------------------------------------------
 
     def mark(self, node: ast.AST) -> None:
-        """Make this node the place that ops and complaints get."""
+        """Set the node that later ops and errors refer to."""
         self.em.span = self.frame.span(node)
 
     def eval(self, node: ast.expr) -> Any:

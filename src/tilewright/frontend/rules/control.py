@@ -242,7 +242,7 @@ def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
 
 
 def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
-    """Let the host check a condition; return what it checks, or None where it cannot."""
+    """Add a launch check; return what it checks, or None where it cannot."""
     known = expression(em, condition) if em.surely_runs else None
     if known is None:
         return None

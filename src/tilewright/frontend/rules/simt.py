@@ -415,7 +415,7 @@ def dynamic_shared(em: SemanticBuilder, dtype: Any, *, offset: Any = 0) -> Share
 
 
 def _require_room(em: SemanticBuilder, elem: AnyDType, offset: Any) -> None:
-    """Let launches that leave no room for a single element be rejected."""
+    """Reject launches that leave no space for a single element."""
     asked = em.signature.shared_bytes
     needed = (offset if isinstance(offset, int) else 0) + elem.itemsize
     if asked < needed:

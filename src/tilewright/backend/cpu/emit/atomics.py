@@ -182,7 +182,7 @@ def _to_bits(x: Vec, bits: str) -> Vec:
 def _guarded(
     frame: NestFrame, effect: AtomicPointer, missing: Vec, act: Callable[..., Vec]
 ) -> None:
-    """Act where the mask holds; the old value, or `missing`, goes to the target."""
+    """Apply the operation where the mask holds; the old value, or `missing`, goes to the target."""
     emitter = frame.emitter
     address = as_pointer(emitter, frame.value(effect.address, 1))
     values = [frame.value(v, 1) for v in effect.values]

@@ -335,7 +335,7 @@ def _print(emitter: LlvmEmitter, statement: Print) -> None:
 
 
 def print_room(emitter: LlvmEmitter, total: Vec) -> tuple[Vec, Vec, Vec]:
-    """Take room for a record: where it starts, in which buffer, and whether it fits."""
+    """Reserve space for a record; return where it starts, in which buffer, and whether it fits."""
     record = emitter.record
     used = launch_word(emitter, record.used)
     start = emitter.body.emit(f"atomicrmw add {used}, {total} seq_cst, align 8", "i64", 1)
@@ -457,7 +457,7 @@ def _scope(emitter: LlvmEmitter, statement: ScopeStmt) -> None:
 
 
 def jump(emitter: LlvmEmitter, statement: JumpStmt) -> None:
-    """Go where a terminator says."""
+    """Emit the jump of a terminator."""
     targets: dict[str, Callable[[], str]] = {
         "continue": lambda: emitter.loops[-1].again,
         "break": lambda: emitter.loops[-1].done,

@@ -77,7 +77,7 @@ def write_element(
     part: Layout | None = None,
     shift: int = 0,
 ) -> None:
-    """Put one element per lane into a buffer, or into a part of it."""
+    """Store one element per lane in a buffer, or in a part of it."""
     emitter = frame.emitter
     whole = frame.sum(offset(index, buffer.layout if part is None else part))
     place = LinearIndex(whole.base + shift, whole.step)
@@ -152,7 +152,7 @@ class TransposeShape:
 
 
 def shape_of(step: Transpose, vector_bytes: int) -> TransposeShape:
-    """Take the loops apart: the last axis of the source, that of the target, and the rest."""
+    """Return the loops: the last axis of the source, that of the target, and the rest."""
     shape = step.source.shape
     strides = row_major_strides(shape)
     last, dense = len(shape) - 1, step.order[-1]

@@ -35,7 +35,7 @@ X86_FENCE = "@llvm.x86.sse.sfence()"
 
 
 def begin(emitter: LlvmEmitter) -> None:
-    """Ask the launch once, before all blocks."""
+    """Evaluate a condition of the launch once, before all blocks."""
     if nontemporal_stores(emitter.plan):
         word = emitter.load(launch_word(emitter, CpuLaunchWord.STREAM), "i64", align=8)
         emitter.cached = word.eq(0).cast("sext", "i64")
@@ -109,7 +109,7 @@ def distance(emitter: LlvmEmitter, read: ReadView, window: Window) -> Vec:
 
 
 def prefetch(emitter: LlvmEmitter, address: Vec, away: Vec, elem: Elem, lanes: int) -> None:
-    """Ask for the lines of neighbouring elements some elements away."""
+    """Prefetch the cache lines of elements at a distance."""
     emitter.body.declarations.add(f"declare void {PREFETCH}(ptr, i32, i32, i32)")
     first = emitter.shifted(address, away, memory_type(elem))
     hints = f"i32 {FOR_READING}, i32 {INTO_SECOND_LEVEL}, i32 {OF_DATA}"

@@ -191,7 +191,7 @@ def spread_lane(emitter: LlvmEmitter, x: Vec, lane: int) -> Vec:
 
 
 def put(frame: NestFrame, target: TileBuffer | Variable, index: Index, value: Vec) -> None:
-    """Put a result where it belongs."""
+    """Store a result at its place."""
     if isinstance(target, TileBuffer):
         write_element(frame, target, index, value)
     else:

@@ -84,7 +84,7 @@ class ExprBuilder:
         return self.known[wanted]
 
     def _visit(self, element: Element) -> list[Element]:
-        """Make an element known, or say what must be known before."""
+        """Build an element, or return what must be built before it."""
         value, index = element
         if not is_tile(value):
             self.known[element] = self.scalar(value)
@@ -302,7 +302,7 @@ class NestBuilder(ExprBuilder):
     # Writing.
 
     def write(self, buffer: TileBuffer, index: Index, value: Operand) -> None:
-        """Put an element into a buffer."""
+        """Store an element in a buffer."""
         ix.offset(index, buffer.layout)
         self.effects.append(WriteBuffer(buffer, index, value))
 

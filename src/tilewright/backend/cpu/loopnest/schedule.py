@@ -257,7 +257,7 @@ class Segment:
     # Placing.
 
     def place(self, sink: Sink, minimum: int, exclusive: bool = False) -> int:
-        """Put a sink into a nest, an old one if one fits; return its number."""
+        """Add a sink to a nest, an existing one if it fits; return its number."""
         new = draft(sink, (len(self.steps), 0), exclusive)
         # The earliest legal nest of the same shape: the operands of both are then loaded once.
         for number in range(minimum, len(self.steps)):

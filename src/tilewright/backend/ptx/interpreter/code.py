@@ -72,7 +72,7 @@ class Step:
         self.finish(threads, lanes)
 
     def finish(self, threads: Threads, lanes: Lanes) -> None:
-        """Let threads that have run all instructions go on, or wait."""
+        """Let threads that have run all instructions continue, or wait."""
         assert self.end is not None, "a step has an end"
         try:
             self.end(threads, lanes)
@@ -135,7 +135,7 @@ class Code:
         return made
 
     def _join(self, function: Function) -> None:
-        """Make of instructions what they do."""
+        """Build the steps of instructions."""
         later = [start for start in self.starts.values() if start > self.starts[function.name]]
         stop = min(later, default=len(self.steps))
         for step in self.steps[self.starts[function.name] : stop]:

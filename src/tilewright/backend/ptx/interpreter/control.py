@@ -19,7 +19,7 @@ End: TypeAlias = "Callable[[Threads, Lanes], None]"
 
 
 def jump(step: int) -> End:
-    """Go on at a step."""
+    """Continue at a step."""
     return lambda threads, lanes: threads.go(lanes, step)
 
 
@@ -42,7 +42,7 @@ def _held(threads: Threads, lanes: Lanes, instr: Instr) -> tuple[Array, Array]:
 
 
 def branch(instr: Instr, target: int, following: int) -> End:
-    """Go to a label, or on."""
+    """Continue at a label, or at the next step."""
 
     def end(threads: Threads, lanes: Lanes) -> None:
         if instr.guard is None:
@@ -67,7 +67,7 @@ def _check_uniform(threads: Threads, lanes: Lanes, holds: Array) -> None:
 
 
 def indexed(layout: Layout, instr: Instr, steps: Sequence[int]) -> End:
-    """Go to one of several labels."""
+    """Continue at one of several labels."""
     (index,) = instr.operands
     read = reader(layout, instr, index, "u32")
     table = np.array(steps, np.int32)

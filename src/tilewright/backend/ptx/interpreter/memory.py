@@ -200,7 +200,7 @@ class LocalMemory:
         self.written = np.zeros((threads, self.room), np.bool_)
 
     def forget(self, lanes: Lanes, start: int, end: int) -> None:
-        """Take a part as never written."""
+        """Mark a part as never written."""
         self.written[lanes, start:end] = False
 
     def _at(self, threads: Array, offsets: Array, bytes_of: Array, what: str) -> Array:

@@ -85,7 +85,7 @@ class _Tokens:
         return token
 
     def accept(self, *wanted: str) -> bool:
-        """Take the next token if it is one of these."""
+        """Consume the next token if it is one of these."""
         found = self.next in wanted
         self.at += found
         return found

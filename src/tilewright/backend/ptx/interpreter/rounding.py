@@ -96,7 +96,7 @@ def canonical(made: Array) -> Array:
 
 
 def flushed(array: Array) -> Array:
-    """Subnormal numbers as zeros of their sign."""
+    """Flush subnormal numbers to zeros of their sign."""
     small = np.abs(array) < np.finfo(array.dtype).tiny
     return np.where(small, np.copysign(array.dtype.type(0), array), array).astype(array.dtype)
 

@@ -146,7 +146,7 @@ class Threads:
                 del self._defined[number]
 
     def forget(self, register: Register, lanes: Lanes) -> None:
-        """Take a register as one that nothing has written."""
+        """Mark a register as never written."""
         number = register.number
         if self._registers[number] is not None:
             defined = self._defined.setdefault(number, np.ones(self.count, np.bool_))
@@ -170,7 +170,7 @@ class Threads:
         raise PtxError(f"the threads do not end within {MOST_STEPS} steps")
 
     def _meet_again(self) -> int:
-        """Let threads go on that waited for others which have ended since then."""
+        """Resume threads that waited for others which have ended since then."""
         waiting = self.turn == WAITS
         steps: list[int] = np.unique(self.pc[waiting]).tolist()
         for step in steps:
@@ -181,16 +181,16 @@ class Threads:
         return number
 
     def go(self, lanes: Lanes, step: int | Array) -> None:
-        """Let threads go on elsewhere."""
+        """Let threads continue elsewhere."""
         self.pc[lanes] = step
         self.turn[lanes] = step
 
     def wait(self, lanes: Lanes) -> None:
-        """Let threads wait where they are."""
+        """Make threads wait where they are."""
         self.turn[lanes] = WAITS
 
     def end(self, lanes: Lanes) -> None:
-        """Let threads end."""
+        """End threads."""
         self.go(lanes, NEVER)
 
     @property

@@ -44,7 +44,7 @@ def _barrier(layout: Layout, instr: Instr, number: int) -> End:
 
 
 def _pass_barriers(threads: Threads, lanes: Lanes, number: int) -> None:
-    """Let blocks go on whose threads are all there."""
+    """Resume blocks whose threads have all arrived."""
     shape = (-1, threads.padded)
     there = (threads.turn != threads.pc) & (threads.pc == number)
     blocks = np.unique(threads.block[lanes])

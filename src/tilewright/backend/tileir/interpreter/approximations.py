@@ -50,7 +50,7 @@ class _Direction:
 
 @contextmanager
 def errors(direction: int) -> Generator[None]:
-    """Let approximations be off as much as they may: up (1), down (-1), or by their bits (0)."""
+    """Set the errors of approximations to their bounds: up (1), down (-1), or by their bits (0)."""
     before, _Direction.now = _Direction.now, direction
     try:
         yield

@@ -97,7 +97,7 @@ def _hidden(em: TileEmitter, upper: Val) -> Val:
 
 
 def _streamed(em: TileEmitter, loads: Sequence[Instr], once: int) -> int:
-    """Let the loads of a loop begin no earlier than its size permits; return how early."""
+    """Delay the loads of a loop as its size requires; return how early they may begin."""
     most = max(LARGEST_STREAMED // max(once, 1) - 1, 1)
     for load in loads:
         if load in em.streamed and _latency(em, load) > most:
@@ -111,7 +111,7 @@ def _delay(em: TileEmitter, load: Instr, latency: int) -> None:
 
 
 def _keep_in_order(em: TileEmitter, loads: Sequence[Instr]) -> None:
-    """Let the loads of a loop begin in their own iteration."""
+    """Keep the loads of a loop in their own iteration."""
     for load in loads:
         _delay(em, load, NOT_PIPELINED)
 

@@ -324,7 +324,7 @@ def _carried(kind: Kind) -> Kind:
 
 
 def _yield_as(em: TileEmitter, arm: InstructionRegion, kinds: Sequence[Kind]) -> None:
-    """Let the last instruction of an arm, if it is a `yield`, give values of other types."""
+    """Change the types that the `yield` at the end of an arm gives."""
     last = arm.code[-1]
     if last.op.name != "yield":
         return

@@ -67,7 +67,7 @@ def converted(em: TileEmitter, value: Value) -> Val:
 
 
 def opaque_false(em: TileEmitter, x: Val) -> Val:
-    """False per element of x, of 32 bits: x * x + 1 is not 7 * y * y, not even modulo 8."""
+    """Emit False per element of x, of 32 bits: x * x + 1 is not 7 * y * y, not even modulo 8."""
     kind = tile(x)
     y = em.same("shri", x, em.number(HALF, kind), signedness=Signedness.UNSIGNED)
     left = em.same("addi", em.same("muli", x, x), em.number(1, kind))

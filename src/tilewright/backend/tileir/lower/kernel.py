@@ -122,7 +122,7 @@ def _divided(em: TileEmitter, value: Val, divisor: int) -> Val:
 
 
 def _grid(em: TileEmitter, lengths: Sequence[Val]) -> None:
-    """Make the logical index of this block, and the logical grid, as far as they are used."""
+    """Emit the logical index of this block, and the logical grid, as far as they are used."""
     signature = em.func.signature
     if signature.folded:
         em.grid = tuple(lengths)
