@@ -126,15 +126,17 @@ struct BindPlan {
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
-// function that gives the value now, null and the value; or where a slot of an object is, `kInSlot`
-// and the value.
+// function that gives the value now, null and the value; or a function that the kernel calls, which
+// of its attributes it is, and the value.
 struct Watch {
   Object where;
   Object key;
   Object was;
 };
-// In place of a key. No object lies at this address.
-inline const Object kInSlot = reinterpret_cast<Object>(1);
+// In place of a key: attributes of functions. No object lies at these addresses.
+inline const Object kFunctionCode = reinterpret_cast<Object>(1);
+inline const Object kFunctionDefaults = reinterpret_cast<Object>(2);
+inline const Object kFunctionKeywordDefaults = reinterpret_cast<Object>(3);
 
 // What all launches of one kernel over one grid have in common.
 struct LaunchPlan {

@@ -5,10 +5,17 @@ namespace tw::py {
 
 namespace {
 
+// What Python sees of a field that may be null.
+PyObject* or_none(PyObject* field) { return field == nullptr ? Py_None : field; }
+
 // Whether a value is the object it was. May set an error.
 bool is_still(const Watch& watch) {
-  if (watch.key == kInSlot) return *static_cast<PyObject**>(watch.where) == watch.was;
   PyObject* where = object_of(watch.where);
+  if (watch.key == kFunctionCode) return PyFunction_GET_CODE(where) == watch.was;
+  if (watch.key == kFunctionDefaults) return or_none(PyFunction_GET_DEFAULTS(where)) == watch.was;
+  if (watch.key == kFunctionKeywordDefaults) {
+    return or_none(PyFunction_GET_KW_DEFAULTS(where)) == watch.was;
+  }
   if (watch.key != nullptr) {
     return PyDict_GetItemWithError(where, object_of(watch.key)) == watch.was;
   }

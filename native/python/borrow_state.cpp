@@ -264,7 +264,6 @@ PyObject* borrowed(PyObject* self, const BorrowArguments& given, bool is_exclusi
   Owned ticket(new_ticket(self, given.use, given.extent, given.parent, is_exclusive, false));
   if (!ticket) return nullptr;
   const BorrowLock lock(may_run_python(as_state(self)));
-  if (!lock.ok()) return nullptr;
   as_ticket(ticket.get()).borrow.epoch = as_state(self).memory.record.epoch;
   return take_borrow(ticket.get()) ? ticket.release() : nullptr;
 }
@@ -295,20 +294,20 @@ PyObject* rewrite(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   Owned ticket(new_ticket(self, use, nullptr, parent, true, true));
   if (!ticket) return nullptr;
   const BorrowLock lock(may_run_python(as_state(self)));
-  if (!lock.ok() || !use_all(self, use, parent, true)) return nullptr;
+  if (!use_all(self, use, parent, true)) return nullptr;
   as_ticket(ticket.get()).borrow.epoch = as_state(self).memory.record.epoch;
   return ticket.release();
 }
 
 PyObject* write_all(PyObject* self, PyObject* use) {
   const BorrowLock lock(may_run_python(as_state(self)));
-  if (!lock.ok() || !use_all(self, use, nullptr, true)) return nullptr;
+  if (!use_all(self, use, nullptr, true)) return nullptr;
   Py_RETURN_NONE;
 }
 
 PyObject* read_all(PyObject* self, PyObject* use) {
   const BorrowLock lock(may_run_python(as_state(self)));
-  if (!lock.ok() || !use_all(self, use, nullptr, false)) return nullptr;
+  if (!use_all(self, use, nullptr, false)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -405,7 +404,6 @@ PyObject* reborrow(PyObject* self, PyObject* const* given, Py_ssize_t count) {
 
 PyObject* hand_back(PyObject* self, PyObject*) {
   const BorrowLock lock;
-  if (!lock.ok()) return nullptr;
   Borrow& borrow = as_ticket(self).borrow;
   if (borrow.memory != nullptr && borrow.memory->exclusive == &borrow) {
     borrow.memory->set_exclusive(borrow.parent);

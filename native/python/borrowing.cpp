@@ -305,7 +305,6 @@ PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known, PyObj
   while (true) {
     {
       const BorrowLock lock(bound.has_parts());
-      if (!lock.ok()) return nullptr;
       found = bound.bind(arguments, reading.get());
     }
     if (found != Borrowable::kOnceExclusiveEnds) break;

@@ -26,12 +26,8 @@ class BorrowLock {
   BorrowLock& operator=(const BorrowLock&) = delete;
   ~BorrowLock();
 
-  // Whether nobody else changes anything; false: an error is set.
-  bool ok() const { return state_ != State::kInterrupted; }
-
  private:
-  enum class State { kInterrupted, kFree, kTaken };
-  State state_;
+  bool is_taken_ = false;
 };
 
 // What is done to memory there, in these words, as `tensors.borrow.Use` has it. A new reference;
@@ -110,7 +106,6 @@ int64_t begin_launch(const LaunchPlan& plan, PyObject* uses, PyObject* user, PyO
   if (!use) return kFailed;
   if (use.get() == Py_None) return 0;
   const BorrowLock lock;
-  if (!lock.ok()) return kFailed;
   if (is_used(uses)) return 0;  // by another thread, while this one waited
   if (!note_first(uses, use.get())) return kFailed;
   const int64_t number = begin(uses_of(plan, row));
@@ -129,7 +124,6 @@ int64_t begin_replay(const ReplayMemory& memory, PyObject* uses, PyObject* user,
   const Owned use(use_at(object_of(memory.what), built, nullptr));
   if (!use) return kFailed;
   const BorrowLock lock;
-  if (!lock.ok()) return kFailed;
   if (is_used(uses)) return 0;
   if (!note_first(uses, first.get())) return kFailed;
   const TensorUses tensors = uses_of(memory);

@@ -104,7 +104,6 @@ Ending run(const ExternalLaunch& launch, const CpuQueue& queue) {
   int64_t number;
   {
     const BorrowLock lock;
-    if (!lock.ok()) return Ending::kError;
     number = occupy(queue, memory.job());
   }
   if (number == 0) {

@@ -310,7 +310,6 @@ Owned borrow_whole(PyObject* state, PyObject* use) {
   Owned ticket(new_ticket(state, use, nullptr, nullptr, true, false));
   if (!ticket) return ticket;
   const BorrowLock lock(may_run_python(as<StateObject>(state)));
-  if (!lock.ok()) return Owned();
   as<TicketObject>(ticket.get()).borrow.epoch = as<StateObject>(state).memory.record.epoch;
   return take_borrow(ticket.get()) ? std::move(ticket) : Owned();
 }

@@ -383,7 +383,6 @@ Owned look_closer_unless_interrupted() {
 // as if the stream wrote it now. False: there is no place for that, or an error is set.
 bool note_on_stream(const RegionObject& region, Timeline& timeline) {
   const BorrowLock lock;
-  if (!lock.ok()) return false;
   StorageRecord& storage = *region.record.storage;
   if ((storage.slow_path & slow_path::kPendingWork) != 0 || storage.marked == kMarks) return false;
   const int64_t number = timeline.issued + 1;

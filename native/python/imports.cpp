@@ -78,7 +78,6 @@ Owned include(PyObject* self) {
   const int64_t start = storage.address, end = end_of(storage);
   for (bool runs_python = false;; runs_python = true) {
     const BorrowLock lock(runs_python);
-    if (!lock.ok()) return Owned();
     Owned known = known_import(storage.device_number, start, end, storage.is_readonly != 0);
     if (known) return known;
     const std::vector<Owned> others = imports_meeting(start, end);
@@ -158,7 +157,6 @@ Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end,
   if (number < 0) return Owned();
   {
     const BorrowLock lock;
-    if (!lock.ok()) return Owned();
     Owned known = known_import(number, start, end, is_readonly);
     if (known) return known;
   }

@@ -48,7 +48,6 @@ bool unlist_work(PyObject* timeline_object, Timeline& timeline, int64_t number) 
   const Owned key(PyLong_FromLongLong(number));
   if (!key) return false;
   const BorrowLock lock;
-  if (!lock.ok()) return false;
   PyObject* pending = pending_of(timeline_object);
   const Owned work = Owned::borrowed(PyDict_GetItemWithError(pending, key.get()));
   if (!work) return !PyErr_Occurred();

@@ -11,6 +11,7 @@ int execute(PyObject* module) {
       add_link,         //
       add_launch,       //
       add_borrowing,    //
+      add_lock,         //
       add_borrow_state,  //
       add_storage,      //
       add_handle,       //

@@ -19,6 +19,7 @@ int add_dlpack(PyObject* module);
 int add_endings(PyObject* module);
 int add_entry(PyObject* module);
 int add_kernel(PyObject* module);
+int add_lock(PyObject* module);
 int add_listed(PyObject* module);
 int add_started(PyObject* module);
 int add_external(PyObject* module);

@@ -8,15 +8,12 @@ namespace tw::py {
 
 namespace {
 
-// What Python tells once: the lock of borrow state, and what a use is noted as.
+// What Python tells once: what a use is noted as.
 struct BorrowContext {
-  PyObject* acquire = nullptr;
-  PyObject* release = nullptr;
   PyTypeObject* use_class = nullptr;
   int64_t main_thread = 0;  // the number of the main thread, which makes most launches
   PyObject* main_thread_name = nullptr;
   PyObject* thread_name = nullptr;  // gives the name of the thread that calls it
-  const int64_t* holds = nullptr;   // where the lock counts how often it is held; null: unknown
 };
 
 BorrowContext context;
@@ -40,13 +37,10 @@ PyObject* new_use(PyObject* what, PyObject* location, Owned thread) {
 PyObject* set_borrowing(PyObject*, PyObject* given) {
   Setup setup(given);
   BorrowContext found;
-  found.acquire = setup.object("acquire");
-  found.release = setup.object("release");
   found.use_class = setup.type("Use");
   found.main_thread = setup.number("main_thread");
   found.main_thread_name = setup.object("main_thread_name");
   found.thread_name = setup.object("thread_name");
-  found.holds = reinterpret_cast<const int64_t*>(setup.number("holds"));
   if (!setup.ok()) return nullptr;
   context = found;
   Py_RETURN_NONE;
@@ -68,25 +62,11 @@ PyObject* make_use(PyObject*, PyObject* const* given, Py_ssize_t count) {
 
 PyMethodDef kFunctions[] = {
     fast_method("new_use", make_use, "Note what is done to memory, where, and by which thread."),
-    {"set_borrowing", set_borrowing, METH_O, "Say what borrowing takes: the lock, and uses."},
+    {"set_borrowing", set_borrowing, METH_O, "Say what a use is noted as."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
-
-BorrowLock::BorrowLock([[maybe_unused]] bool may_run_python) : state_(State::kFree) {
-#ifndef Py_GIL_DISABLED
-  if (!may_run_python && context.holds != nullptr && *context.holds == 0) return;
-#endif
-  const Owned taken(PyObject_CallNoArgs(context.acquire));
-  state_ = taken ? State::kTaken : State::kInterrupted;
-}
-
-BorrowLock::~BorrowLock() {
-  if (state_ != State::kTaken) return;
-  const SavedError saved;
-  const Owned nothing(PyObject_CallNoArgs(context.release));
-}
 
 PyObject* use_at(PyObject* what, PyObject* location, SeenLocation* seen) {
   if (context.use_class == nullptr) {

@@ -82,7 +82,23 @@ def reap(timeline: int, /) -> int:
 # Memory and tensors. Python's classes extend these types, and explain what they refuse.
 
 def set_borrowing(how: dict[str, Any], /) -> None:
-    """Register the lock of borrow state, and the class of noted uses."""
+    """Register the class of noted uses."""
+
+@final
+class BorrowLock:
+    """The lock of borrow state; all of these are the same one."""
+
+    def acquire(self) -> None:
+        """Take the lock, once no other thread holds it."""
+
+    def release(self) -> None:
+        """Release the lock, as often as it was taken."""
+
+    def is_mine(self) -> bool:
+        """Return whether this thread holds the lock."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
 def new_use(cls: type, what: str, location: Location, /) -> Any:
     """Record what is done to memory, where, and by which thread."""

@@ -10,7 +10,7 @@ from support.records import TENSOR_WORDS, StorageWord, TensorWord
 from tilewright._core import CUDA_STATUS_BITS, note_passed, reborrow, reserve
 from tilewright.devices.cuda.record import HEAD_WORDS
 from tilewright.devices.native_records import (
-    IN_SLOT,
+    FUNCTION_KEYS,
     PLAN_WORDS,
     REPLAY_WORDS,
     TIMELINE_WORDS,
@@ -142,9 +142,10 @@ def _is_still(where: int, key: int, value: int) -> bool:
 
 
 def _now(where: int, key: int) -> Any:
-    """What a dictionary has, a function gives, or a slot of an object holds."""
-    if key == IN_SLOT:
-        return _object(_words(where, 1)[0])
+    """What a dictionary has, a function gives, or an attribute of a function is."""
+    for name, number in FUNCTION_KEYS.items():
+        if key == number:
+            return getattr(_object(where), name)
     return _object(where).get(_object(key)) if key else _object(where)()
 
 

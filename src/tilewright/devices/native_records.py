@@ -140,8 +140,8 @@ class PlanWord(IntEnum):
     WATCHED = 7
     """How many values the code was made for that may have changed, and where these are said, by
     three words: a dictionary, the key and the value as it was, or 0 if there was none; a function
-    that gives the value now, 0 and the value; or the address of a slot of an object, `IN_SLOT` and
-    the value."""
+    that gives the value now, 0 and the value; or a function that the kernel calls, one of
+    `FUNCTION_KEYS` and the value."""
     WATCHES = 8
     DRIVER = 9
     """Where native code finds the functions of the device's driver; 0: it has none, or needs none.
@@ -153,8 +153,8 @@ class PlanWord(IntEnum):
 
 
 PLAN_WORDS = len(PlanWord)
-IN_SLOT = 1
-"""In place of a key: the value is in a slot of an object. No object lies at this address."""
+FUNCTION_KEYS = {"__code__": 1, "__defaults__": 2, "__kwdefaults__": 3}
+"""In place of a key: attributes of functions, by name. No object lies at these addresses."""
 
 
 def new_words(count: int) -> Words:

@@ -11,8 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from ..base.dtypes import AnyDType
-from ..devices.cpu.layouts import slot_holding
-from ..devices.native_records import IN_SLOT, PLAN_WORDS, PlanWord, Words, new_words
+from ..devices.native_records import FUNCTION_KEYS, PLAN_WORDS, PlanWord, Words, new_words
 from ..frontend.capture.captured import Absent, Captured, there_or_absent
 from .scalars import packing_of, slot_of
 
@@ -92,12 +91,6 @@ def _place_of(captured: Captured) -> tuple[int, int]:
             return id(cast("object", owner)), id(name)
         if func is getattr and type(owner) is ModuleType and name in vars(owner):
             return id(vars(owner)), id(name)
-        if func is getattr and type(owner) is FunctionType and name in KEPT_IN_SLOTS:
-            slot = slot_holding(owner, captured.value)
-            if slot:
-                return slot, IN_SLOT
+        if func is getattr and type(owner) is FunctionType and name in FUNCTION_KEYS:
+            return id(owner), FUNCTION_KEYS[name]
     return id(captured.read), 0
-
-
-KEPT_IN_SLOTS = ("__code__", "__defaults__", "__kwdefaults__")
-"""Attributes of functions that are slots."""

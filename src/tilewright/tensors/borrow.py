@@ -12,15 +12,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
+from .._core import BorrowLock, new_use, set_borrowing
 from .._core import BorrowState as NativeState
 from .._core import Ticket as Ticket  # for all who borrow
-from .._core import new_use, set_borrowing
 from ..base.errors import BorrowError
-from ..devices.cpu.layouts import holds_of
 from ..op.nesting import THREAD
 from ..op.place import Location, place_of
 from .extent import Extent
@@ -28,7 +26,7 @@ from .extent import Extent
 if TYPE_CHECKING:
     from .lease import Lease
 
-LOCK = threading.RLock()
+LOCK = BorrowLock()
 """Guards all borrow state; held across no user, driver or allocator call."""
 
 
@@ -78,13 +76,9 @@ def _thread() -> str:
     return threading.current_thread().name
 
 
-BORROWING: Mapping[str, Any] = {
-    "acquire": LOCK.acquire, "release": LOCK.release, "Use": Use, "main_thread": _MAIN or 0,
-    "main_thread_name": _MAIN_NAME, "thread_name": _thread, "holds": holds_of(LOCK),
-}  # fmt: skip
-"""What the core borrows with, by the names that it asks for."""
-
-set_borrowing(dict(BORROWING))
+set_borrowing({
+    "Use": Use, "main_thread": _MAIN or 0, "main_thread_name": _MAIN_NAME, "thread_name": _thread,
+})  # fmt: skip
 
 
 class Neighbour(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base.errors import BorrowError
 from tilewright.op.place import here
-from tilewright.tensors.borrow import BorrowState, Use, refuse_ended
+from tilewright.tensors.borrow import LOCK, BorrowState, Use, refuse_ended
 from tilewright.tensors.extent import Extent
 
 
@@ -226,3 +226,40 @@ stop.set()
 
 def test_no_thread_is_inside_the_lock_when_the_process_forks():
     subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=120)
+
+
+def test_the_lock_is_held_by_one_thread_which_may_take_it_again():
+    taken = threading.Event()
+
+    def other():
+        with LOCK:
+            taken.set()
+
+    with LOCK:
+        with LOCK:
+            thread = threading.Thread(target=other)
+            thread.start()
+        assert LOCK.is_mine()
+        assert not taken.wait(0.05)
+    thread.join(10)
+    assert taken.is_set()
+    assert not LOCK.is_mine()
+
+
+def test_who_does_not_hold_the_lock_cannot_release_it():
+    with pytest.raises(RuntimeError, match="does not hold the lock"):
+        LOCK.release()
+
+
+def test_a_forked_child_can_take_the_lock():
+    code = (
+        "import os, tilewright as tw\n"
+        "from tilewright.tensors.borrow import LOCK\n"
+        "tw.zeros(4).sync()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    with LOCK: os._exit(0 if LOCK.is_mine() else 1)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert not LOCK.is_mine()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

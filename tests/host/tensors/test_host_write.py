@@ -373,7 +373,7 @@ def blocks(t):
             c[:] = 3
         assert (t.to_numpy() == 3).all()
         assert not host_write._SEEN
-        assert not LOCK._is_owned()
+        assert not LOCK.is_mine()
 
     return stays, goes, usable
 

@@ -255,7 +255,7 @@ def is_usable(t):
     fill(t, 1.0).sync()
     assert (np.asarray(t) == 1).all()
     assert leases(t) == 0
-    assert not LOCK._is_owned()
+    assert not LOCK.is_mine()
 
 
 @pytest.mark.parametrize("interrupt", [raise_at, raise_behind, on_line])

@@ -11,14 +11,14 @@ from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
 from support.native_driver import Plain, Recorded
 from support.records import ALL_BYTES, MARK_WORDS, StorageWord
-from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, set_borrowing
+from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS
 from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.native_records import PlanWord, SlowPath
 from tilewright.devices.timeline import ISSUED, OVER, SUBMITTED, UNSUBMITTED, Timeline
 from tilewright.op.place import here
-from tilewright.tensors.borrow import BORROWING, Use
+from tilewright.tensors.borrow import Use
 
 
 def test_a_launch_in_another_context(driver, native, record):
@@ -129,20 +129,6 @@ def test_what_others_are_about_to_put_there_is_not_over(driver, native):
     driver.passed.add(11)
     plain.submit(native, 1 << 60)
     assert plain.timeline.words[OVER] == 0
-
-
-def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, native):
-    def interrupted():
-        raise KeyboardInterrupt
-
-    plain = Plain()
-    set_borrowing({**BORROWING, "acquire": interrupted, "holds": 0})
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            plain.submit(native)
-    finally:
-        set_borrowing(dict(BORROWING))
-    assert driver.log == []
 
 
 def test_graphs(driver, native):
