@@ -22,6 +22,7 @@ from .activations import (
     tanh,
 )
 from .attention import scaled_dot_product_attention
+from .convolution import conv1d, conv2d
 from .embedding import dropout, embedding
 from .linear_losses import linear_cross_entropy
 from .losses import cross_entropy
@@ -34,8 +35,8 @@ from .reductions import sum as sum  # noqa: A004 - the name it has everywhere
 from .softmax import log_softmax, logsumexp, softmax
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cross_entropy", "cumsum", "dropout", "elu", "embedding",
-    "geglu", "gelu", "glu", "group_norm", "layer_norm", "leaky_relu", "linear",
+    "amax", "amin", "argmax", "argmin", "conv1d", "conv2d", "cross_entropy", "cumsum", "dropout",
+    "elu", "embedding", "geglu", "gelu", "glu", "group_norm", "layer_norm", "leaky_relu", "linear",
     "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu",
     "rms_norm", "rope", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
     "sort", "sum", "swiglu", "tanh", "topk", "var",
