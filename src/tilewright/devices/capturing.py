@@ -1,4 +1,4 @@
-"""Recording for devices that have no graphs of their own: streams, and what they recorded."""
+"""Recording for devices without native graphs: streams, and what they recorded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Calls that fall due as a stream advances: kept in order, each made once.
+"""Callbacks that become due as a stream advances: run in order, once each.
 
-But one that an interrupt leaves, which may come when all of it is done, is made again from its
-beginning. Whoever wants a call made sees to it that this does no harm.
+A callback that an interrupt cuts short, perhaps after its last effect, runs again from its
+beginning. So each callback must be idempotent.
 """
 
 from __future__ import annotations
@@ -87,5 +87,5 @@ class CompletionCallbacks:
                     items.popleft()
                 self._failed = callback
                 raise
-        # Not before: whoever finds nothing due may rely on the call having been made.
+        # Not before: a caller that finds no due callback may rely on it having run.
         items.popleft()

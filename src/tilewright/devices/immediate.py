@@ -114,7 +114,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
 
 
 class ImmediateReplay(NoFastPath):
-    """Recorded work, done again each time it is put on a stream."""
+    """Recorded work, which runs each time the replay is enqueued."""
 
     __slots__ = ("_nodes",)
 

@@ -41,9 +41,9 @@ class TimelineWord(IntEnum):
     ISSUED = 0
     """The number of the last one."""
     OVER = 1
-    """Up to which number nobody needs to know of them any more."""
+    """The number up to which no other object needs to know of them."""
     UNSUBMITTED = 2
-    """How many are about to be put on the stream."""
+    """How many are about to be enqueued."""
     SUBMITTED = 3
     """How many were put there of which Python keeps no list."""
     LISTED = 4
@@ -73,7 +73,7 @@ class ReplayWord(IntEnum):
     WRITTEN = 2
     """The first of which are written."""
     WHAT = 3
-    """What is done to memory that is written, in words, as an object."""
+    """The description of what is done to written memory, as an object."""
 
 
 REPLAY_WORDS = len(ReplayWord)
@@ -107,7 +107,7 @@ class BindWord(IntEnum):
     ARITY = 11
     """How many arguments there are."""
     WHAT = 12
-    """What is done to memory that is written, in words, as an object;"""
+    """The description of what is done to written memory, as an object;"""
     READING = 13
     """and to memory that is read."""
     CORE_AT = 14
@@ -125,8 +125,8 @@ class PlanWord(IntEnum):
     """What all plain launches of one kernel over one grid have in common."""
 
     RECORD = 0
-    """The address of a record, with the parameters that are always the same; 0: each launch has
-    one of its own."""
+    """The address of a record with the constant parameters; 0: each launch has a separate record.
+    """
     SLOTS = 1
     """How many parameters there are."""
     TENSORS = 2

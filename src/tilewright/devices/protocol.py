@@ -1,8 +1,8 @@
-"""What the run half asks of a machine: devices that give memory and streams, streams that order.
+"""What the run half requires of a machine: devices that allocate memory, and streams that order
+work.
 
-The words are CUDA's, because it asks for the most: work is put on streams, events mark points in
-them, and a stream can be told to wait for an event of another one. Nothing here blocks but `wait`
-and `synchronize`.
+The terms are CUDA's, which has the most of them: work is enqueued on streams, events mark points in
+them, and a stream can wait for an event of another one. Only `wait` and `synchronize` block.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class Stream(Protocol):
 
     @property
     def number(self) -> int:
-        """Tells the streams of a device apart; 0 is its first."""
+        """The number that identifies a stream of a device; 0 is its first."""
         ...
 
     @property
     def timeline(self) -> Timeline:
-        """By which memory names its work: a `Timeline` of its own."""
+        """The `Timeline` by which memory refers to its work."""
         ...
 
     @property
@@ -152,7 +152,7 @@ class Stream(Protocol):
 
 
 class Stamp(Protocol):
-    """When a device passes a point of a stream. To be asked once it has."""
+    """The time at which a device passes a point of a stream. Read it after that."""
 
     def since(self, earlier: Stamp) -> float:
         """Return seconds since another stamp of the same device, by the device's clock."""
@@ -198,7 +198,7 @@ class Replay(Protocol):
 
     @property
     def starts(self) -> bool:
-        """Whether it can be submitted where nobody waits for it."""
+        """Whether it can be submitted where no thread waits for it."""
         ...
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
@@ -218,11 +218,11 @@ class Replay(Protocol):
         waits: bool,
         /,
     ) -> ReplayRun | bool:
-        """Borrow memory, as the words at an address say, and put it on a stream as numbered work.
+        """Borrow memory, as the words at an address specify, and enqueue the run as numbered work.
 
-        Waits for it if asked to; `built` says where the op was built, and `keep` stays alive until
-        it has passed. False: `put_on` must do that, and nothing was done. A run: it is over, and
-        may have something to report.
+        Wait for it if requested; `built` is where the op was built, and `keep` stays alive until it
+        has passed. False: `put_on` must do that, and nothing was done. A run: it is over, and may
+        have a report.
         """
         ...
 
@@ -381,7 +381,7 @@ class Device(Protocol):
 
     @property
     def blocks_at_once(self) -> int:
-        """How many blocks of a kernel run at the same time, each on a processor of its own."""
+        """How many blocks of a kernel run at the same time, each on a separate processor."""
         ...
 
     @property

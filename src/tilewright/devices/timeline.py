@@ -104,7 +104,7 @@ class Timelines:
         self._left: deque[Timeline] = deque()
 
     def take(self, stream: Stream | None = None) -> Timeline:
-        """Give a new stream the timeline of one that is gone, or else a new one."""
+        """Return the timeline of a stream that is gone for a new stream, or else a new one."""
         try:
             timeline = self._left.popleft()
         except IndexError:

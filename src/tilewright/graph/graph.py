@@ -1,7 +1,7 @@
-"""Graphs: work recorded once, a whole op or op by op, and replayed as often as one likes.
+"""Graphs: work recorded once, a whole op or op by op, and replayed any number of times.
 
-The work is recorded on a stream of its own, so that nobody else's work gets into it; memory that a
-captured op makes is filled on the stream the user named, at once.
+The work is recorded on a separate stream, so that no other work gets into it; memory that a
+captured op allocates is filled on the stream the user named, at once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CudaGraph(NativeGraph, Generic[T]):
     ) -> None:
         self.name = name
         self.writing = f"written by `{name}.graph`"
-        """What its launches do to memory, in words."""
+        """The description of what its launches do to memory."""
         self.stream = stream
         """Where `update` runs its ops; launches run on any stream."""
         self.device = stream.device
@@ -235,7 +235,7 @@ class _Session:
         self._is_open = False
 
     def begin(self) -> None:
-        """Record from now on what this thread puts on the stream of the context."""
+        """Record from now on what this thread enqueues on the stream of the context."""
         self._private.begin_capture()
         self._recording.begin()
         self._is_open = True

@@ -66,7 +66,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         return "it borrows the graph it launches"
 
     def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
-        """Replay at once, where nobody else has borrowed the graph's memory."""
+        """Replay at once, if the graph's memory has no other borrows."""
         if self.spent or Tracing.active is not None or stream.device is not self._home:
             return NOT_RUN
         try:

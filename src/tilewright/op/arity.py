@@ -14,7 +14,7 @@ from .place import Location
 
 
 class Maker:
-    """A function of Tilewright's own that makes ops, and can be told where the program stands."""
+    """A function of Tilewright that makes ops, and takes the location of the program."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class Maker:
     that its signature takes."""
 
     def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
-        """Call it with these arguments, for a program that stands there."""
+        """Call it with these arguments, for a program at a location."""
         raise NotImplementedError
 
 
@@ -59,8 +59,9 @@ def _range(least: int, most: int | None) -> str:
 
 
 Taken: TypeAlias = "tuple[int, int | None] | None"
-"""The least and greatest number of positional arguments, which None does not limit; None: nobody
-can say."""
+"""The least and greatest number of positional arguments, the latter None for no limit; None:
+unknown.
+"""
 
 
 def positional(function: Callable[..., Any]) -> Taken:

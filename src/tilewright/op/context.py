@@ -37,7 +37,7 @@ class ExecutionContext(Context):
         waits: bool
         """The host waits at the end, so work may as well run on the calling thread."""
         detached: bool
-        """Nobody waits for the work: ops that borrow are refused."""
+        """No caller waits for the work: ops that borrow are refused."""
         in_flight: bool
         """The result is given before the work is done: ops that give host data are refused."""
         on_loop: bool
@@ -49,7 +49,7 @@ class ExecutionContext(Context):
         setup: Stream | None
         """While capturing: the stream on which memory is made ready; None: it must not be."""
         made: Sequence[object]
-        """If detached: what ops run by `run` gave, which belongs to nobody else."""
+        """If detached: the results of ops run by `run`, which the op owns."""
         lent: list[object] | None
         """While the result is to be shared: what ops were passed that belongs to somebody else."""
         settling: Settling | None
@@ -122,7 +122,7 @@ class ExecutionContext(Context):
         if self.setup is None:
             self.recording.refuse_allocation(name)
         making = ExecutionContext(self.setup)
-        making.outcomes = self.outcomes  # whoever launches the graph hears of them
+        making.outcomes = self.outcomes  # reported when the graph is launched
         return making
 
     def run(self, op: DeviceOp[T]) -> T:

@@ -273,7 +273,7 @@ class DeviceOp(ResultMethods[T_co]):
 
 
 class Composite(DeviceOp[T_co]):
-    """An op made of others, run step by step so that waiting can be left to the ending."""
+    """An op made of other ops, run step by step so that waiting can be left to the ending."""
 
     staged = True
 
@@ -453,7 +453,7 @@ def value(x: T) -> DeviceOp[T]:
 
 
 is_op = cast("Callable[[object], TypeGuard[DeviceOp[Any]]]", _is_op)
-"""Tells whether something is a DeviceOp."""
+"""Returns whether something is a DeviceOp."""
 
 
 def as_op(x: Any) -> DeviceOp[Any]:

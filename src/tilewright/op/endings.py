@@ -157,10 +157,10 @@ class Endings(Lazy[T_co]):
 
 
 def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
-    """Start an op that nobody waits for; gives its future, which need not be kept.
+    """Start an op for which no caller waits; return its future, which may be dropped.
 
     The op must own what it uses: an op that borrows a tensor is refused, at once or when a function
-    given to `then` brings one. An error that nobody looks at is reported when it happens.
+    given to `then` returns one. An error that is never observed is reported when it happens.
     """
     name = op.name
     refuse_nested(name)
@@ -192,7 +192,7 @@ def refuse_host_data(op: Lazy[Any]) -> None:
 
 
 def refuse_borrows(op: Lazy[Any], given: Sequence[object] = ()) -> None:
-    """Raise if an op or one of its parts borrows anything but `given`, and nobody waits for it."""
+    """Raise if a detached op or one of its parts borrows anything but `given`."""
     for part in all_parts(op):
         borrowed = part.borrows(given)
         if borrowed is not None:

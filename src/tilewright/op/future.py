@@ -86,12 +86,12 @@ def _raise_first_error(ctx: ExecutionContext) -> None:
 
 
 class DeviceFuture(Generic[T_co]):
-    """The result of an op that is under way; made by `into_future`, `schedule` and `tw.spawn`.
+    """The result of an op in flight; made by `into_future`, `schedule` and `tw.spawn`.
 
-    It may be awaited any number of times, from any loop, and asked from any thread. What was
-    started runs to its end, whether anybody waits or not. Functions chained after host data run on
-    threads of Tilewright, with the context variables of whoever made the future. An error that
-    nobody has looked at is reported through `sys.unraisablehook` when the future is dropped.
+    It may be awaited any number of times, from any loop, and read from any thread. Started work
+    runs to its end, with or without a waiting thread. Functions chained after host data run on
+    threads of Tilewright, with the context variables of the future's creator. An unobserved error
+    is reported through `sys.unraisablehook` when the future is dropped.
     """
 
     _value: T_co
@@ -101,7 +101,7 @@ class DeviceFuture(Generic[T_co]):
         self._name = name
         self._over = Signal()
         self._last: Event | None = None
-        """The point behind the op's last work; None until all of it has been put on its stream."""
+        """The event after the op's last work; None until all of it is enqueued."""
         self._watched = False
         self._observed = False
         self._went_well = False
@@ -128,7 +128,7 @@ class DeviceFuture(Generic[T_co]):
                 ctx.deliver()
         except BaseException:
             ctx.end(failed=True)
-            future._error = None  # the error keeps the future; nobody else has that
+            future._error = None  # the error keeps the future, and is its only reference
             raise
         return future
 

@@ -1,4 +1,4 @@
-"""Gate: runs an op once, for whoever asks first, from any thread; all others get the same."""
+"""Gate: runs an op once, for the first caller of any thread; all others get the same result."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Sharing:
 
 
 class Gate(Generic[T]):
-    """An op that runs at most once, its result, and what must be waited for to use it.
+    """An op that runs at most once, its result, and the event that its users wait for.
 
-    Who comes while it is being started waits; who uses the result on another stream is ordered
-    behind the work by its event. An error, also one of the work itself, reaches everybody.
+    A caller that comes while it is being started waits; one that uses the result on another stream
+    is ordered after the work by its event. All callers get an error, also one of the work itself.
     """
 
     def __init__(self, source: Lazy[Any], keep: Keep = _as_it_is) -> None:
@@ -57,7 +57,7 @@ class Gate(Generic[T]):
     _value: T
 
     def steps(self, ctx: ExecutionContext) -> Steps[T]:
-        """Run the op if nobody has; gives the result."""
+        """Run the op if it has not run; return the result."""
         if self._is_first(ctx):
             yield from self._run(ctx)
             if self._error is not None:

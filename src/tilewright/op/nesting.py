@@ -14,10 +14,10 @@ Ts = TypeVarTuple("Ts")
 
 
 class _Threads:
-    """What each thread is starting, in Python; the core looks at this, too.
+    """What each thread is starting, in Python; the core reads this, too.
 
-    What must be so again after an error is done to `names` itself: Python raises an interrupt when
-    it enters a function of its own, so that a property could be left with nothing done.
+    What must be restored after an error is a direct operation on `names`: Python raises an
+    interrupt when it enters a Python function, so that a property could be left without effect.
     """
 
     __slots__ = ("names",)

@@ -13,10 +13,10 @@ Trail: TypeAlias = "tuple[tuple[str, Location], ...]"
 
 
 class Outcome:
-    """A started piece of work: the point where it is done, and its error if it has failed.
+    """A started piece of work: its end, and its error if it has failed.
 
-    Whoever starts the work sets `event`, and calls `settle` once the device has passed it, by
-    `stream.after`. An error that nobody has looked at is reported when the outcome is dropped.
+    The code that starts the work sets `event`, and calls `settle` once the device has passed it, by
+    `stream.after`. An unobserved error is reported when the outcome is dropped.
     """
 
     __slots__ = ("__weakref__", "_trail", "error", "event", "observed", "settled")
@@ -35,7 +35,7 @@ class Outcome:
 
     @property
     def is_known_well(self) -> bool:
-        """Whether nobody needs to ask any more: the work went well, or its error was seen."""
+        """Whether the outcome is settled: the work succeeded, or its error was observed."""
         return self.settled and (self.error is None or self.observed)
 
     def settle(self, error: Exception | None = None) -> None:
@@ -77,7 +77,10 @@ def whereabouts(name: str, location: Location) -> str:
 
 
 class Unobserved:
-    """An error on its way to nobody: Python hands what finalizers raise to `sys.unraisablehook`."""
+    """An error that no caller will receive:
+
+    Python passes what finalizers raise to `sys.unraisablehook`.
+    """
 
     __slots__ = ("error",)
 

@@ -56,7 +56,7 @@ class Pledging:
     lent: ClassVar[Callable[[tuple[Any, ...], Sequence[object]], str | None]] = staticmethod(
         _none_lent
     )
-    """What belongs to somebody else among some values that only a tuple holds, in words."""
+    """Describe the borrowed value among some that only a tuple holds."""
 
 
 def check_all(pledges: Pledges) -> None:

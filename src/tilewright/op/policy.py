@@ -11,7 +11,7 @@ from ..devices.foreign import ForeignStream, foreign_stream
 from ..devices.protocol import Device, Stream
 
 POOL_SIZE = 4
-"""Streams in a round-robin pool that is not told otherwise."""
+"""The default number of streams in a round-robin pool."""
 
 
 @runtime_checkable

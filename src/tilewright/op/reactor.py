@@ -1,7 +1,7 @@
-"""The one thread that watches events for everybody who does not block, and the few that go on.
+"""The one thread that watches events for all callers that do not block, and the few that continue.
 
-Both are made when first needed, and anew in a child process. The watching thread runs none of the
-user's functions: it would keep others waiting. `continue_soon` has those run by a small pool.
+Both are created when first needed, and again in a child process. The watching thread runs no user
+functions, which would delay other callers. `continue_soon` runs those in a small pool.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How ops made of others run: generators that ask for their parts.
+"""How composed ops run: generators that request their parts.
 
 Links of a chain are functions of the result of the op before them; native code calls these.
 """

@@ -1,7 +1,7 @@
-"""What ops under way are to Python: steps that ask for ops and events, errors, waiting, traces.
+"""Running ops as Python sees them: steps that request ops and events, errors, waiting, traces.
 
-They are driven by native code (`_core.Progress`), which has a stack of its own, so that chains may
-be as long as memory allows.
+Native code (`_core.Progress`) drives them with a separate stack, so that chains may be as long as
+memory allows.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def wait_for(event: Awaited, op: Lazy[Any], ctx: ExecutionContext) -> None:
             f"the result of `{op.name}` is host data, which a graph cannot wait for",
             hint="end the captured part before it, and read the result after graph.launch()",
         )
-    if event is not ELSEWHERE:  # here nobody minds how long it takes
+    if event is not ELSEWHERE:  # no deadline applies here
         wait_on_host(event, op.name)
 
 
 def finish(ctx: ExecutionContext) -> None:
-    """Wait until the device has passed the work put on the stream, and raise its first error."""
+    """Wait until the device has passed the stream's work, and raise its first error."""
     stream = ctx.stream
     if not stream.idle():
         wait_on_host(stream.record(), "finish")

@@ -23,7 +23,7 @@ class Settle(Protocol):
 
 
 class Settling:
-    """What waits for the end of some work; whoever comes later hears at once how it ended."""
+    """The functions that wait for the end of some work; a later one is called at once."""
 
     __slots__ = ("_failed", "_lock", "_waiting")
 

@@ -11,7 +11,7 @@ from .outcome import report_unobserved
 
 
 class Signal:
-    """Set once, from any thread; then everybody who asked is called."""
+    """A flag that is set once, from any thread, and then calls all registered functions."""
 
     __slots__ = ("_callbacks", "_lock", "_set")
 
@@ -54,7 +54,7 @@ Awaited: TypeAlias = Event | Signal
 
 
 def call_safely(callback: Callable[[], None]) -> None:
-    """Call something whose errors are nobody's here: they are reported, and change nothing."""
+    """Call something whose errors have no receiver here: they are reported, and change nothing."""
     try:
         callback()
     except Exception as error:

@@ -32,7 +32,7 @@ class _Clocks:
 
     def __init__(self) -> None:
         self._starts: dict[Device, tuple[Stamp, int]] = {}
-        """Of devices with a clock of their own: a stamp, and when it was, as the host saw it."""
+        """Of devices with a separate clock: a stamp, and its time, as the host observed it."""
 
     def set(self, stream: Stream) -> None:
         """Read the clock of a stream's device, once."""
@@ -183,9 +183,9 @@ def trace_end(stream: Stream, begun: Stamp | None) -> Stamp | None:
 def trace_submitted(
     name: str, stream: Stream, begun: Stamp | None = None, ended: Stamp | None = None
 ) -> None:
-    """Record work that was put on a stream: how long the device takes for it.
+    """Record enqueued work: how long the device takes for it.
 
-    Of a device that cannot tell it is recorded how long the host knows of it.
+    If the device cannot measure it, record how long the host observes it.
     """
     active = Tracing.active
     if active is None:
@@ -199,7 +199,7 @@ def trace_submitted(
 
 
 def trace_wait(stream: Stream, event: Event) -> None:
-    """Record that a stream was told to wait for an event of another one."""
+    """Record that a stream waits for an event of another one."""
     if Tracing.active is not None:
         now = time.perf_counter_ns()
         name = f"waits for stream {event.stream.number}"

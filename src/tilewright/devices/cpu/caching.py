@@ -47,13 +47,13 @@ def clear(address: int, nbytes: int) -> None:
 
 
 class HostPool(BlockPool):
-    """Gives memory of the host, and keeps what comes back; for any number of threads.
+    """A caching allocator of host memory, safe for any number of threads.
 
-    `reclaim` is called when memory runs out, before what is kept is given back to the system.
-    `source` gives new memory of a size, zeroed if asked: what keeps it, and its address. `release`
-    is told of memory the pool lets go of. That cannot be left to a finalizer of what keeps it: the
-    garbage collector calls the finalizers of all objects of a cycle, hence also of memory that
-    comes back here by that of another.
+    `reclaim` is called when memory runs out, before cached memory is returned to the system.
+    `source` allocates memory of a size, zeroed if requested, and returns its owner and its address.
+    `release` is called for memory that leaves the pool. A finalizer of the owner cannot do that:
+    the garbage collector calls the finalizers of all objects of a cycle, hence also of memory that
+    another finalizer returns to the pool.
     """
 
     def __init__(

@@ -143,7 +143,9 @@ class Pool:
                     self._start(workers)
 
     def _start(self, workers: int) -> None:
-        """Start as many as are lacking, or can be had: whoever waits for work can do all of it."""
+        """Start the missing workers, as far as possible: a thread that waits for work can do all of
+        it.
+        """
         while len(self.workers) < workers:
             if not shielded(self._start_one):
                 self._again = time.monotonic() + PAUSE
@@ -166,10 +168,10 @@ class Pool:
         return True
 
     def stop(self) -> None:
-        """Send the workers home, for the end of the interpreter.
+        """Stop the workers at the end of the interpreter.
 
-        Work that is waiting is never run, what is running starts no further block: nobody could see
-        its results but later exit handlers. Work put after this runs on the thread that puts it.
+        Pending work never runs, and running work starts no further block: only later exit handlers
+        could see its results. Work enqueued after this runs on the calling thread.
         """
         if self.stopped or self.lost:
             return

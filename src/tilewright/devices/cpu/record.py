@@ -26,14 +26,14 @@ FAILURE = slice(
 )
 
 OWN_SCRATCH = 16 << 10
-"""The most scratch that a record has of its own."""
+"""The most scratch memory that a record allocates for itself."""
 
 SLOTS = LAUNCH + LAUNCH_WORDS
 """Where the argument slots begin."""
 
 
 class Record:
-    """One launch: whoever runs it needs nothing else, and has it for itself."""
+    """One launch: the thread that runs it needs nothing else, and uses it alone."""
 
     __slots__ = ("address", "blocks", "printed", "scratch", "scratch_bytes", "words")
 
@@ -53,8 +53,9 @@ class Record:
         self.blocks = blocks
         self.scratch_bytes = scratch_bytes
         self.scratch: tuple[int, Bytes | None] | None = None if scratch_bytes else (0, None)
-        """What who puts it on a stream works in: its address, and what keeps it there; None: that
-        has such memory itself."""
+        """The scratch memory of the thread that enqueues it: its address, and its owner; None: the
+        record has scratch memory.
+        """
         self.printed: Bytes | None = None
         words[JOB_LAYOUT["kernel"]] = kernel
         words[JOB_LAYOUT["arguments"]] = self.address + 8 * SLOTS

@@ -1,8 +1,8 @@
-"""The two forms of managed tensors of DLPack, and the native routines that end them.
+"""The two forms of managed DLPack tensors, and the native routines that end them.
 
 A deleter may be called from any thread, with or without the interpreter's lock, and after the
-interpreter is gone. So it only sets the word that the managed tensor's context points to. Whoever
-sweeps next finds it.
+interpreter is gone. So it only sets the word that the managed tensor's context points to. The next
+sweep finds it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Form(NamedTuple):
     deleter: int
     """For the managed tensor."""
     destructor: int
-    """For its capsule: calls the deleter, if nobody has taken the managed tensor over."""
+    """The destructor of a capsule: calls the deleter, unless the managed tensor was consumed."""
 
 
 PLAIN = Form(b"dltensor", DLPACK_DELETER, DLPACK_DESTRUCTOR)

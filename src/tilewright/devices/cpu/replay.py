@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 
 class JobStream(ABC):
-    """What a run needs of a stream of the CPU."""
+    """What a run needs of a CPU stream."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class CpuReplay(NoFastPath):
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._listed = Listed(nodes)
         self._last: Event | None = None
-        """Behind the last run that was put on a stream; those that the core ran are over."""
+        """The end of the last enqueued run; runs of the core are over."""
         self._threads = 1
         self._turn = turn = threading.RLock()
         self._take, self._leave = turn.acquire, turn.release  # for native code

@@ -49,11 +49,11 @@ class Launcher:
     """A native kernel over one grid, checked once; runs any number of times, from any thread.
 
     `slots` are the arguments as `base.cpu_abi` lays them out; a run may have others in its record.
-    A `streamed` launch writes its outputs past the caches where it can; of one whose blocks share
-    work a thread takes so many `together`.
+    A `streamed` launch writes its outputs with non-temporal stores where it can; if its blocks
+    share work, a thread takes `together` of them at a time.
 
-    A run: take a `record()`, fill in what changes, give it to `CpuStream.launch`; when the stream
-    has passed it, `report(record)` says what came of it and takes the record back.
+    To run: take a `record()`, set what changes, pass it to `CpuStream.launch`; when the stream has
+    passed it, `report(record)` returns the outcome and recycles the record.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Streams of the CPU: native queues that the pool's threads serve without the interpreter.
+"""CPU streams: native queues that the pool's threads serve without the interpreter.
 
-An event is a stream and a number: it is done when so many jobs of the stream have passed. Python
-only puts jobs there, keeps their memory, and makes the calls that fall due.
+An event is a stream and a number: it is done when that many jobs of the stream have passed. Python
+only enqueues jobs, keeps their memory, and runs the callbacks that are due.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOREVER = (1 << 63) - 1
 MOST_WAITING = 1024
-"""Jobs in a stream's queue at which whoever puts more there waits, so that it does not grow."""
+"""The length of a stream's queue at which enqueuing blocks, so that it does not grow further."""
 
 
 class CpuEvent:

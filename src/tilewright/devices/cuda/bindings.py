@@ -284,7 +284,7 @@ class Bindings:
     # graphs
 
     def begin_capture(self, stream: int) -> None:
-        """Record what is put on a stream."""
+        """Begin to capture a stream."""
         self._ask("cuStreamBeginCapture", stream, self._module.CUstreamCaptureMode(RELAXED))
 
     def end_capture(self, stream: int) -> int:

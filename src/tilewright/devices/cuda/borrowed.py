@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEGACY, PER_THREAD = 1, 2
 """Numbers that stand for the default streams, for the driver and in all protocols."""
 NO_NUMBER = -1
-"""The number of a stream that nobody chooses by its number."""
+"""The number of a stream that cannot be chosen by its number."""
 
 
 class BorrowedStream(CudaStream):
@@ -86,9 +86,9 @@ def usable(device: CudaDevice, handle: int) -> int:
 
 
 def refuse_captured(device: CudaDevice, handle: int) -> None:
-    """Raise if another library records what is put on its stream: we could not see it pass.
+    """Raise if another library is capturing its stream: we could not see the work pass.
 
-    Nothing else may be asked of such a stream: it would end the capture.
+    No other query is allowed on such a stream: it would end the capture.
     """
     context = device.context
     if handle != LEGACY and context.call(context.calls.is_captured, handle):

@@ -227,7 +227,7 @@ class Calls(Protocol):
     # graphs
 
     def begin_capture(self, stream: int) -> None:
-        """Record what is put on a stream."""
+        """Begin to capture a stream."""
         ...
 
     def end_capture(self, stream: int) -> int:
@@ -275,22 +275,22 @@ class Calls(Protocol):
         self, plan: int, uses: list[tuple[str, Location]] | None, user: str, up: int, row: bytes,
         numbers: bytes, timeline: int, stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
-        """Begin a plain launch on the tensors of a row, as the words of a plan say, and launch.
+        """Begin a plain launch on the tensors of a row, as the words of a plan specify, and launch.
 
-        `uses` says who has used its op, which must be nobody; `user` does now, so many calls up.
-        None: that was noted before.
+        `uses` records the use of its op, which must be unused; `user` uses it now, `up` callers
+        further up. None: the use was recorded before.
 
-        Then block until all on the stream is done, or so long. Gives how many pieces of work were
-        put there as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
-        minus the status if the driver refused it; 0 if it could not begin as it is.
+        Then block until all work of the stream is done, or for a timeout. Return how many pieces of
+        work were enqueued as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the wait
+        ended; minus the status if the driver refused it; 0 if it could not begin.
         """
         ...
 
     def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
-        """Launch what the words at an address say, as work of a timeline that was begun.
+        """Launch the record at an address, as work of a timeline that was begun.
 
-        Gives how many pieces of work were put on its stream so, or minus the status. The word at
-        `unsubmitted` is 0 then: it is no longer about to be put there.
+        Return how many pieces of work were enqueued, or minus the status. The word at `unsubmitted`
+        is 0 then: the work is no longer about to be enqueued.
         """
         ...
 
@@ -299,10 +299,10 @@ class Calls(Protocol):
         uses: list[tuple[str, Location]] | None, user: str, up: int, built: Location, timeline: int,
         stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
-        """Borrow memory, as the words at an address say, and put a graph on a stream.
+        """Borrow memory, as the words at an address specify, and launch a graph on a stream.
 
-        If there is a `record`, the graph consists of that kernel. `built` says where the op was
-        built; the rest, and what is given, is as with `submit_launch`.
+        If there is a `record`, the graph consists of that kernel. `built` is where the op was
+        built; the rest, and the result, are as for `submit_launch`.
         """
         ...
 

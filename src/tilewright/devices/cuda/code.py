@@ -1,6 +1,6 @@
-"""What may be given to the driver as code: whole cubins, whole fatbins, and text that is PTX.
+"""What the driver may load as code: whole cubins, whole fatbins, and PTX text.
 
-The driver is not told how long code is, and follows what it says of itself; so that is read here
+The driver does not get the length of code, and trusts the sizes in it; so they are checked here
 first.
 """
 

@@ -110,7 +110,7 @@ def _take_down(target: Block, staged: Block, memory: object) -> None:
 
 
 def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -> None:
-    """Write to the host, once all that was put on a stream before has passed."""
+    """Write to the host, once all work enqueued on a stream before has passed."""
 
     forget = partial(_forget, stream, target)
 
@@ -123,7 +123,7 @@ def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -
     stream.arriving[id(target)] = target
     try:
         stream.after(arrive)
-    except BaseException:  # an interrupt: nobody may have to call that
+    except BaseException:  # an interrupt: the callback may not be needed
         stream.after(forget)
         raise
 

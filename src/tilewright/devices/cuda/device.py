@@ -106,7 +106,7 @@ class CudaDevice:
 
     @property
     def events(self) -> Events:
-        """Events that nobody uses."""
+        """Unused events."""
         return self._open.events
 
     @property
@@ -169,8 +169,8 @@ class CudaDevice:
         """Release idle streams that only their pending work kept alive.
 
         The next sweep is due when their number has doubled, so that each new stream costs a
-        constant number of calls, however long the work of others takes. Streams of other libraries
-        stay: they may be capturing, and do not belong to us.
+        constant number of calls, however long other work takes. Streams of other libraries stay:
+        they may be capturing, and do not belong to us.
         """
         for stream in tuple(self.waiting):
             if stream.is_owned and not stream.is_capturing:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .stream import CudaStream
 
 Label: TypeAlias = "str | Callable[[Any], str] | None"
-"""What a kernel is, in words, or what says so of the object that is kept for it."""
+"""A kernel's description, or a function that derives it from the object kept for the launch."""
 Kept: TypeAlias = tuple[Label, Any]
 """An object that stays alive until the device has passed some work, and what that is."""
 
@@ -23,7 +23,7 @@ SLICE = 50_000_000
 
 
 class Events:
-    """Events of a device that nobody uses."""
+    """Unused events of a device."""
 
     __slots__ = ("_context", "_idle", "give_back")
 
@@ -31,8 +31,10 @@ class Events:
         self._context = context
         self._idle: deque[int] = deque()
         self.give_back = self._idle.append
-        """Nobody uses this one any more; may be called anywhere, as by a finalizer. No function of
-        Python, so no signal is noticed before that."""
+        """Mark this one as unused; may be called anywhere, as by a finalizer.
+
+        It is a C function, so no signal handler runs before it has its effect.
+        """
 
     def take_for(self, mark: Mark) -> None:
         """Assign an unused event to a mark."""

@@ -1,4 +1,4 @@
-"""Gives code to the driver, once it was read and tried out."""
+"""Loads code into the driver, after it was checked and tried out."""
 
 from __future__ import annotations
 

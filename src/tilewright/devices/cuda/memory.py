@@ -1,10 +1,9 @@
-"""Memory of a CUDA device, out of a pool of the driver's: kept when freed, given back when asked.
+"""Memory of a CUDA device, from a driver's pool, cached when freed.
 
-Whoever uses memory keeps it alive until the device has passed that use, so memory that is freed is
-used by nothing under way: the core keeps it (`native/cpu/block_cache.hpp`), and it is used again
-for the same size without a call of the driver. Only what is not kept is asked of the driver's pool,
-and given back to it, through one stream with no other work: what is asked for there is there at
-once.
+Every user of memory keeps it alive until the device has passed that use, so freed memory is in no
+pending use: the core caches it (`native/cpu/block_cache.hpp`) and reuses it for the same size
+without a driver call. Other memory is allocated from the driver's pool, and freed, on one stream
+with no other work: what is allocated there is available at once.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Allocation:
 
 
 class DevicePool(BlockPool):
-    """Gives memory of a device; `reclaim` lets go of what finished work has kept alive."""
+    """An allocator of a device's memory; `reclaim` releases what finished work has kept alive."""
 
     def __init__(self, context: Context, reclaim: Callable[[], None]) -> None:
         calls = context.calls
@@ -111,7 +110,7 @@ class DevicePool(BlockPool):
     def _ask_driver(self, nbytes: int, zeroed: bool) -> Allocation:
         """Allocate from the driver's pool. Call it with the context current."""
         self._take_back()
-        # There is no memory of no bytes, but it needs an address of its own.
+        # An allocation of no bytes has no memory, but it needs a unique address.
         address = self._context.calls.allocate(max(nbytes, 1), self._pool, self._stream)
         try:
             if zeroed and nbytes:

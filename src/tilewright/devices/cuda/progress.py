@@ -14,7 +14,7 @@ from .results import NOT_READY
 
 
 class CudaProgress:
-    """See `protocol.Progress`. Events are looked at by whoever waits."""
+    """See `protocol.Progress`. The threads that wait poll the events."""
 
     __slots__ = ("_context", "_lock", "_watched", "_words")
 

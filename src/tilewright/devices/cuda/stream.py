@@ -1,10 +1,10 @@
-"""Streams of a CUDA device: work goes to the driver at once, and events tell how far it is.
+"""Streams of a CUDA device: work goes to the driver at once, and events show how far it is.
 
-An interrupt (Ctrl-C) is raised where Python enters one of its functions or comes back from native
-code. Work is therefore counted, and what it uses kept, in a `finally` around the call of the driver
-and without a call of Python's own, unless the driver is known to have refused it: to count or keep
-too much does no harm. Before the call would be too early: whoever asks the driver meanwhile, which
-takes no turn, would take the work for passed. Until then the caller's frame keeps what is used.
+An interrupt (Ctrl-C) is raised where Python enters one of its functions or returns from native
+code. So work is counted, and its memory kept, in a `finally` around the driver call and without a
+Python call in between, unless the driver is known to have refused it: counting or keeping too much
+does no harm. Counting before the call would be too early: a thread that polls the driver meanwhile,
+without a lock, would take the work for passed. Until then the caller's frame keeps the memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_WAITING = 1000
 """Pieces of work on their way at which the driver takes no more until some are done, about."""
 STATUS_MASK = (1 << CUDA_STATUS_BITS) - 1
 MANY = 64
-"""Pieces of work after which a mark is made, and what has passed let go of, if nobody waits."""
+"""Pieces of work after which a mark is recorded, and passed work released, if no thread waits."""
 
 
 def in_words(label: Label, keep: Any) -> str:
@@ -73,9 +73,11 @@ class CudaStream:
         self._callbacks = CompletionCallbacks()
         self._marks: deque[Mark] = deque()
         self.kept: list[Kept] = []
-        """What stays alive for work that no mark is behind yet. Whoever puts work here adds to this
-        afterwards; so what is found here before a mark is made, or before the stream is asked
-        whether it is idle, is for work before that."""
+        """The objects that stay alive for work with no mark behind it yet.
+
+        A thread that enqueues work adds to this afterwards. So the objects found here before a mark
+        is recorded, or before the stream is polled, belong to work before that.
+        """
         self._dropped = 0
         """How many things have been dropped from the front of this list, and of those before."""
         self._waiting = device.waiting
@@ -148,7 +150,7 @@ class CudaStream:
         """Drop what was found kept, up to a number; what was added since is for later work."""
         if upto > self._dropped:
             self._taken(kept, upto).clear()
-            self._let_go()  # nobody may sweep this stream: it would stay alive for nothing
+            self._let_go()  # no sweep may follow: the stream would stay alive for nothing
 
     def _taken(self, kept: list[Kept], upto: int) -> list[Kept]:
         """Remove an entry from the list, unless another thread has removed it."""
@@ -377,7 +379,7 @@ class CudaStream:
                 graph = self.context.call(self.context.calls.end_capture, self.handle)
             except DeviceError:
                 self._leave_capture()
-                raise  # after an interrupt the driver may still record, so nobody gets the stream
+                raise  # after an interrupt the driver may still capture: do not reuse the stream
             self._leave_capture()
             return CudaReplay(self.context, graph, nodes)
 
@@ -414,7 +416,7 @@ class CudaStream:
             finally:
                 if callbacks:
                     self._waiting.add(self)
-        elif len(self._marks) > MANY:  # if nobody waits, what has passed is let go of
+        elif len(self._marks) > MANY:  # without a waiting thread, release what has passed
             self.sweep()
 
     def sweep(self) -> None:

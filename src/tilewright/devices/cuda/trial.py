@@ -1,7 +1,7 @@
-"""Tries code of unknown origin in a process of its own, before it is loaded in this one.
+"""Tries code of unknown origin in a separate process, before it is loaded in this one.
 
-A cubin is machine code; tile kernels even bring some for the host's processor, which the driver
-runs. No reader can say that such code is sound. So the driver loads it elsewhere first, and if that
+A cubin is machine code; tile kernels even contain some for the host's processor, which the driver
+runs. No reader can prove such code sound. So the driver loads it elsewhere first, and if that
 process dies, this one does not.
 """
 

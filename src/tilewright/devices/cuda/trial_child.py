@@ -1,7 +1,7 @@
-"""The program that loads code on a trial: a process of its own, which may die of it.
+"""The program that loads code on trial, in a separate process, which may die of it.
 
-It is run by its path, and uses nothing but Python's own library and the driver's. Requests come on
-standard input: the number of bytes, then the code. Each is answered by a call and its status.
+It is run by its path, and uses only Python's standard library and the driver's. Requests come on
+standard input: the number of bytes, then the code. Each answer is a call and its status.
 """
 
 from __future__ import annotations

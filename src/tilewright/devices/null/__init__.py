@@ -1,4 +1,4 @@
-"""A device that notes what is put on its streams and does nothing of it: for tests of programs."""
+"""A device that notes what is enqueued on its streams and runs nothing: for tests of programs."""
 
 from __future__ import annotations
 

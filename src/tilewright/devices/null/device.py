@@ -48,7 +48,7 @@ class NullDevice:
         self.pool = HostPool()
         self.progress = NullProgress()
         self.entries: list[Entry] = []
-        """All that was put on its streams, in the order it was put there."""
+        """All work that was enqueued on its streams, in that order."""
         self.moved = threading.Condition()
         """Notified when streams have moved."""
         self._all: list[NullStream] = []

@@ -1,10 +1,10 @@
-"""Happens-before over streams, by vector clocks: finds two uses of memory that nothing orders.
+"""Happens-before over streams, by vector clocks: finds unordered conflicting uses of memory.
 
-Each stream counts what is put on it. A clock says for each stream up to which number something is
-known to have passed. An event carries the clock of its stream; a wait, of a stream or of the host,
-joins that clock with its own; what is put on a stream comes after all that the host has seen pass.
-Two uses of one byte, one of which writes it, race unless the clock of the later one covers the
-earlier one (Lamport; Mattern's vector clocks, with the history of FastTrack).
+Each stream counts its work. A clock has, for each stream, the number up to which work is known to
+have passed. An event carries the clock of its stream; a wait, of a stream or of the host, joins
+that clock with its own; enqueued work follows all that the host has observed. Two uses of one byte,
+one of which writes it, race unless the clock of the later one covers the earlier one (Lamport;
+Mattern's vector clocks, with the history of FastTrack).
 """
 
 from __future__ import annotations

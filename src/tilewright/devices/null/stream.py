@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that was put on a stream.
+    """A piece of enqueued work.
 
     >>> print(Entry(1, "launch", "add over (4,)"))
     stream 1: launch add over (4,)
@@ -77,7 +77,7 @@ class NullEvent:
 
 
 class NullNode(NamedTuple):
-    """What was recorded instead of put on a stream."""
+    """What was recorded instead of enqueued."""
 
     kind: str
     text: str
@@ -115,7 +115,7 @@ class NullStream(Capturing[NullNode]):
             return NullEvent(self, self.submitted, self.device.order.clock(self.number))
 
     def launch(self, text: str, uses: Sequence[MemoryUse] = ()) -> None:
-        """Note a launch, in words, and the memory it uses."""
+        """Note a launch, by its description, and the memory it uses."""
         self.note("launch", text, uses)
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
@@ -230,7 +230,7 @@ class NullReplay(NoFastPath):
 
 
 class NullRun:
-    """A run of recorded work that nobody did."""
+    """A run of recorded work that was not executed."""
 
     __slots__ = ()
 
