@@ -26,7 +26,7 @@ class Look(NamedTuple):
 
 
 class Describer:
-    """Tells what one output of a kernel looks like, for inputs in the kernel's order."""
+    """Describes one output of a kernel, for inputs in the kernel's order."""
 
     __slots__ = ("_count", "_function", "_index", "_lead", "_made", "_names", "like")
 

@@ -97,8 +97,8 @@ def _find_caller(function: Function, place: int, kind: type) -> Caller:
     if found is None:
         name = function.wrapped.inputs[place].name
         raise TypeError(
-            f"`{name}` of `{function.__name__}` is an array of NumPy, PyTorch, JAX, CuPy or another"
-            f" library that has DLPack, or a tensor; got {kind.__name__}"
+            f"`{name}` of `{function.__name__}` must be an array (from NumPy, PyTorch, JAX, CuPy or"
+            f" another library with DLPack) or a tensor; got {kind.__name__}"
         )
     CALLERS[kind] = found
     return found

@@ -13,7 +13,7 @@ from ..op.ambient import default_device
 PACKAGE = "cuda.bindings.nvrtc"
 INSTALL = "pip install 'tilewright[nvrtc]'"
 OLDEST = "sm_80"
-"""What is compiled for where there is no GPU and nobody says: PTX for it runs on all newer ones."""
+"""The default target where there is no GPU: PTX for it runs on all newer ones."""
 MOST_LINES = 40
 
 

@@ -222,7 +222,7 @@ def call_function(function: Function, args: tuple[Any, ...]) -> Any:
 
 
 _NUMBERS: Any = itertools.count()
-"""Tell operators apart whose kernels have one name."""
+"""Return a name that distinguishes operators whose kernels have one name."""
 
 
 def _schema(function: KernelFunction, *, functional: bool) -> str:

@@ -29,7 +29,7 @@ class _Known(NamedTuple):
     below: Any
     """The keys of the dispatcher that come after autograd and the count of versions."""
     number_of: Callable[[Any], int]
-    """Tells a set of keys from all others."""
+    """Identifies a set of keys."""
     plain: tuple[Any, ...]
     """Those of plain tensors on devices that kernels run on."""
     make_autograd: Callable[[Any, Any], Kernel]

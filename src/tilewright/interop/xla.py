@@ -105,9 +105,9 @@ ATTRIBUTES, STAGE = _Frame.attributes.offset // 8, _Frame.stage.offset // 8
 API, CONTEXT = _Frame.api.offset // 8, _Frame.context.offset // 8
 EXTENSION: int = _Frame.extension.offset // 8
 FRAME_WORDS, BUFFER_WORDS = ctypes.sizeof(_Frame) // 8, ctypes.sizeof(_Buffer) // 8
-"""Where things stand in the words of a frame; reading it as a whole takes a tenth of the time."""
+"""The offsets of the fields of a frame; reading them by name would take ten times as long."""
 SIZE = _Buffers.size.offset // 8
-"""Where a list of arrays, or of attributes, has its length; what it is a list of stands behind."""
+"""The offset of the length of a list of arrays, or of attributes; the list follows."""
 LOW = 0xFFFFFFFF
 """The half of a word that a small field has."""
 

@@ -64,7 +64,7 @@ def block_reduce(value: T, combine: Callable[[T, T], T]) -> T:
     held: Any = value
     with unsafe():
         of_warps = shared(held.dtype, warps)
-        sync_threads()  # what stands there may still be read
+        sync_threads()  # the previous value may still be read
         if lane_id() == 0:
             of_warps[warp_id()] = held
         sync_threads()

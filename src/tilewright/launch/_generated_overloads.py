@@ -1532,7 +1532,7 @@ def entry(
     `preconditions` are conditions on extents, such as `tw.dim("x", 1) == tw.dim("y", 0)`: each
     launch checks them, and the compiler believes them. With `deny_in_kernel_checks=True` it is an
     error if the kernel must check an index itself; with `unchecked_accesses=True`, which needs
-    `unsafe=True`, nobody checks any.
+    `unsafe=True`, none is checked.
 
     `hints` are for the code generator on CUDA: a `CompileOptions`, or a mapping from architectures
     to them, such as `{"sm_90": tw.CompileOptions(occupancy=2)}`, where `"default"` holds for what

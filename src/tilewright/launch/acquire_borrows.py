@@ -81,7 +81,7 @@ def _reading(kernel: str, bound: Bound) -> Use:
 def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
     """Raise if a borrow has ended since the launch was built, or memory is not ready for it.
 
-    Under the lock, if nobody shall come between this and the reservation of the memory.
+    Hold the lock if no other thread may come between this and the reservation of the memory.
     """
     if _surely_ready(bound):
         return

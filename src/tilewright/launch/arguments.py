@@ -63,7 +63,7 @@ class OutputArg:
 
     @property
     def shared(self) -> bool:
-        """Whether it is an accumulator: all blocks add to it, and none has a part of its own."""
+        """Whether it is an accumulator: all blocks add to it, and none has a separate part."""
         return self.parameter.shared
 
     @property
@@ -92,7 +92,7 @@ Arg: TypeAlias = TensorArg | OutputArg | ScalarArg | PointerArg
 
 
 class Foreign(Handle):
-    """An array of another library, seen as a tensor for one launch; nobody can move it."""
+    """An array of another library, seen as a tensor for one launch; it cannot be moved."""
 
     __slots__ = ("given",)
 
@@ -119,9 +119,9 @@ class ForeignOnGpu(Foreign):
 
 
 Held: TypeAlias = "tuple[Any, ...]"
-"""What native code gives for tensors that need no closer look, once they are borrowed: their
-records, which keep their memory; the use that borrowed them; their row; and the `Known` of their
-kinds."""
+"""The native result for tensors on the fast path, once they are borrowed: their records, which keep
+their memory; the use that borrowed them; their row; and the `Known` of their kinds.
+"""
 
 
 class Bound:

@@ -24,7 +24,7 @@ class CalledKernel(NativeKernel):
     unsafe: bool
     """Whether launches are built inside `tw.unsafe()`."""
     plain: PlainBinder | None
-    """What binds most calls, and borrows too; None: all need a closer look."""
+    """What binds most calls, and borrows too; None: all take the slow path."""
     bare: Request | None
     """What calls without keywords ask, if that is known."""
 

@@ -25,7 +25,7 @@ class Recorded:
     read: Callable[[Any], Report]
     """What the stream's own form of its report means."""
     refill: Callable[[Bound], None]
-    """Gives it other memory and numbers, while no replay is under way."""
+    """Sets other memory and numbers, while no replay is in flight."""
 
 
 class Run(Protocol):
@@ -53,13 +53,16 @@ class Run(Protocol):
 
     @property
     def lending(self) -> Lending | None:
-        """How launches run whose memory is known to nobody here; None: they cannot."""
+        """How launches run on memory that is unknown here; None: they cannot."""
         ...
 
 
 Lending: TypeAlias = Callable[[list[int], tuple[Any, ...], Stream], bool]
-"""Runs a launch on memory at these addresses, with these numbers, in the order of a stream. The
-memory is there until the stream has passed it. False: it needs a closer look, and was not run."""
+"""Runs a launch on memory at these addresses, with these numbers, in the order of a stream.
+
+The memory exists until the stream has passed the launch. False: it needs the slow path, and was not
+run.
+"""
 
 
 class AnyPlan(Protocol):

@@ -1,8 +1,8 @@
-"""Plain launches on the CPU, which the core runs or puts on their stream.
+"""Plain launches on the CPU, which the core runs or enqueues.
 
 One that the caller waits for is over when the core returns. So memory notes its number while it
-runs, and nobody has to hear of it but the caller, who is told what it reported. Of others memory
-notes the number, too; what they reported is heard when their stream has passed them.
+runs, and only the caller gets its report. Memory notes the number of the others, too; their reports
+are delivered when their stream has passed them.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class CudaRun:
 
     @property
     def lending(self) -> Lending | None:
-        """How launches run whose memory is known to nobody here."""
+        """How launches run on memory that is unknown here."""
         quiet = not (self._reports or self._pointers or self._loaded.hidden)
         return self._lend if quiet else None
 

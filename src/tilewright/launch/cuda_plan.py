@@ -1,10 +1,10 @@
 """Plain launches on CUDA: one native call.
 
-A launch that reports nothing cannot fail alone, so nobody needs to hear how it ended: memory notes
-its number, and its stream says how far it is. Events are made when somebody waits.
+A launch that reports nothing cannot fail alone, so its end needs no observer: memory notes its
+number, and its stream shows how far it is. Events are recorded when a thread waits.
 
-One that reports has a place in pinned memory for that, out of a pool of its plan. Its timeline
-lists it until the core has looked there: whoever waits for it then, or the stream has it looked at
+A launch that reports has a place in pinned memory for that, from a pool of its plan. Its timeline
+lists it until the core has read the report: the next thread that waits for it does, or the stream
 once it has passed it (`native/python/cuda_reports.cpp`).
 """
 
@@ -40,7 +40,7 @@ def label_of(kernel: str, location: Location) -> str:
 
 
 class Reporting:
-    """How launches of one kernel report: where, and who is told of it."""
+    """How launches of one kernel report: where, and to whom."""
 
     __slots__ = ("kernel", "new", "tell")
 

@@ -74,7 +74,7 @@ class Entry(NativeEntry, Maker):
         varies = any(p.variadic or p.default is None for p in kernel.source.parameters)
         self.result_count = None if varies else self._arity
         self.declared: list[Declared] = []
-        """What `declare` was told."""
+        """The arguments of `declare`."""
         functools.update_wrapper(cast("Any", self), function)
 
     @property
@@ -205,7 +205,7 @@ class Entry(NativeEntry, Maker):
         return self.launches.of(self.kernel.variant(args), args, {}, location)
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
-        """Build the op that runs the kernel on these arguments, where some need a closer look."""
+        """Build the op that runs the kernel on these arguments, where some need the slow path."""
         named: Mapping[str, Any] = constants
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)

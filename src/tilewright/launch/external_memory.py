@@ -1,8 +1,8 @@
 """Launches on memory that another library keeps for a call, in the order of its own stream.
 
-Nobody here knows that memory, so there is nobody to borrow it from, nothing to keep and nothing to
-wait for; addresses and numbers go in, and that is all. Where it is known after all, is used twice,
-or where the launch reports to the host later, somebody must look closer.
+That memory is unknown here, so there is no borrow, nothing to keep and nothing to wait for;
+addresses and numbers go in, and that is all. Memory that is known after all, or used twice, takes
+the slow path, and so does a launch that reports to the host later.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ExternalCalls:
     def run(
         self, kind: Hashable, addresses: list[int], numbers: Sequence[Any], stream: Stream
     ) -> bool:
-        """Run a call on a stream; on the CPU it is over then. False: it needs a closer look."""
+        """Run a call on a stream; on the CPU it is over then. False: it needs the slow path."""
         found = self._known.get(kind)
         if found is None or THREAD.starting is not None or Tracing.active is not None:
             return False
@@ -62,7 +62,7 @@ class ExternalCode:
         self._written = len(bound.outputs)
 
     def run(self, addresses: list[int], numbers: Sequence[Any], stream: Stream) -> bool:
-        """Run one; False: it needs a closer look, and nothing was done."""
+        """Run one; False: it needs the slow path, and nothing was done."""
         code = self._code
         if code.compiled.stale() is not None:
             return False

@@ -65,7 +65,7 @@ class Declaration:
     parameters: tuple[Parameter, ...]
     constants: tuple[Parameter, ...] = ()
     strided: frozenset[str] = frozenset()
-    """The tensors whose elements need not stand in a row."""
+    """The tensors whose elements need not be adjacent."""
 
 
 class _Binder(SliceBinder):
@@ -337,7 +337,7 @@ class ForeignEntry(NativeEntry):
         return ForeignLaunch[Any].of(self.kernel, args, {}, location)
 
     def _call_slowly(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
-        """Build the op that runs the kernel on these arguments, where some need a closer look."""
+        """Build the op that runs the kernel on these arguments, where some need the slow path."""
         named: Mapping[str, Any] = keywords
         if len(args) < len(self.source.parameters):
             args, named = self.kernel.placed(args, named)

@@ -63,8 +63,8 @@ def _gpu(device: protocol.Device | str) -> CudaDevice:
     return found
 
 
-# The constructors belong to the names, not to the objects: those that have the methods of a stream
-# are streams, whoever made them.
+# The constructors belong to the names, not to the objects: any object with the methods of a stream
+# is one.
 
 
 class _DeviceName(ProtocolMeta):

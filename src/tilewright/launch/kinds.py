@@ -1,4 +1,4 @@
-"""Tells apart what may be given to a kernel, in a form type checkers follow."""
+"""Type guards for the arguments of a kernel, in a form type checkers follow."""
 
 from __future__ import annotations
 

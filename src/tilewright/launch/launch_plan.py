@@ -1,4 +1,4 @@
-"""What plain launches of one kernel over one grid have in common, in words for native code."""
+"""What plain launches of one kernel over one grid have in common, as words for native code."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ from .report import QUIET, Report, deliver
 from .scalars import slot_of
 
 STREAMED = 8 << 20
-"""Outputs of more bytes than this, all together, are written past the caches.
+"""Outputs of more bytes than this, all together, are written by non-temporal stores.
 
-A constant, because what systems report is often the sum of caches that cores do not share. Up to
-here nothing is lost by keeping outputs, and whoever reads them next finds them near.
+A constant, because the size that systems report is often the sum of caches that cores do not share.
+Up to this size, cached outputs cost nothing, and the next reader finds them in the cache.
 """
 
 
@@ -73,7 +73,7 @@ class NativeRun:
 
     @property
     def lending(self) -> Lending | None:
-        """How launches run whose memory is known to nobody here."""
+        """How launches run on memory that is unknown here."""
         plan = None if self._loaded.hidden else self.plan
         return None if plan is None else partial(run_external, plan)
 

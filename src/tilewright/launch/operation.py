@@ -86,8 +86,8 @@ class Launch(NativeLaunch, Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
     Arguments are borrowed when it is built, and checked; where some are ops, these run first, and
-    everything is checked then. Most are built, started and waited for by the core alone; what is
-    here is for those that need a closer look.
+    everything is checked then. The core alone builds, starts and waits for most launches; this
+    class is the slow path.
     """
 
     gives_back = True
@@ -103,7 +103,7 @@ class Launch(NativeLaunch, Composite[R_co]):
     _args: tuple[Any, ...]
     _request: Request
     _held: Held | None
-    """The tensors, where none needs a closer look."""
+    """The tensors, where all are on the fast path."""
     _examined: Bound | None
     _numbers: Sequence[Any]
     _keywords: Mapping[str, Any]
@@ -118,7 +118,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         keywords: Mapping[str, Any],
         location: Location = None,
     ) -> Self:
-        """Build one, for a program that stands at `location`; None: where this is called.
+        """Build one, for a program at `location`; None: the location of the caller.
 
         By itself: calling a class takes Python twice as long.
         """
@@ -147,7 +147,7 @@ class Launch(NativeLaunch, Composite[R_co]):
     def _bind_with_numbers(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any], where: Where
     ) -> bool:
-        """Bind arguments as those of any launch, if none needs a closer look."""
+        """Bind arguments as those of any launch, if none needs the slow path."""
         plain = self._kernel.plain
         values = None if plain is None else plain.with_numbers(args, keywords)
         if plain is None or values is None:
@@ -316,7 +316,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         give_back(args)
 
     def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
-        """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
+        """Run at once on the fast path: plain tensors, and code that is ready."""
         code, plan = self._known(stream)
         if code is None or plan is None:
             return NOT_RUN
@@ -327,7 +327,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         held, request = self._held, self._request
         if held is None or Tracing.active is not None or stream.device is not held[-1].home:
             return NOT_FOUND
-        if held[-BEHIND_REGIONS]:  # who may get something back is told when the result is there
+        if held[-BEHIND_REGIONS]:  # former owners hear when the result is there
             return NOT_FOUND
         latest, code, plan = held[-1].latest
         return (code, plan) if latest is request else held[-1].asked(request)
@@ -430,16 +430,16 @@ class Launch(NativeLaunch, Composite[R_co]):
         return recorded
 
     def _run_closely(self, values: Sequence[Any], ctx: ExecutionContext) -> Steps[R_co]:
-        """Run the kernel on arguments whose ops have run, where some need a closer look."""
+        """Run the kernel on arguments whose ops have run, where some need the slow path."""
         bound = self._bind(values)
         if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
             yield ELSEWHERE
         return self._launch(bound, tuple(values), ctx)
 
     def _bind_plainly(self, values: tuple[Any, ...]) -> bool:
-        """Bind arguments whose ops have run as those of any launch, if none needs a closer look.
+        """Bind arguments whose ops have run as those of any launch, if none needs the slow path.
 
-        What it has borrowed since it was built must stand until then.
+        What it has borrowed since it was built must hold until then.
         """
         plain = self._kernel.plain
         if plain is None or self._request.generics or len(values) != plain.arity:

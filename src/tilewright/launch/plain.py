@@ -1,8 +1,8 @@
-"""Binds the arguments of most launches: tensors that need no closer look, and numbers.
+"""Binds the arguments of most launches: tensors on the fast path, and numbers.
 
 Such tensors have native records. All of them are borrowed by one native call, which also finds
-their kinds; so a further tensor costs little. Whatever is not plain is left to `binding` and
-`acquire_borrows`, which find out what is wrong, if anything is, and say so.
+their kinds; so a further tensor costs little. Everything else is left to `binding` and
+`acquire_borrows`, which find what is wrong, if anything is, and raise.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class PlainBinder(NativeBinder):
         self._forms: Recent[bytes, Known] = Recent(FORMS)
 
     def bind(self, values: tuple[Any, ...], where: Where) -> Held | None:
-        """Bind and borrow the tensors of a call; None: some arguments need a closer look.
+        """Bind and borrow the tensors of a call; None: some arguments need the slow path.
 
-        `values` are what is given by position, and then what `with_numbers` adds.
+        `values` are the positional arguments, and then what `with_numbers` adds.
 
-        The program stands so many calls up the stack, or further; or there.
+        The program is `up` callers up the stack, or further; or at `location`.
         """
         if has_op(values):
             return None
@@ -115,7 +115,7 @@ class PlainBinder(NativeBinder):
         try:
             known = held is None or held[-1] is not None
             return held if known else self._bind_others(values, where, regions)
-        except Error:  # who looks closer says what array it is
+        except Error:  # the slow path says what array it is
             return None
 
     def with_numbers(
@@ -222,7 +222,7 @@ def above(where: Where) -> Where:
 def picking(places: Sequence[int], count: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """Return a function that selects the values at some places of a tuple of `count`."""
     if len(places) == count:
-        return list  # a slice would be the tuple itself, and who owns what is told by references
+        return list  # a slice would be the tuple itself, and ownership is known by reference counts
     first = places[0] if places else 0
     if list(places) == list(range(first, first + len(places))):
         return itemgetter(slice(first, first + len(places)))

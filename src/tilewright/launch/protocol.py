@@ -1,4 +1,4 @@
-"""What the op of a launch asks of a kernel, and of its code: ours and those of others alike."""
+"""What the op of a launch requires of a kernel, and of its code, native or foreign."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Launchable(Protocol):
 
     @property
     def plain(self) -> PlainBinder | None:
-        """What binds most calls, and borrows too; None: all need a closer look."""
+        """What binds most calls, and borrows too; None: all take the slow path."""
         ...
 
     @property

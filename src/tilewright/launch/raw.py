@@ -97,7 +97,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
     @property
     def _next(self) -> str:
-        """The argument that is pushed next, in words."""
+        """The description of the argument that is pushed next."""
         return f"argument {len(self._slots)}"
 
     def _refuse_unfit(self, nbytes: int, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""What a launch reports back, in words: failed checks as errors, prints on standard output."""
+"""The reports of launches: failed checks as errors, prints on standard output."""
 
 from __future__ import annotations
 

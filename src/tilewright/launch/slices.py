@@ -97,7 +97,7 @@ def _as_slice(arg: Arg) -> Arg:
 
 
 def refuse_gaps(kernel: str, p: Parameter, layout: Layout) -> None:
-    """Raise if the elements of a tensor do not stand in a row."""
+    """Raise if the elements of a tensor are not adjacent."""
     if not layout.is_contiguous:
         raise ShapeError(
             f"`{p.name}` of `{kernel}` must be contiguous: a slice is contiguous memory",

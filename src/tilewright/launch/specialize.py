@@ -116,7 +116,8 @@ def _static_strides(arg: TensorArg | OutputArg) -> tuple[int | None, ...]:
     return tuple(1 if axis == unit else None for axis in range(len(arg.layout.shape)))
 
 
-# --- what CUDA is told of memory -----------------------------------------------------------------
+# --- what CUDA kernels know of memory
+# --------------------------------------------------------------
 
 
 def refuse_unknown_target(kernel: str, device: Device) -> None:

@@ -1,7 +1,7 @@
-"""Gets a launch on its way: checked and ordered in one step, on its stream or into a capture.
+"""Starts a launch: checked and ordered in one step, on its stream or into a capture.
 
-A launch that the host waits for may be over when it has been put on its stream; of others the
-outcome is known when the device has passed them, and what they took over is settled then.
+A launch that the host waits for may be over when it is enqueued; the outcome of any other is known
+when the device has passed it, and what it took over is settled then.
 """
 
 from __future__ import annotations

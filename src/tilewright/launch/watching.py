@@ -1,4 +1,4 @@
-"""Shows which launches need code that is not there yet, to whoever makes code ahead of time."""
+"""Reports launches whose code is missing, to tools that compile ahead of time."""
 
 from __future__ import annotations
 

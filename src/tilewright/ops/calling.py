@@ -50,8 +50,8 @@ def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
         if not any(isinstance(arg, DeviceOp) for arg in given):
             if args and not hasattr(args[0], "shape"):
                 raise TypeError(
-                    f"`{function.__name__}` takes an array of NumPy, PyTorch, JAX, CuPy or another"
-                    f" library that has DLPack, or a tensor; got {type(args[0]).__name__}"
+                    f"`{function.__name__}` takes an array (from NumPy, PyTorch, JAX, CuPy or"
+                    f" another library with DLPack) or a tensor; got {type(args[0]).__name__}"
                 )
             return function(*args, **named)
         names = list(named)

@@ -29,10 +29,12 @@ class Rows(NamedTuple):
     rows: int
     length: int
     restore: Callable[..., Any]
-    """Gives a result of the same rows the shape of the input again; a second argument says how long
-    its rows are, if they have another length."""
+    """Returns a result of the same rows in the shape of the input; a second argument is the length
+    of its rows, if that differs.
+    """
     reduced: Callable[[Any, bool], Any]
-    """Gives one result for each row the shape of the input without the axis, or with 1 there."""
+    """Returns one result for each row in the shape of the input without the axis, or with 1 there.
+    """
 
 
 def rows_of(

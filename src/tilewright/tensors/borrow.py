@@ -52,7 +52,7 @@ class _Use(NamedTuple):
 
 
 class Use(_Use):
-    """What was done to memory, in words that follow "it was", where, and by which thread.
+    """What was done to memory, as a phrase that follows "it was", where, and by which thread.
 
     A tuple, since native code makes one at each launch.
     """

@@ -190,7 +190,7 @@ class FromHost(Planned):
         making = ctx.creating(self.name)
         region, dtype = self._plan.allocate(making), self._plan.dtype
         if making.device.host_visible:
-            # Nobody else knows the memory yet, so the host writes it here and now.
+            # No other object knows the memory yet, so the host writes it here and now.
             np.copyto(region.array(), as_elements(self._source, dtype))
         else:
             put_upload(making, self, region, as_elements(self._source, dtype))
@@ -286,7 +286,7 @@ def asarray(
 ) -> Tensor[Any]:
     """Return a tensor that aliases the array's memory; kernels that write it write the array.
 
-    A host array gives a tensor of the CPU, a GPU array a tensor of that GPU: by DLPack or
+    A host array gives a CPU tensor, a GPU array a tensor of that GPU: by DLPack or
     `__cuda_array_interface__`, after all work that its library has enqueued.
 
     `dtype` may name another type with the same memory form: tf32 for float32, f4e2m1fnx2 for uint8.

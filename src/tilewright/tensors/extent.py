@@ -40,7 +40,7 @@ class Extent(NativeExtent):
 
 
 class _Claimed:
-    """Addresses that NumPy is told of, and nobody follows."""
+    """Addresses for NumPy's description of an array, which are never dereferenced."""
 
     __slots__ = ("__array_interface__",)
 

@@ -1,7 +1,7 @@
-"""Memory of GPUs that other libraries have made, seen here without a copy, in the order of streams.
+"""Memory of GPUs from other libraries, imported without a copy, in the order of streams.
 
-What another library has put on its stream comes before what we do with its memory, and what we have
-put on ours before what it does with our memory: streams wait for each other, the host for none.
+Work that another library has enqueued precedes our use of its memory, and our enqueued work
+precedes its use of ours: streams wait for each other, and the host waits for none.
 """
 
 from __future__ import annotations

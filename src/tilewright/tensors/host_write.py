@@ -20,9 +20,9 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class _Seen(weakref.ref[Array]):
-    """An array that was emptied, and its memory: who made something of it before may still see it.
+    """An emptied array, and its memory, which earlier exports of the array may still see.
 
-    Told apart by identity; no Python runs when the array dies, which an interrupt could stop.
+    Compared by identity; no Python runs when the array dies, which an interrupt could stop.
     """
 
     __slots__ = ("__weakref__", "storage")
@@ -117,7 +117,7 @@ class _Visit:
         self._seen: weakref.ref[_Seen] | None = None
         self._over = False
         self.left = False
-        """Whether the block was left. It was also if nobody can leave it any more."""
+        """Whether the block was left, or can no longer be left."""
 
     def is_over(self, error: BaseException | None = None) -> bool:
         """Return whether no reference to the memory is left. Call it with the lock held.

@@ -23,7 +23,7 @@ from .putting import copy_now
 from .region import Region, bytes_of, region_of_array
 
 IsOver: TypeAlias = Callable[[], bool]
-"""Tells whether the last user of memory is gone."""
+"""Returns whether the last user of memory is gone."""
 
 
 class Interop(Handle):

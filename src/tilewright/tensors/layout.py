@@ -39,7 +39,8 @@ class Layout(NativeLayout):
         self.is_contiguous = _is_contiguous(shape, strides)
         """Whether the elements lie one after the other in row-major order."""
         self.is_injective = _is_injective(shape, strides)
-        """Whether different indices surely mean different elements, as a written tensor needs."""
+        """Whether different indices always denote different elements, as a written tensor requires.
+        """
         self.low, self.high = _span(shape, strides, dtype.itemsize)
         """Bytes from the first element to the lowest address, and to the one behind the last."""
         self.covers = min(size(shape) * dtype.itemsize, FARTHEST) if self.is_injective else -1

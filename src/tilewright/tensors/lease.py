@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     """What all leases of one kind have in common."""
 
     while_: str
-    """In words that follow "while"."""
+    """A phrase that follows "while"."""
     label: str
     """What the place is called where it was made."""
     hint: str
@@ -41,7 +41,7 @@ VIEW = Kind(
     " t = t.dup().sync() continues with a copy",
     frozenset({Act.WRITE}),
 )
-"""Read-only, so reading goes on; whoever takes the tensor over cannot write it either."""
+"""Read-only, so reads continue; a new owner of the tensor cannot write it either."""
 
 HOST_WRITE = Kind(
     "the host writes it through NumPy",
@@ -56,7 +56,7 @@ EXPORT = Kind(
     f"delete the object of the other library {_MAY_HOLD}, or give it a copy: t.dup()",
     frozenset({Act.WRITE, Act.TAKE}),
 )
-"""The other library may write, whatever it was told; so nobody may rely on what is there."""
+"""The other library may write, also through a read-only export; so the contents are not known."""
 
 EXPORT_MUT = EXPORT._replace(while_="another library may write it", refuses=_EVERYTHING)
 
@@ -64,8 +64,8 @@ EXPORT_MUT = EXPORT._replace(while_="another library may write it", refuses=_EVE
 class Lease:
     """One lease of a piece of memory, or of a part. Does not keep what it lent alive.
 
-    An interrupt may come behind any line of who makes one. So it is made when there is something
-    that will be over by itself if nobody gets it.
+    An interrupt may come behind any line of its creator. So it is created when there is an object
+    whose end also ends the lease, if no caller receives it.
     """
 
     __slots__ = ("extent", "is_over", "kind", "location")
@@ -86,7 +86,7 @@ class Lease:
 
     @property
     def refuses_reading(self) -> bool:
-        """Whether nobody may read meanwhile; the core asks when the lease is noted."""
+        """Whether reads are refused meanwhile; the core reads this when the lease is noted."""
         return Act.READ in self.kind.refuses
 
     def meets(self, extent: Extent | None) -> bool:

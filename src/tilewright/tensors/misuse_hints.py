@@ -1,4 +1,4 @@
-"""What a tensor says when it is used like an array of NumPy or PyTorch."""
+"""The errors of a tensor that is used like a NumPy array or a PyTorch tensor."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether an object is held by more than variables.
+"""Whether an object is referenced by more than variables.
 
-A variable that holds an emptied array sees nothing of its memory. What else holds the array may
-have kept the address: a memoryview, a capsule of DLPack, a tensor of another library. None of these
-can be asked for; so references are counted, and those of variables are told apart.
+A variable that holds an emptied array sees nothing of its memory. Another holder may have kept the
+address: a memoryview, a DLPack capsule, a tensor of another library. These cannot be queried; so
+references are counted, and those of variables subtracted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Orders work by the memory it uses: who wrote last, who reads, and who must wait for whom.
+"""Orders work by the memory it uses: the last writer, the readers, and who must wait for whom.
 
-Each piece of work that is started is listed as pending with the memory it uses, from just before it
-is put on its stream until the device has passed it. Work that conflicts waits: on another stream by
-event, on the host by blocking. So streams cannot race, whatever the policy that chose them.
+Each piece of started work is listed as pending with the memory it uses, from just before it is
+enqueued until the device has passed it. Conflicting work waits: on another stream by event, on the
+host by blocking. So streams cannot race, whatever the policy that chose them.
 
-Of a launch whose tensors are plain, and which need not wait, the memory itself notes no more than
-its number in the timeline of its stream: `begin`, one native call. All other work is listed.
+For a launch with plain tensors that need not wait, the memory itself notes only its number in the
+timeline of its stream: `begin`, one native call. All other work is listed.
 """
 
 from __future__ import annotations
@@ -350,11 +350,10 @@ def reserve(
     check: Callable[[*Ts], None] | None = None,
     *arguments: *Ts,
 ) -> None:
-    """Note work that is about to be put on a stream, and let the stream wait for what it follows.
+    """Note work that is about to be enqueued, and make the stream wait for what it follows.
 
-    Who calls must have it marked as submitted whatever happens, also if this is interrupted:
-    others wait for that. `check` may still refuse; no other thread can use the memory between it
-    and this.
+    The caller must mark it as submitted in any case, also if this is interrupted: others wait for
+    that. `check` may still refuse; no other thread can use the memory between it and this.
     """
     found: list[PendingWork] = []
     with LOCK:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Title(NativeTitle):
-    """Ownership of a tensor, held by whoever owns it now."""
+    """Ownership of a tensor, held by its present owner."""
 
     __slots__ = ()
 
@@ -181,13 +181,14 @@ class Handle(NativeHandle, Ours):
             )
 
     def check_readable(self, reader: str) -> None:
-        """Raise if the host cannot read it: there is no memory, or memory nobody has written, or
-        work is being captured here."""
+        """Raise if the host cannot read it: no memory, unwritten memory, or a capture in progress
+        here.
+        """
         refuse_reading(reader, self)
         refuse_unreadable(self.region, reader, self)
 
     def check_writable(self) -> None:
-        """Raise if nobody may write this tensor."""
+        """Raise if this tensor cannot be written."""
         self.check_usable()
         if self._view is not None and not self._view.exclusive:
             raise BorrowError(
@@ -210,7 +211,7 @@ class Handle(NativeHandle, Ours):
             )
 
     def check_takeable(self, what: str) -> None:
-        """Raise if nobody may take this tensor over."""
+        """Raise if this tensor cannot be moved."""
         self.check_writable()
         if self._view is not None:
             raise BorrowError(
@@ -330,7 +331,7 @@ class Handle(NativeHandle, Ours):
 
     @property
     def state(self) -> str:
-        """In words: "", "moved", "view", "part", "meta" or "uninitialized"; never raises."""
+        """One of "", "moved", "view", "part", "meta" or "uninitialized"; never raises."""
         if self.moved is not None:
             return "moved"
         if self.region.storage.is_meta:

@@ -135,7 +135,7 @@ class Partition(Access, Ours, Generic[E]):
 
     @property
     def state(self) -> str:
-        """In words: "", "ended" or "consumed by unpartition()"; never raises."""
+        """One of "", "ended" or "consumed by unpartition()"; never raises."""
         if self.gone is not None:
             return "consumed by unpartition()"
         return "" if self.ticket.ended_by() is None else "ended"

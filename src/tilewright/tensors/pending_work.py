@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Submissions(threading.Condition):
-    """Where threads wait for others to put work on a stream: rare, so one is enough for all."""
+    """Where threads wait for others to enqueue work: rare, so one is enough for all."""
 
     __slots__ = ("waiting",)
 
@@ -56,7 +56,7 @@ class PendingWork:
         self.number = number
         """Where its memory says to find it, if it is not listed there."""
         self.outcome: Outcome | None = None
-        """What becomes of it, once it has been put on its stream."""
+        """Its outcome, once it is enqueued."""
         self.is_over = False
         """Whether it was over when last asked."""
         self._event: Event | None = None
@@ -233,7 +233,7 @@ def fail_unlisted(
 
 
 def _wait_until(is_submitted: Callable[[], bool]) -> None:
-    """Wait for the moment in which another thread puts its work on a stream."""
+    """Wait for the moment in which another thread enqueues its work."""
     with SUBMISSIONS:
         SUBMISSIONS.waiting += 1
         try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ForeignValue:
-    """An array that an op was given and that nobody looks into before the op does."""
+    """An array that an op was given and that is not inspected before the op runs."""
 
     __slots__ = ("_given",)
 

@@ -126,7 +126,7 @@ def like_now(source: Region) -> Region:
 
 
 def overwrite_now(target: Region, source: Region) -> None:
-    """Copy a region into another one that nobody else uses, when all that writes it is done."""
+    """Copy a region into an otherwise unused one, when all that writes it is done."""
     device = source.storage.device
     with hosts_turn([source]):
         blocks = _block(target, device), _block(source, device)

@@ -30,7 +30,7 @@ class Node:
     read: Callable[[Any], Exception | None] | None = None
     """Makes an error of what it reported after a run, if it is one; delivers prints."""
     rebind: Callable[..., Node] | None = None
-    """Gives the work other arguments, before its next run; for kernel launches."""
+    """Sets other arguments before the next run; for kernel launches."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
-"""What waits to be given back: memory others are done with, and memory of theirs we are done with.
+"""Memory that waits to be released: ours that others have finished with, and theirs that we have.
 
-Finalizers and native deleters only leave a note; whoever next allocates, imports or exports sweeps.
+Finalizers and native deleters only leave a note; the next allocation, import or export sweeps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values with a copy of their own on each device, made where they are first used; for globals."""
+"""Values with a separate copy on each device, made where they are first used; for globals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Resident:
         region = self.region(place)
         if place.host_visible:
             return region.array().copy(order="C")
-        place.synchronize()  # kernels use it without a word
+        place.synchronize()  # kernels use it without a check
         return read_now(region)
 
     def write(self, values: npt.ArrayLike, device: Device | str | None) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of tensors for notebooks: what they are and in which state, in words. Never raises."""
+"""Pictures of tensors for notebooks: their properties and their state. Never raises."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Puts work on a stream in its turn: ordered by its memory, kept alive, recorded in a capture.
+"""Enqueues work in its order: ordered by its memory, kept alive, recorded in a capture.
 
-Every op that gives a device something to do calls `submit_work`, so none can forget a part.
+Every op that enqueues work calls `submit_work`, so none can forget a part.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _submit_in_turn(
 def begin_raw(timeline: Timeline, regions: Sequence[Region], unsubmitted: Words) -> bool:
     """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
 
-    From then on `unsubmitted` has a 1, until the work is put on its stream: who calls must see to
-    that, or say by `abandon_unsubmitted` that it will not be, whatever happens. Others wait for it.
+    From then on `unsubmitted` has a 1, until the work is enqueued: the caller must enqueue it, or
+    call `abandon_unsubmitted`, whatever happens. Others wait for it.
     """
     count, words = len(regions), timeline.words
     with LOCK:  # borrows stand as they do now

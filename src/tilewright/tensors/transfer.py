@@ -176,7 +176,7 @@ class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
         self._home = _copier(device, self._reading.region.storage.device)
 
     def execute(self, ctx: ExecutionContext) -> T_co:
-        """Allocate, and put the copy on the stream."""
+        """Allocate, and enqueue the copy."""
         self._reading.check(ctx)
         source = self._reading.region
         layout = row_major(source.dtype, source.shape)

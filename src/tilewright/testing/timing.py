@@ -15,7 +15,7 @@ from ..op.core import DeviceOp, is_op
 from ..op.policy import SingleStream
 
 Factory: TypeAlias = Callable[[], DeviceOp[Any]]
-"""Builds an op that does the work once; an op is used once, so each round needs its own."""
+"""Builds an op that does the work once; an op is used once, so each repetition needs its own."""
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 

@@ -1,4 +1,4 @@
-"""`tilewright cache`: what compiled code is kept on disk, whether it is whole, and its end."""
+"""`tilewright cache`: lists, checks and removes compiled code that is cached on disk."""
 
 from __future__ import annotations
 

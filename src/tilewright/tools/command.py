@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _refused(f"{error}\nsee: tilewright {given.subcommand.name} --help", MISUSED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough: `tilewright cache ls | head`.
+        # The reader of our output has closed it: `tilewright cache ls | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
     except (Error, OSError) as error:

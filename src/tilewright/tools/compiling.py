@@ -99,7 +99,7 @@ class _Written:
         self._names: Counter[str] = Counter()
 
     def add(self, made: Made, suffix: str) -> bool:
-        """Write what is wanted of a kernel under a name of its own; False: it is there already."""
+        """Write the requested files of a kernel under a separate name; False: it exists already."""
         artifact = made.artifact
         stem = f"{artifact.name}{suffix}"
         about = header(artifact, stem) if self._whole else ""

@@ -1,7 +1,7 @@
 """Asks the NVIDIA driver for its version and its devices and writes the answer as JSON.
 
-Run as a script in a process of its own: a driver in trouble may hang or end the process that asks.
-Needs nothing but the standard library.
+Run as a script in a separate process: a broken driver may hang or end the process that calls it.
+Needs only the standard library.
 """
 
 from __future__ import annotations

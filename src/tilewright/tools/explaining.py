@@ -24,7 +24,7 @@ def _run(given: Namespace) -> int:
     told: dict[str, None] = {}
     for call in calls(given, explaining=True):
         try:
-            told[_told(call, given)] = None  # launches of other shapes may be told alike
+            told[_told(call, given)] = None  # launches of other shapes may read alike
         except Error as error:
             call.leave_out(error)
     if not told:

@@ -48,7 +48,7 @@ class Driver:
 
 @cache
 def ask_driver(probe: Path = PROBE, patience: float = PATIENCE_SECONDS) -> Driver:
-    """Return the driver of this machine; asked once per process."""
+    """Return the driver of this machine; found once per process."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", str(probe)],

@@ -20,7 +20,7 @@ EXAMPLES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / 
 
 
 OPTIONS = ("--device", "--arch")
-"""What may stand before the program, or right behind it."""
+"""The options that are allowed before the program, or right behind it."""
 
 
 def find_program(name: str) -> Path:

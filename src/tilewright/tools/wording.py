@@ -7,8 +7,8 @@
     number    DTYPE; may be left out where the kernel says it
     constant  a Python literal or an element type, likewise the name of a generic
 
-An extent is part of the code only where the kernel's annotations make it so. Of others only those
-facts count that every launch is specialized on: whether rows are multiples of 16 bytes.
+An extent is part of the code only where the kernel's annotations make it so. For other extents
+only the fact counts that every launch is specialized on: whether rows are multiples of 16 bytes.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def tolerance_of(dtype: AnyDType) -> float:
 
 
 def said(off: float) -> str:
-    """Return a deviation in words."""
+    """Describe a deviation."""
     return "by more than any number" if math.isinf(off) else f"by {off:.2g} of its magnitude"
 
 

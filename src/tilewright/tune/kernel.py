@@ -72,7 +72,7 @@ class TunedKernel:
         self._reports: dict[Any, Report] = {}
         self._locks: dict[Any, threading.Lock] = {}
         self.declared: list[Declared] = []
-        """What `declare` was told."""
+        """The arguments of `declare`."""
         functools.update_wrapper(cast("Any", self), cast("Any", entry))
 
     def __call__(self, *args: Any, **constants: Any) -> AnyLaunch:
@@ -289,7 +289,7 @@ class TuningLaunch(Composite[Any]):
             yield ELSEWHERE
         for place in self._fresh:
             if isinstance(values[place], Tensor) and isinstance(self._kernel.entry, SimtEntry):
-                values[place] = values[place].borrow_mut()  # what an op gave belongs to nobody else
+                values[place] = values[place].borrow_mut()  # the op owns its result
         launch = self._kernel.choose(values, constants).launch(values, constants)
         return (yield admit(launch, self.name, ctx, values))
 

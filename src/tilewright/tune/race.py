@@ -1,9 +1,9 @@
-"""The race between candidates: measured in turn, and those that cannot win any more drop out.
+"""The race between candidates: measured interleaved, and those that cannot win drop out.
 
-Candidates take turns, so that what disturbs one disturbs all. After each round a candidate leaves
-when the lower bound of its time is above the upper bound of the best one's (a confidence-bound
-race). Bounds come from the median and the median absolute deviation, so single outliers of a busy
-machine move neither; they narrow with the root of the number of samples.
+Candidates are measured one after the other, so that a disturbance affects all. After each iteration
+a candidate leaves when the lower bound of its time is above the upper bound of the best one's (a
+confidence-bound race). Bounds come from the median and the median absolute deviation, so single
+outliers of a busy machine move neither; they narrow with the root of the number of samples.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def race(
     measure: Callable[[int], float],
     *,
     rounds: int = ROUNDS,
-    told: Callable[[int, int], None] = lambda done, left: None,
+    progress: Callable[[int, int], None] = lambda done, left: None,
 ) -> list[Runner]:
     """Measure candidates by number until one has won; the fastest one first, then as they left.
 
-    `told` is given how many rounds are over, and how many candidates are left.
+    `progress` receives how many iterations are over, and how many candidates are left.
     """
     field_ = [Runner(number) for number in range(count)]
     for done in range(1, rounds + 1):
@@ -80,7 +80,7 @@ def race(
             if runner.may_leave and runner.seconds - runner.half_width > bound:
                 runner.left = f"slower by {runner.seconds / best.seconds:.2f} x"
         still = sum(not runner.left for runner in field_)
-        told(done, still)
+        progress(done, still)
         if still == 1:
             break
     return ranked(field_)

@@ -27,7 +27,7 @@ from ..compile.store.disk import acquire
 FOLDER = "tune"
 """The directory of records, in that of compiled code."""
 VERSION = 1
-"""The version of the format; records of others are ignored."""
+"""The version of the format; records of another version are ignored."""
 LARGEST = 1 << 20
 """Bytes of a record. Longer files are none."""
 MOST = 1 << 16

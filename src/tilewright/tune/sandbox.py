@@ -77,7 +77,7 @@ class Sandbox:
         return [(tensor, scale_of(tensor, self.stream)) for tensor in kept]
 
     def disagreement(self, expected: Results, tolerance: float | None) -> str:
-        """Return how the last run differs from what is expected, in words; empty if it does not."""
+        """Describe how the last run differs from what is expected; empty if it does not."""
         for (place, copy), (wanted, scale) in zip(self._copies.items(), expected, strict=True):
             found = new_tensor(copy_now(copy))
             off = deviation(found, wanted, scale, self.stream)

@@ -59,10 +59,10 @@ class Tuning:
                 self._refuse_all()
             clocks = self._clocks(left)
 
-            def told(done: int, still: int) -> None:
+            def progress(done: int, still: int) -> None:
                 progress.show("measuring, left", len(left) - still, len(left))
 
-            runners = race(len(left), lambda number: clocks[number].sample(), told=told)
+            runners = race(len(left), lambda number: clocks[number].sample(), progress=progress)
         return self.choices[left[runners[0].number]], self._tried(left, runners)
 
     def _compile(self, progress: Progress) -> None:

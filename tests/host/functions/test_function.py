@@ -167,9 +167,9 @@ def test_it_is_a_decorator_and_keeps_the_name_and_docstring():
 @pytest.mark.parametrize(
     ("args", "named", "message"),
     [
-        ((1.0, 2.0, 3.0), {}, "`x` of `scaled_sum` is an array of NumPy, .* got float"),
-        (([1.0], [2.0], 3.0), {}, "`x` of `scaled_sum` is an array of NumPy, .* got list"),
-        ((np.zeros((1, 1)), [2.0], 3.0), {}, "`y` of `scaled_sum` is an array .* got list"),
+        ((1.0, 2.0, 3.0), {}, "`x` of `scaled_sum` must be an array .* got float"),
+        (([1.0], [2.0], 3.0), {}, "`x` of `scaled_sum` must be an array .* got list"),
+        ((np.zeros((1, 1)), [2.0], 3.0), {}, "`y` of `scaled_sum` must be an array .* got list"),
         ((np.zeros((1, 1)),), {}, "`scaled_sum` takes `x`, `y`, `factor`, got 1 arguments"),
         ((np.zeros((1, 1)),), {"w": 1}, "got 1 arguments and `w`"),
     ],

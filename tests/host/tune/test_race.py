@@ -67,7 +67,7 @@ def test_one_candidate_is_measured_once():
 
 def test_it_tells_how_far_it_is():
     told = []
-    race(3, lambda number: [0.1, 9.0, 0.1][number], told=lambda *how: told.append(how))
+    race(3, lambda number: [0.1, 9.0, 0.1][number], progress=lambda *how: told.append(how))
     assert told[:2] == [(1, 2), (2, 2)]
     assert told[-1] == (ROUNDS, 2)
 
