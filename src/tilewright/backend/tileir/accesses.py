@@ -317,16 +317,20 @@ class _Chooser:
         return True
 
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
-        """Return whether to read a tile that is multiplied by the addresses of its elements.
+        """Return whether to read a tile by the addresses of its elements, under a mask.
 
-        If bulk copies cannot read it, because its rows are unaligned, or because other tiles of the
-        loop are read by addresses: predicated loads have no branch, so those of the next iterations
-        overlap this iteration's product. Not if another operand can be copied in bulk.
+        If it is multiplied and bulk copies cannot read it, because its rows are unaligned, or
+        because other tiles of the loop are read by addresses: predicated loads have no branch, so
+        those of the next iterations overlap this iteration's product. Not if another operand can be
+        copied in bulk. Without products if others are read so: no test at the entry covers them,
+        and after a branch for a padded vector nothing is loaded before that vector is there.
         """
         traits, hints = self.traits, self.codegen_hints
         is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
-        if not traits.products or not is_load or not self.is_near(op):
+        if not is_load or not self.is_near(op):
             return False
+        if not traits.products:
+            return self.has_addresses and hints.whole_first is None and not traits.loops_around(op)
         if self.loops_over_addresses:
             wanted = hints.async_loads
             return traits.loops_around(op) > 0 and (wanted is None or wanted)
@@ -382,6 +386,11 @@ class _Chooser:
         """
         loads = [op for op in self.func.walk() if self.is_by_addresses(op)]
         return any(self.traits.loops_around(op) for op in loads)
+
+    @cached_property
+    def has_addresses(self) -> bool:
+        """Return whether anything is loaded by addresses."""
+        return any(map(self.is_by_addresses, self.func.walk()))
 
     def is_by_addresses(self, op: Op) -> bool:
         """Return whether an op loads element by element."""

@@ -5,18 +5,19 @@ Nothing is decided here, and nothing depends on the target.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from ...analysis.structure import Structure, structure
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...ir.core import Func, Op, Value
-from ...ir.opdef import Trait
+from ...ir.opdef import OpDef, Trait
 from ...ir.ops.control import BLOCK_ID
 from ...ir.ops.layout import PERMUTE, RESHAPE
 from ...ir.ops.matmul import PRODUCTS
 from ...ir.ops.reduction import REDUCE, SCAN
 from ...ir.signature import OutputSpec, TensorSpec
-from ...ir.types import TileType
+from ...ir.types import TileType, ViewType
 
 REDUCTIONS = (REDUCE, SCAN)
 ANEW = (*REDUCTIONS, *PRODUCTS)
@@ -115,17 +116,32 @@ class Traits:
 
     @cached_property
     def loaded_bytes(self) -> int | None:
-        """The bytes that a block loads in all; None if it loads in a loop."""
+        """The bytes that a block loads in all; None if it loads in a loop.
+
+        Windows of one tensor, such as the neighbours in a stencil, count once: they overlap, so
+        that most elements of all but one come from the cache.
+        """
         loads = [op for op in self.func.walk() if plain(op) in ("load_view", "load_ptr")]
         if any(map(self.loops_around, loads)):
             return None
-        tiles = [op.results[0].tile for op in loads]
-        return sum(tile.size * tile.dtype.itemsize for tile in tiles)
+        tiles = {_window(op) or op: op.results[0].tile for op in loads}
+        return sum(tile.size * tile.dtype.itemsize for tile in tiles.values())
 
     @cached_property
     def is_bulk(self) -> bool:
-        """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
-        return all(self.is_aligned(op) and op.one("view").view.sparse is None for op in self.loads)
+        """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes.
+
+        What is loaded for the result alone, such as a scale of each row, does not matter.
+        """
+        return all(
+            self.is_aligned(op) and op.one("view").view.sparse is None for op in self.multiplied
+        )
+
+    @cached_property
+    def multiplied(self) -> frozenset[Op]:
+        """The loads whose elements reach an operand of a product, through whatever computes it."""
+        operands = [v for op in self.products for v in (op.one("lhs"), op.one("rhs"))]
+        return self._loads_behind(operands, PRODUCTS)
 
     def is_aligned(self, op: Op) -> bool:
         """Return whether every row of what is accessed begins at a multiple of 16 bytes."""
@@ -150,23 +166,24 @@ class Traits:
     def reshaped_loads(self) -> frozenset[Op]:
         """The loads whose tiles are reshaped as they are, beyond axes of extent 1, or may be."""
         reshapes = [op for op in self.func.walk() if op.is_a(RESHAPE) and _rearranges(op)]
-        pending = [op.operands[0] for op in reshapes]
-        owners = {
-            arg: op for op in self.func.walk() for region in op.regions for arg in region.args
-        }
+        return self._loads_behind([op.operands[0] for op in reshapes], ANEW)
+
+    def _loads_behind(self, values: Sequence[Value], ends: Sequence[OpDef]) -> frozenset[Op]:
+        """Return the loads that values are computed from, without a look behind `ends`."""
+        pending = list(values)
         seen, found = set[Value](), set[Op]()
         while pending:
             value = pending.pop()
-            maker = self.nesting.definer(value) or owners.get(value)
+            maker = self.nesting.owner.get(value)
             if value in seen or maker is None:
                 continue
             seen.add(value)
             if plain(maker) == "load_view":
                 found.add(maker)
-            elif not maker.is_a(*ANEW):
+            elif not maker.is_a(*ends):
                 inner = [op for region in maker.regions for op in region.walk()]
-                ends = [op for op in inner if op.defn.terminator]
-                pending += [v for op in (maker, *ends) for v in op.operands]
+                exits = [op for op in inner if op.defn.terminator]
+                pending += [v for op in (maker, *exits) for v in op.operands]
         return frozenset(found)
 
     # --- the grid ------------------------------------------------------------------------------
@@ -176,6 +193,16 @@ class Traits:
         """The grid axes that the kernel looks at."""
         found = {op.attrs["axis"] for op in self.func.walk() if op.is_a(BLOCK_ID)}
         return tuple(sorted(found))
+
+
+def _window(load: Op) -> tuple[object, ...] | None:
+    """Return what windows have in common that are tiles of one tensor at any place."""
+    if plain(load) != "load_view":
+        return None
+    view: ViewType = load.one("view").view
+    if view.sparse is not None or not view.step or set(view.step) != {1}:
+        return None
+    return view.tensor, view.tile
 
 
 def _rearranges(reshape: Op) -> bool:

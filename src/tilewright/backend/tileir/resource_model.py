@@ -142,6 +142,8 @@ def rank(estimate: Estimate) -> tuple[float, ...]:
 MOST = 6
 MOST_REGISTERS = 255
 LEAST_REGISTERS = 32
+FEWER = 2
+"""Half of the threads that a multiprocessor can have leave each 64 registers."""
 ADDRESSES = 24
 """Registers of a thread that do not hold elements of tiles, about."""
 
@@ -172,6 +174,13 @@ def candidates(
         fits = [(n, _fit(report, warps, n, processor)) for n in sorted(numbers)]
         most = {n: processor.threads // (n * WARP) for n in numbers}
         sizes = [_size(n, min(fit + 1, most[n])) for n, fit in fits]
+        if report is not None and report.loaded_bytes is not None:
+            # Blocks that load once wait as often as they compute: many share a multiprocessor.
+            varied += [
+                _size(n, most[n] // FEWER)
+                for n, fit in sorted(fits, key=lambda each: each[0] != warps)
+                if fit < most[n] // FEWER
+            ]
         varied += [*forms, sizes[0], *({**sizes[0], **form} for form in forms), *sizes]
     found = [_varied(default, each, fixed) for each in varied]
     return [c for c in dict.fromkeys(found) if c != default][:MOST]

@@ -231,3 +231,21 @@ def test_loads_begin_early_where_an_operand_is_converted():
         func = cuda_ir(quantized, x.partition_mut((128, 128)), x, tw.meta((4096, 4096), dtype))
         found = lowered(func).decisions.accesses
         assert {a.latency for op, a in found.items() if op.name == "load_view"} == expected
+
+
+@tw.entry
+def taps(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor) -> None:
+    n, total = z.shape[0], tl.zeros(z.shape, f32)
+    for k in tl.static_range(3):
+        window = x.load_at((tl.block_id(0) * n + k - 1, 0), z.shape, padding=0)
+        total = total + window * w.load_tile((1, z.shape[1]), [k, 0])
+    z.store(total)
+
+
+def test_tiles_beside_loads_by_address_are_read_under_a_mask():
+    z, w = tw.meta((64, 256)), tw.meta((3, 256))
+    func = cuda_ir(taps, z.partition_mut((8, 256)), z, w)
+    found = lowered(func).decisions.accesses
+    masked = [(op.one("view").view.tensor.param, a.masked) for op, a in found.items()]
+    assert set(masked) == {("x", False), ("w", True), ("z", False)}
+    assert not any(a.masked for a in lowered(func, whole_first=True).decisions.accesses.values())

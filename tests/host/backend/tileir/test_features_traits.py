@@ -74,14 +74,53 @@ def test_rows_begin_and_end_at_sixteen_bytes(length, aligned, in_vectors):
     z = halves(64, length)
     found = Traits(cuda_ir(kernels.softmax, z.partition_mut((1, 4096)), z))
     [load] = found.loads
-    assert found.is_bulk is found.is_aligned(load) is aligned
+    assert found.is_aligned(load) is aligned
     assert found.is_in_vectors(load) is in_vectors
+
+
+@tw.entry
+def scaled_gemm(
+    z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, scale: tl.Tensor[tw.f32], *, BK: tl.Const[int]
+) -> None:
+    assert x.shape[1] == y.shape[0]
+    BM, BN = z.shape
+    i, j, _ = tl.get_tile_block_id()
+    xs, ys = x.partition((BM, BK)), y.partition((BK, BN))
+    acc = tl.zeros((BM, BN), tw.f32)
+    for k in range(xs.num_tiles(1)):
+        acc = tl.mma(xs.load((i, k)), ys.load((k, j)), acc)
+    z.store((acc * scale.load_tile((BM, 1), [i, 0])).astype(z.dtype))
+
+
+@pytest.mark.parametrize(("length", "bulk"), [(4096, True), (4095, False)])
+def test_bulk_copies_bring_what_is_multiplied_whatever_scales_the_result(length, bulk):
+    y, scale = halves(length, 512), tw.meta((512, 1))
+    out = tw.meta((512, 512), tw.bf16).partition_mut((128, 128))
+    found = Traits(cuda_ir(scaled_gemm, out, halves(512, length), y, scale, BK=64))
+    assert [load.one("view").view.tensor.param for load in found.loads if load in found.multiplied
+            ] == ["x", "y"]  # fmt: skip
+    assert found.is_bulk is bulk
+
+
+@tw.entry
+def neighbours(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    (N,) = z.shape
+    i = tl.block_id(0)
+    total = x.load_at((i * N - 1,), (N,), padding=0) + x.load_at((i * N + 1,), (N,), padding=0)
+    z.store(total + tl.load_tile_like(y, z))
+
+
+def test_windows_of_one_tensor_count_once():
+    z = tw.meta((4096,))
+    found = Traits(cuda_ir(neighbours, z.partition_mut((1024,)), z, z))
+    assert len(found.loads) == 3
+    assert found.loaded_bytes == 2 * 1024 * 4
 
 
 def test_one_row_may_end_anywhere():
     z = halves(4095)
     found = Traits(cuda_ir(kernels.add, z.partition_mut((2048,)), z, z))
-    assert found.is_bulk, "it begins at 16 bytes"
+    assert all(map(found.is_aligned, found.loads)), "it begins at 16 bytes"
     assert not any(found.is_in_vectors(load) for load in found.loads)
 
 

@@ -145,6 +145,14 @@ def test_other_forms_are_candidates_too():
     assert all(c.whole_first is None for c in kept)
 
 
+def test_blocks_that_load_once_may_share_a_multiprocessor_with_many():
+    crowded = report(146, 256, loaded_bytes=6 << 10)
+    found = candidates(Choices(8), crowded, HOPPER, FREE)
+    assert found[:2] == [Choices(8, 4), Choices(4, 8)], "64 registers for each thread"
+    roomy = report(64, 256, loaded_bytes=6 << 10)
+    assert Choices(8, 4) not in candidates(Choices(8), roomy, HOPPER, FREE)
+
+
 def test_one_that_cannot_be_launched_is_the_last():
     assert rank(judged(registers=255, threads=384)) > rank(judged(stack=8))
 

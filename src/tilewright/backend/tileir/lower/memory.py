@@ -12,158 +12,14 @@ from ....ir.types import ViewType
 from ..accesses import TileAccess, latency_asked, tensor_view, tiles_per_frame
 from ..bytecode.enums import V13_3, ComparisonCode, MemoryOrdering, RoundingCode, Signedness
 from ..bytecode.program import Hints, Val
-from ..bytecode.types import (
-    I32,
-    I64,
-    INDEX,
-    TOKEN,
-    PartitionView,
-    Pointer,
-    ScalarType,
-    StridedView,
-    TileValueType,
-    tile_of,
-)
+from ..bytecode.types import I32, I64, INDEX, TOKEN, PartitionView, StridedView, tile_of
 from . import control
 from . import pointers as pointer_ops
+from .addresses import MOST, both, elements, near_elements
 from .emitter import Rule, TensorMemory, TileEmitter, tile
 
 # -------------------------------------------------------------------------------------------------
-# Tiles of a view element by element: addresses, and masks of those in bounds.
-#
-# Coordinates are 64-bit, so no index can wrap around into the tensor; elements outside of the
-# tensor, or of this block's frame, are masked off.
-
-
-def elements(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
-    """Return the addresses of a tile's elements, and a mask of those that may be touched."""
-    value = op.one("view")
-    view, memory = value.view, em.memory[value]
-    guard = op.maybe("guard")
-    mask = None if guard is None else em.spread(em.get(guard), view.tile)
-    offsets: Val | None = None
-    for k, index in enumerate(op.all("index")):
-        coords, inside = _along(em, view, memory, k, em.get(index))
-        stride = memory.strides[view.dim_map[k]]
-        offsets = _plus(em, offsets, _laid_out(em, _scaled(em, coords, stride), view, k))
-        mask = _and(em, mask, _laid_out(em, inside, view, k))
-    base = em.spread(memory.base, view.tile)
-    pointers = base if offsets is None else em.one("offset", base.kind, base, offsets)
-    return pointers, mask
-
-
-def _along(
-    em: TileEmitter, view: ViewType, memory: TensorMemory, k: int, index: Val
-) -> tuple[Val, Val]:
-    """Return the coordinates along one axis of the tile, and which of them are inside."""
-    axis, row = view.dim_map[k], TileValueType(I64, (view.tile[k],))
-    if k == view.sparse:
-        coords = em.widened(index)
-    else:
-        step = 1 if view.sparse is not None else (view.step or view.tile)[k]
-        start = _scaled(em, em.widened(index), step)
-        coords = em.same("addi", em.spread(start, row.shape), em.one("iota", row))
-    inside = None
-    if view.frame is not None:
-        length = view.frame[axis]
-        inside = _within(em, coords, em.number(length, row))
-        first = _scaled(em, em.widened(em.block[axis]), length)
-        coords = em.same("addi", coords, em.spread(first, row.shape))
-    extent = memory.extents[axis]
-    limit = em.number(extent, row) if isinstance(extent, int) else _row_of(em, extent, row)
-    return coords, _and(em, inside, _within(em, coords, limit))
-
-
-def _row_of(em: TileEmitter, value: Val, row: TileValueType) -> Val:
-    return em.spread(em.widened(value), row.shape)
-
-
-def _within(em: TileEmitter, coords: Val, limit: Val) -> Val:
-    below = em.compare(ComparisonCode.LESS_THAN, coords, limit)
-    return em.same(
-        "andi",
-        below,
-        em.compare(ComparisonCode.GREATER_THAN_OR_EQUAL, coords, em.number(0, tile(coords))),
-    )
-
-
-def _scaled(em: TileEmitter, value: Val, by: Val | int, width: ScalarType = I64) -> Val:
-    if isinstance(by, int):
-        return value if by == 1 else em.same("muli", value, em.number(by, tile(value)))
-    return em.same("muli", value, em.spread(em.widened(by, width), tile(value).shape))
-
-
-def _laid_out(em: TileEmitter, row: Val, view: ViewType, k: int) -> Val:
-    """Return a row of values along one axis of the tile, repeated along the others."""
-    ones = tuple(n if i == k else 1 for i, n in enumerate(view.tile))
-    kind = tile(row)
-    shaped = row if kind.shape == ones else em.one("reshape", kind.shaped(ones), row)
-    return shaped if ones == view.tile else em.one("broadcast", kind.shaped(view.tile), shaped)
-
-
-def _plus(em: TileEmitter, a: Val | None, b: Val) -> Val:
-    return b if a is None else em.same("addi", a, b)
-
-
-def _and(em: TileEmitter, a: Val | None, b: Val) -> Val:
-    return b if a is None else em.same("andi", a, b)
-
-
-# --- a tile of a tensor whose offsets have 31 bits -----------------------------------------------
-
-
-def near_elements(
-    em: TileEmitter, op: Op, place: Sequence[Val], *, inside: bool
-) -> tuple[Val, Val | None]:
-    """Return the same for a tile at a non-negative offset in a tensor that is not too large.
-
-    How many elements along an axis are inside is found by 64-bit numbers, once for all of them.
-    Those that are have 31-bit offsets; the others may have any, for they are masked off. `inside`
-    promises that all of them are.
-    """
-    value = op.one("view")
-    view, memory = value.view, em.memory[value]
-    offsets: Val | None = None
-    mask: Val | None = None
-    for k, index in enumerate(place):
-        axis, row = view.dim_map[k], TileValueType(I32, (view.tile[k],))
-        start = _scaled(em, index, view.tile[k])
-        coords = em.same("addi", em.spread(start, row.shape), em.one("iota", row))
-        steps = _scaled(em, coords, memory.strides[axis], I32)
-        offsets = _plus(em, offsets, _laid_out(em, steps, view, k))
-        if not inside:
-            below = _before_end(em, memory, axis, index, view.tile[k])
-            mask = _and(em, mask, _laid_out(em, below, view, k))
-    assert offsets is not None, "a view has an axis"
-    base = em.spread(memory.base, view.tile)
-    return em.one("offset", base.kind, base, offsets), mask
-
-
-def _before_end(em: TileEmitter, memory: TensorMemory, axis: int, index: Val, length: int) -> Val:
-    """Return which elements of the tile with this index are inside, along one axis."""
-    start = _scaled(em, em.widened(index), length)
-    extent = memory.extents[axis]
-    end = em.number(extent, tile(start)) if isinstance(extent, int) else em.widened(extent)
-    room = em.same("subi", end, start)
-    room = em.same("mini", room, em.number(length, tile(room)), signedness=Signedness.SIGNED)
-    room = em.same("maxi", room, em.number(0, tile(room)), signedness=Signedness.SIGNED)
-    row = TileValueType(I32, (length,))
-    short = em.one("trunci", TileValueType(I32), room)
-    return em.compare(ComparisonCode.LESS_THAN, em.one("iota", row), em.spread(short, row.shape))
-
-
-def pointee(pointers: Val) -> TileValueType:
-    """Return the type of what a tile of pointers points to."""
-    elem = tile(pointers).elem
-    assert isinstance(elem, Pointer), f"expected pointers, got {pointers.kind}"
-    return tile(pointers).of(elem.to)
-
-
-# -------------------------------------------------------------------------------------------------
 # Tensors, views, and accesses of tiles: through views of Tile IR if `accesses` decides so.
-
-MOST = int_range(i32)[1]
-
 
 # --- tensors -------------------------------------------------------------------------------------
 
@@ -390,7 +246,7 @@ def _is_whole(
     """Return whether a tile is full along all axes."""
     answer: Val | None = None
     for axis, length, at in zip(kind.dim_map, kind.tile, index, strict=True):
-        answer = _and(em, answer, is_below(em, memory, axis, length, at))
+        answer = both(em, answer, is_below(em, memory, axis, length, at))
     assert answer is not None, "a view has an axis"
     return answer
 
