@@ -59,10 +59,10 @@ class Tuning:
                 self._refuse_all()
             clocks = self._clocks(left)
 
-            def progress(done: int, still: int) -> None:
+            def report(done: int, still: int) -> None:
                 progress.show("measuring, left", len(left) - still, len(left))
 
-            runners = race(len(left), lambda number: clocks[number].sample(), progress=progress)
+            runners = race(len(left), lambda number: clocks[number].sample(), progress=report)
         return self.choices[left[runners[0].number]], self._tried(left, runners)
 
     def _compile(self, progress: Progress) -> None:
