@@ -61,6 +61,11 @@ def convolution(
     z.store(acc.astype(f16))
 
 
+@tw.entry
+def sort_rows(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.sort(tl.load_tile_like(x, z, padding=tl.pos_inf), 1))
+
+
 def kib(kernel, *args, **constants):
     """The size of the machine code."""
     cubin = kernel.compile_for("sm_90", *args, **constants).code
@@ -102,3 +107,13 @@ def test_explain_says_how_large_the_code_is_and_how_long_it_took():
     assert re.search(r"^assembled in \d+\.\d s$", text, re.M)
     again = convolution.explain(*convolved(61), K=5, device="sm_90")
     assert again == text
+
+
+def test_the_stages_of_a_sort():
+    """One loop has them all: eight phases of 2048 keys, twelve of 4096."""
+
+    def size(tile, shape):
+        return kib(sort_rows, tw.meta(shape).partition_mut(tile), tw.meta(shape))
+
+    assert size((8, 256), (64, 250)) < 32
+    assert size((1, 4096), (64, 4096)) < 64

@@ -11,11 +11,11 @@ from typing import Any
 
 from ...base.dtypes import i8, i16, i32, i64
 from ..control import static_range
-from ..elementwise import bitcast, where
+from ..elementwise import bitcast, maximum, minimum, where
 from ..enums import nan
 from ..layout import arange, get_shape_dim, reshape
 from ..marker import composed
-from ..reduction import reduce_max, reduce_min
+from ..reduction import reduce, reduce_min
 from ..tile import E, Tile
 from .activation import isnan
 from .arrangement import as_rows, powers
@@ -128,25 +128,42 @@ def _least(keys: Tile[Any], k: int) -> Tile[Any]:
     """
     outer, n, inner = keys.shape
     steps = k.bit_length() - 1
-    for step in static_range(1, steps + 1):
-        keys = _sort_bitonic(keys, 1 << step)
+    # A loop: of all log2(k) * (log2(k) + 1) / 2 stages in a row, GPU assemblers make huge code.
+    for step in range(1, steps + 1):
+        keys = _sort_bitonic(keys, k, 1 << step)
     for step in static_range(n.bit_length() - 1 - steps):
         pairs = reshape(keys, (-1, 2, k * inner))
         keys = reshape(reduce_min(pairs, 1), (outer, n >> (step + 1), inner))
-        keys = _sort_bitonic(keys, k)
+        keys = _sort_bitonic(keys, k, k)
     return keys
 
 
-def _sort_bitonic(keys: Tile[Any], length: int) -> Tile[Any]:
-    """Sort bitonic blocks of `length` keys, every second one in descending order."""
-    inner = keys.shape[2]
-    keys = flat = _inverted(keys, length)
-    for step in static_range(1, length.bit_length()):
-        # Reductions of pairs stay in registers on GPUs; to join two halves takes shared memory.
-        pairs = reshape(flat, (-1, 2, (length >> step) * inner))
-        least, most = reduce_min(pairs, 1, keepdims=True), reduce_max(pairs, 1, keepdims=True)
-        flat = where(arange(2)[None, :, None] == 0, least, most)
-    return _inverted(reshape(flat, keys.shape), length)
+def _sort_bitonic(keys: Tile[Any], longest: int, length: int) -> Tile[Any]:
+    """Sort bitonic blocks of `length` keys, every second one in descending order.
+
+    `length` may be known only at run time, but is at most `longest`.
+    """
+    keys = _inverted(keys, length)
+    for step in static_range(1, longest.bit_length()):
+        if longest >> step < length:
+            keys = _exchanged(keys, longest >> step)
+    return _inverted(keys, length)
+
+
+def _exchanged(keys: Tile[Any], distance: int) -> Tile[Any]:
+    """Exchange keys at a distance, so that the smaller one comes first.
+
+    Each key gets the other one of its pair from the exclusive or of both. On GPUs a reduction
+    stays in registers, or in a warp; extracting and joining halves takes shared memory.
+    """
+    pairs = reshape(keys, (-1, 2, distance * keys.shape[2]))
+    other = pairs ^ reduce(pairs, 1, 0, _xor, keepdims=True)
+    is_first = arange(2)[None, :, None] == 0
+    return reshape(where(is_first, minimum(pairs, other), maximum(pairs, other)), keys.shape)
+
+
+def _xor(a: Any, b: Any) -> Any:
+    return a ^ b
 
 
 def _inverted(keys: Tile[Any], length: int) -> Tile[Any]:
