@@ -50,6 +50,18 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "analysis": ("src/tilewright/analysis/**/*.py",),
     "passes": ("src/tilewright/passes/**/*.py",),
     "tileir/lower": ("src/tilewright/backend/tileir/lower/**/*.py",),
+    "tileir/selection": tuple(
+        f"src/tilewright/backend/tileir/{name}.py"
+        for name in (
+            "accesses",
+            "choices",
+            "code_size",
+            "heuristics",
+            "resource_model",
+            "resources",
+            "selection",
+        )
+    ),
     "native/core": tuple(
         f"native/core/{name}.?pp" for name in ("borrow", "memory_state", "timeline", "records")
     ),
@@ -59,9 +71,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "analysis": ("tests/host/analysis", "tests/host/passes"),
     "passes": ("tests/host/passes", "tests/host/analysis"),
     "tileir/lower": ("tests/host/backend/tileir",),
+    "tileir/selection": ("tests/host/backend/tileir", "tests/toolchain/test_selection.py"),
     "native/core": (),
 }
-"""Where tests are looked for; others run the same code, but say less of it."""
+"""Folders and files of tests; others run the same code, but say less of it."""
 INTERPRETED = ("tileir/lower", "ir")
 """Packages that kernels of the language test too, run as interpreted Tile IR."""
 
@@ -92,7 +105,15 @@ class Suite:
 def suites(packages: Iterable[str]) -> list[Suite]:
     """The suites of some packages, in the order in which they judge a mutant."""
     folders = dict.fromkeys(folder for package in packages for folder in TESTS[package])
-    files = [f for folder in folders for f in sorted((ROOT / folder).rglob("test_*.py"))]
+    files = [
+        f
+        for folder in folders
+        for f in (
+            [ROOT / folder]
+            if folder.endswith(".py")
+            else sorted((ROOT / folder).rglob("test_*.py"))
+        )
+    ]
     host = Suite("host", (), tuple((str(f.relative_to(ROOT)),) for f in files), by_case=False)
     found = [host]
     for arch in sorted(interpreted.PARTS, reverse=True):
