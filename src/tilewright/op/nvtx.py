@@ -52,12 +52,11 @@ def _of_wheel() -> Ranges | None:
     except ImportError:
         return None
     domain = wheel.get_domain(DOMAIN)
-    return Ranges(lambda name: domain.push_range(attributes_of(domain, name)), domain.pop_range)
 
+    def push(name: str) -> object:
+        return domain.push_range(domain.get_event_attributes(message=name))
 
-def attributes_of(domain: Any, name: str) -> Any:
-    """Return the attributes of a range with this name."""
-    return domain.get_event_attributes(message=name)
+    return Ranges(push, domain.pop_range)
 
 
 def _of_library() -> Ranges | None:
@@ -73,4 +72,7 @@ def _of_library() -> Ranges | None:
 
 
 def _ranges_of(library: ctypes.CDLL) -> Ranges:
-    return Ranges(lambda name: library.nvtxRangePushA(name.encode()), library.nvtxRangePop)
+    def push(name: str) -> object:
+        return library.nvtxRangePushA(name.encode())
+
+    return Ranges(push, library.nvtxRangePop)
