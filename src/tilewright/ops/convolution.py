@@ -371,9 +371,9 @@ def conv2d(
     """Compute y[n, o, i, j] = bias[o] + sum of x[n, c, i * stride + k, j * stride + m] * weight.
 
     The sum is over c, k and m, the last axes of `weight`, (outputs, channels / groups, rows,
-    columns). x is (images, channels, rows, columns), or one image. `padding` zeros are added at both
-    ends of each axis; "same" pads such that the result has the extents of x. Elements of a window
-    are `dilation` apart. A group of channels gives a group of outputs.
+    columns). x is (images, channels, rows, columns), or one image. `padding` zeros are added at
+    both ends of each axis; "same" pads such that the result has the extents of x. Elements of a
+    window are `dilation` apart. A group of channels gives a group of outputs.
 
     >>> ops.conv2d(np.ones((1, 1, 3, 3), "f4"), np.ones((1, 1, 2, 2), "f4"))[0, 0]
     array([[4., 4.],
