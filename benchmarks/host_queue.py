@@ -12,7 +12,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from tilewright.devices.cpu.native import NativeFunction, initialize, llvm, load
+from tilewright.base.llvm import llvm
+from tilewright.devices.cpu.native import NativeFunction, initialize, load
 from tilewright.devices.cpu.record import Record
 from tilewright.devices.cpu.replay import CpuReplay
 from tilewright.devices.cpu.run import Launcher

@@ -91,6 +91,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "launch.report": ("analysis.bounds.check_placement",),
     "launch.run": ("backend.reference.interpreter",),
     "op.core": ("op.picture",),
+    "op.trace": ("op.nvtx", "op.trace_file"),
 }  # fmt: skip
 """What is loaded when it is first needed, by functions of which modules: the compiler, whoever
 shows what it did, and what few programs use. The package's own names that are loaded later stand

@@ -116,6 +116,15 @@ Status wait_for(const Driver& driver, Context context, Stream stream, Queue& oth
                 [&] { return driver.cuStreamWaitEvent(stream, other.event, 0); });
 }
 
+Status follow(const Driver& driver, Queue& queue, Stream other) {
+  if (other == queue.stream) return kSuccess;
+  // Whoever waits for our stream records the event anew.
+  Queue its{queue.context, other, queue.event};
+  const Status status = wait_for(driver, queue.context, queue.stream, its);
+  queue.event = its.event;
+  return status;
+}
+
 void close(const Driver& driver, Queue& queue) {
   if (queue.event == nullptr) return;
   within(driver, queue.context, [&] { return driver.cuEventDestroy(queue.event); });

@@ -87,6 +87,9 @@ struct Queue {
 // then: the event can be recorded again.
 Status wait_for(const Driver& driver, Context context, Stream stream, Queue& other);
 
+// Has a stream wait for all that is on one that is not ours.
+Status follow(const Driver& driver, Queue& queue, Stream other);
+
 // Lets go of the event.
 void close(const Driver& driver, Queue& queue);
 

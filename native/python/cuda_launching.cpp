@@ -2,6 +2,7 @@
 
 #include "python/cuda_reports.hpp"
 #include "python/cuda_staging.hpp"
+#include "python/gpu_arrays.hpp"
 #include "python/module.hpp"
 #include "python/setup.hpp"
 
@@ -99,6 +100,7 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
   if (driver == nullptr || !is_fine(launch)) return Ending::kSlowPath;
   const StreamPoint before = point_of(launch.stream);
   if (!before.ok()) return Ending::kError;
+  note_reader(launch.stream);
   StagedArrays staged;
   const Ending ready = stage(launch, staged);
   if (ready != Ending::kDone) return ready;

@@ -125,6 +125,17 @@ Owned take_capsule(PyObject* capsule) {
   return Owned();
 }
 
+Owned keep_managed(VersionedTensor* managed) {
+  const Deletion deletion{reinterpret_cast<void (*)(void*)>(managed->deleter), managed};
+  Owned made(imported_type->tp_alloc(imported_type, 0));
+  if (made) {
+    reinterpret_cast<ImportedObject*>(made.get())->deletion = deletion;
+  } else if (deletion.deleter != nullptr) {
+    due().push_back(deletion);
+  }
+  return made;
+}
+
 void sweep_imports() {
   while (!due().empty()) {
     const std::vector<Deletion> deletions = std::exchange(due(), {});

@@ -44,6 +44,9 @@ struct VersionedTensor {
 // that is gone. Null: an error is set.
 Owned take_capsule(PyObject* capsule);
 
+// Keeps a managed tensor that a library has given us. Null: an error is set, its deleter due.
+Owned keep_managed(VersionedTensor* managed);
+
 // Calls the deleters of what nobody needs any longer, without the interpreter's lock.
 void sweep_imports();
 

@@ -148,6 +148,16 @@ TW_TEST(functions_are_set_by_their_names) {
   TW_CHECK(reinterpret_cast<void*>(table.cuStreamQuery) == &places[7]);
 }
 
+// What was called, but for contexts.
+std::string without_contexts(std::string made) {
+  for (const char* wrapped : {"push ", "pop "}) {
+    for (size_t at; (at = made.find(wrapped)) != std::string::npos;) {
+      made.erase(at, std::string(wrapped).size());
+    }
+  }
+  return made;
+}
+
 TW_TEST(streams_wait_by_an_event_that_is_made_once) {
   Using driver;
   Queue other{kContext, handle<Stream>(6), nullptr};
@@ -156,13 +166,20 @@ TW_TEST(streams_wait_by_an_event_that_is_made_once) {
   close(kDriver, other);
   close(kDriver, other);
   TW_CHECK(other.event == nullptr);
-  std::string made = driver.log();
-  for (const char* wrapped : {"push ", "pop "}) {
-    for (size_t at; (at = made.find(wrapped)) != std::string::npos;) {
-      made.erase(at, std::string(wrapped).size());
-    }
-  }
-  TW_EQUAL(made, "create record wait record wait destroy ");
+  TW_EQUAL(without_contexts(driver.log()), "create record wait record wait destroy ");
+}
+
+TW_TEST(a_stream_follows_those_of_others_by_its_own_event) {
+  Using driver;
+  Queue queue{kContext, kStream, nullptr};
+  TW_EQUAL(follow(kDriver, queue, handle<Stream>(6)), kSuccess);
+  TW_EQUAL(follow(kDriver, queue, handle<Stream>(7)), kSuccess);
+  TW_EQUAL(follow(kDriver, queue, kStream), kSuccess);  // nothing to do
+  TW_CHECK(queue.event != nullptr && queue.stream == kStream);
+  driver.record = 709;
+  TW_EQUAL(follow(kDriver, queue, handle<Stream>(6)), 709);
+  close(kDriver, queue);
+  TW_EQUAL(without_contexts(driver.log()), "create record wait record wait record destroy ");
 }
 
 TW_TEST(a_launch_in_another_context_leaves_the_thread_as_it_was) {

@@ -100,6 +100,12 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tl.zeros((3,), f32))
 launch(kernel)
 """,
+    "whole-axis-in-a-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.zeros((4, tw.FULL), f32))
+launch(kernel)
+""",
     "output-tile-not-a-power-of-two": """
 @tw.entry
 def kernel(z: tl.TensorMut) -> None:

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from ..base.collecting import put_off_collections, take_up_collections
 from ..base.errors import Error
+from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shield import lifted, shielded
 from ..frontend.capture.captured import GONE, Captured
 from ..frontend.capture.sources import KernelSource
@@ -183,11 +183,11 @@ class KernelCache:
         self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
     ) -> Compiled:
         wish = partial(self._compile, kernel, key.signature, key.target, key.options, fresh=fresh)
-        mine = put_off_collections()
+        work = begin_lengthy_work()
         try:
             compiled = Compiled(*lifted(wish))
         finally:
-            take_up_collections(mine)
+            end_lengthy_work(work)
         future.set_result(compiled)
         return compiled
 

@@ -120,7 +120,7 @@ class Code:
         self.kernel = kernel
         """The kernel's name."""
         self._args = args
-        self._grid = grid
+        self.grid = grid
         self._checks = program.compiled.artifact.launch_checks
         self._passed: set[tuple[Any, ...]] = set()
         self.asks_numbers = program.asks_numbers
@@ -146,7 +146,7 @@ class Code:
     def _check(self, numbers: tuple[Any, ...]) -> None:
         if numbers in self._passed:
             return
-        check_launch(self.kernel, self._checks, facts_of(self._args, numbers, self._grid))
+        check_launch(self.kernel, self._checks, facts_of(self._args, numbers, self.grid))
         if len(self._passed) >= MOST_PASSED:
             self._passed.clear()
         self._passed.add(numbers)

@@ -29,7 +29,7 @@ MOST_PLANS = 256
 class ForeignCode:
     """Code of a foreign kernel for launches alike, ready to be put on streams."""
 
-    __slots__ = ("is_lasting", "kernel", "plan", "run")
+    __slots__ = ("grid", "is_lasting", "kernel", "plan", "run")
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class ForeignCode:
         """Hold a ready launch; `again` finds the code of another launch of the same kernel."""
         self.kernel = kernel
         """The kernel's name."""
+        self.grid: Shape = tuple(ready.config.grid_dim)
+        """The blocks of a launch, along each axis."""
         self.is_lasting = ready.keep is None
         """Whether it serves more than one launch."""
         self.run: Run = NOTHING

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import compile as compiler
 from ..base.cuda_abi import POINTER_ALIGNMENT
+from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.options import NO_HINTS, CompileOptions, Hints
@@ -132,7 +133,11 @@ class Kernel(CalledKernel):
         key = _key(bound, request)
         found = form.codes.get(key)
         if found is None or found.compiled.stale() is not None:
-            found = self._make_code(form, device, request, *_addresses(bound))
+            work = begin_lengthy_work()
+            try:
+                found = self._make_code(form, device, request, *_addresses(bound))
+            finally:
+                end_lengthy_work(work)
             form.codes.keep(key, found)
         if bound.held is not None:
             bound.held[-1].remember(request, found, found.run.plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..base.shapes import Shape
 from ..frontend.capture.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Runnable(Protocol):
     @property
     def kernel(self) -> str:
         """The kernel's name."""
+        ...
+
+    @property
+    def grid(self) -> Shape:
+        """The blocks of a launch, along each axis."""
         ...
 
     @property

@@ -14,8 +14,8 @@ from ..base.shield import shielded
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
-from ..op.trace import Tracing
-from ..tensors.order import reserve, reserve_held
+from ..op.trace import Tracing, Traffic
+from ..tensors.order import bytes_of, reserve, reserve_held
 from ..tensors.ownership import Handle
 from ..tensors.partition import Partition
 from ..tensors.pending_work import PendingWork
@@ -75,6 +75,9 @@ def _submit(
     if not reserve_held(pending, stream, bound.held, len(bound.outputs)):
         writes = written_by(bound)
         reserve(pending, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+    if Tracing.active is not None:
+        read, written = bytes_of(bound.read), bytes_of(written_by(bound))
+        pending.traffic = Traffic(read, written, code.grid, stream.device.target)
     started = code.run.start(bound, stream, inline=may_run_here(code, ctx))
     if isinstance(started, Report):
         pending.mark_submitted(None)

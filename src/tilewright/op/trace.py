@@ -5,14 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..devices.protocol import Device, Event, Stamp, Stream, TimedStream
 
-HOST = 0
-"""The number under which viewers show the host's threads; devices follow."""
+if TYPE_CHECKING:
+    from .nvtx import Ranges
+
+
+class Traffic(NamedTuple):
+    """What is known of a piece of work before it runs."""
+
+    read: int
+    """Bytes of the tensors, or parts of tensors, that it reads."""
+    written: int
+    """Bytes of those that it writes. What it reads from its outputs is not counted."""
+    grid: tuple[int, ...] = ()
+    """The blocks of a launch along each axis; () for other work."""
+    target: str = ""
+    """What the code of a launch was compiled for."""
 
 
 class Entry(NamedTuple):
@@ -25,6 +38,27 @@ class Entry(NamedTuple):
     end: int
     thread: str
     stream: Stream | None
+    traffic: Traffic | None = None
+    """What is known of work on a device: its bytes, and the grid of a launch."""
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes per second that the work reached, if each byte moved once; None: not known."""
+        if self.traffic is None or self.end <= self.start:
+            return None
+        return (self.traffic.read + self.traffic.written) / (self.end - self.start) * 1e9
+
+
+class MemorySample(NamedTuple):
+    """The memory of a device's pool at one time."""
+
+    time: int
+    """In nanoseconds of `time.perf_counter_ns`."""
+    device: Device
+    used: int
+    """Bytes in use."""
+    reserved: int
+    """Bytes that the pool has from the system, those in use included."""
 
 
 class _Clocks:
@@ -54,11 +88,14 @@ class _Clocks:
 class Trace:
     """What happened while it was recorded. `entries` is the list; `save` writes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranges: Ranges | None = None) -> None:
         self._entries: list[Entry] = []
         self._streams: dict[Stream, None] = {}
         """Where work was put: streams tell when it has passed, if they are asked to."""
+        self._ranges = ranges
         self.clocks = _Clocks()
+        self.memory: list[MemorySample] = []
+        """The memory of each device's pool, whenever work was enqueued there."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -72,72 +109,41 @@ class Trace:
         """Record a block of code."""
         start = time.perf_counter_ns()
         try:
-            yield
+            with nullcontext() if self._ranges is None else self._ranges.around(name):
+                yield
         finally:
             self.add(kind, name, stream, start, time.perf_counter_ns())
 
-    def add(self, kind: str, name: str, stream: Stream | None, start: int, end: int) -> None:
+    def add(
+        self, kind: str, name: str, stream: Stream | None, start: int, end: int,
+        traffic: Traffic | None = None,
+    ) -> None:  # fmt: skip
         """Record something that has happened; from any thread."""
-        self._entries.append(Entry(kind, name, start, end, threading.current_thread().name, stream))
+        thread = threading.current_thread().name
+        self._entries.append(Entry(kind, name, start, end, thread, stream, traffic))
 
-    def put(self, name: str, stream: Stream, times: Callable[[], tuple[int, int]]) -> None:
+    def put(
+        self, name: str, stream: Stream, times: Callable[[], tuple[int, int]],
+        traffic: Traffic | None = None,
+    ) -> None:  # fmt: skip
         """Record work once its stream has passed it; `times` says then how long it took."""
         self._streams[stream] = None
-        stream.after(lambda: self.add("work", name, stream, *times()))
+        self.sample(stream.device)
+        stream.after(lambda: self.add("work", name, stream, *times(), traffic))
+
+    def sample(self, device: Device) -> None:
+        """Record how much memory a device's pool has now."""
+        pool = getattr(device, "pool", None)  # the null device has no memory
+        if pool is None:
+            return
+        stats, now = pool.stats(), time.perf_counter_ns()
+        self.memory.append(MemorySample(now, device, stats.used, stats.reserved))
 
     def save(self, path: str | Path) -> None:
         """Write a trace that chrome://tracing and Perfetto show."""
-        import json
+        from .trace_file import text_of
 
-        Path(path).write_text(json.dumps({"traceEvents": self._events()}), encoding="utf-8")
-
-    def _events(self) -> list[dict[str, Any]]:
-        lanes = _Lanes()
-        entries = list(self.entries)
-        begin = min((entry.start for entry in entries), default=0)
-        shown = [_shown(entry, begin, lanes) for entry in entries]
-        return [*lanes.names(), *shown]
-
-
-def _shown(entry: Entry, begin: int, lanes: _Lanes) -> dict[str, Any]:
-    process, lane = lanes.of(entry)
-    details = {} if entry.stream is None else {"stream": repr(entry.stream)}
-    return {
-        "ph": "X", "cat": entry.kind, "name": entry.name, "pid": process, "tid": lane,
-        "ts": (entry.start - begin) / 1e3, "dur": (entry.end - entry.start) / 1e3,
-        "args": details,
-    }  # fmt: skip
-
-
-ON_DEVICE = ("work", "stream wait")
-"""Kinds shown in the lane of their stream; all others happen on threads of the host."""
-
-
-class _Lanes:
-    """Numbers for the rows of a viewer: the host's threads, and the streams of each device."""
-
-    def __init__(self) -> None:
-        self._processes: dict[str, int] = {"host": HOST}
-        self._lanes: dict[tuple[str, str], int] = {}
-
-    def of(self, entry: Entry) -> tuple[int, int]:
-        group, row = "host", entry.thread
-        if entry.stream is not None and entry.kind in ON_DEVICE:
-            group, row = f"device {entry.stream.device.name}", f"stream {entry.stream.number}"
-        process = self._processes.setdefault(group, len(self._processes))
-        return process, self._lanes.setdefault((group, row), len(self._lanes))
-
-    def names(self) -> list[dict[str, Any]]:
-        processes = [
-            {"ph": "M", "name": "process_name", "pid": number, "args": {"name": name}}
-            for name, number in self._processes.items()
-        ]
-        threads = [
-            {"ph": "M", "name": "thread_name", "pid": self._processes[group], "tid": lane,
-             "args": {"name": row}}
-            for (group, row), lane in self._lanes.items()
-        ]  # fmt: skip
-        return [*processes, *threads]
+        Path(path).write_text(text_of(self), encoding="utf-8")
 
 
 class _Tracing:
@@ -153,9 +159,17 @@ Tracing = _Tracing()
 
 
 @contextmanager
-def trace(path: str | Path | None = None) -> Generator[Trace, None, None]:
-    """Record all ops of the process in a `with` block; written to `path` at its end, if given."""
-    recorded, outer = Trace(), Tracing.active
+def trace(path: str | Path | None = None, *, nvtx: bool = False) -> Generator[Trace, None, None]:
+    """Record all ops of the process in a `with` block; written to `path` at its end, if given.
+
+    With `nvtx`, each op is a range of NVTX as well, which NVIDIA's profilers show.
+    """
+    ranges: Ranges | None = None
+    if nvtx:
+        from .nvtx import find_ranges
+
+        ranges = find_ranges()
+    recorded, outer = Trace(ranges), Tracing.active
     Tracing.active = recorded
     try:
         yield recorded
@@ -181,8 +195,9 @@ def trace_end(stream: Stream, begun: Stamp | None) -> Stamp | None:
 
 
 def trace_submitted(
-    name: str, stream: Stream, begun: Stamp | None = None, ended: Stamp | None = None
-) -> None:
+    name: str, stream: Stream, begun: Stamp | None = None, ended: Stamp | None = None,
+    traffic: Traffic | None = None,
+) -> None:  # fmt: skip
     """Record enqueued work: how long the device takes for it.
 
     If the device cannot measure it, record how long the host observes it.
@@ -192,10 +207,10 @@ def trace_submitted(
         return
     if begun is None or ended is None:
         start = time.perf_counter_ns()
-        active.put(name, stream, lambda: (start, time.perf_counter_ns()))
+        active.put(name, stream, lambda: (start, time.perf_counter_ns()), traffic)
         return
     of = active.clocks.time_of
-    active.put(name, stream, lambda: (of(begun, stream), of(ended, stream)))
+    active.put(name, stream, lambda: (of(begun, stream), of(ended, stream)), traffic)
 
 
 def trace_wait(stream: Stream, event: Event) -> None:

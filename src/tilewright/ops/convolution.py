@@ -36,7 +36,7 @@ class Steps(NamedTuple):
 
     stride: tuple[int, int]
     before: tuple[int, int]
-    """How many zeros stand before the first element."""
+    """How many zeros precede the first element."""
     dilation: tuple[int, int]
     bias: bool
 
@@ -299,7 +299,7 @@ def _pair(name: str, what: str, given: Pair, least: int) -> tuple[int, int]:
 
 
 def _before(name: str, padding: str | Pair, stride: Any, full: Any) -> tuple[Any, Any]:
-    """Return how many zeros stand before the first element, and how many there are in all."""
+    """Return how many zeros precede the first element, and how many there are in all."""
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise ValueError(
@@ -371,9 +371,9 @@ def conv2d(
     """Compute y[n, o, i, j] = bias[o] + sum of x[n, c, i * stride + k, j * stride + m] * weight.
 
     The sum is over c, k and m, the last axes of `weight`, (outputs, channels / groups, rows,
-    columns). x is (images, channels, rows, columns), or one image. `padding` zeros stand on both
-    sides of each axis; "same" pads such that the result has the extents of x. Elements of a window
-    are `dilation` apart. A group of channels gives a group of outputs.
+    columns). x is (images, channels, rows, columns), or one image. `padding` zeros are added at
+    both ends of each axis; "same" pads such that the result has the extents of x. Elements of a
+    window are `dilation` apart. A group of channels gives a group of outputs.
 
     >>> ops.conv2d(np.ones((1, 1, 3, 3), "f4"), np.ones((1, 1, 2, 2), "f4"))[0, 0]
     array([[4., 4.],

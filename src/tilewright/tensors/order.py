@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
 from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK, Reported, Started
 from .._core import reserve as reserve_in_core
+from ..base.shapes import size
 from ..devices.native_records import SlowPath
 from ..devices.timeline import LATEST, OVER, Timeline
-from ..op.trace import Tracing, trace_begin, trace_wait
+from ..op.trace import Tracing, Traffic, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
 from .pending_work import NumberedWork, PendingWork, ReportedWork, notify_submitted
 
@@ -372,7 +373,13 @@ def reserve(
     if told and writes:
         _supersede(pending, writes, found)
     if Tracing.active is not None:
+        pending.traffic = Traffic(bytes_of(reads), bytes_of(writes))
         pending.begun = trace_begin(stream)
+
+
+def bytes_of(regions: Sequence[Region]) -> int:
+    """Return how many bytes of elements regions have."""
+    return sum(size(region.layout.shape) * region.layout.dtype.itemsize for region in regions)
 
 
 def _take(

@@ -17,6 +17,7 @@ from .borrow import LOCK
 if TYPE_CHECKING:
     from ..devices.protocol import Event, Stamp, Stream
     from ..op.outcome import Outcome
+    from ..op.trace import Traffic
     from .region import Region
 
 
@@ -41,11 +42,13 @@ class PendingWork:
 
     __slots__ = (
         "_event", "_starter", "begun", "is_over", "is_submitted", "number", "outcome", "stream",
-        "timeline",
+        "timeline", "traffic",
     )  # fmt: skip
 
     begun: Stamp | None
     """When the device began with it; there while a trace is recorded."""
+    traffic: Traffic
+    """What it reads and writes; likewise."""
 
     def __init__(
         self, stream: Stream | None, timeline: Timeline | None = None, number: int = 0

@@ -144,8 +144,8 @@ def commit(pending: PendingWork, outcome: Outcome) -> None:
 def trace_pending(name: str, pending: PendingWork) -> None:
     """Add enqueued work to the trace that is recorded."""
     assert pending.stream is not None
-    begun = getattr(pending, "begun", None)
-    trace_submitted(name, pending.stream, begun, trace_end(pending.stream, begun))
+    begun, traffic = getattr(pending, "begun", None), getattr(pending, "traffic", None)
+    trace_submitted(name, pending.stream, begun, trace_end(pending.stream, begun), traffic)
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from ..base.errors import Error
-from . import building, cache, compiling, doctor, explaining, run, tuning
+from . import building, cache, compiling, doctor, explaining, profiling, run, tuning
 from .machine import own_version
 from .subcommand import FINE, MISUSED, WRONG, Subcommand, UsageError
 
@@ -18,6 +18,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
     compiling.SUBCOMMAND,
     building.SUBCOMMAND,
     explaining.SUBCOMMAND,
+    profiling.SUBCOMMAND,
     tuning.SUBCOMMAND,
     cache.SUBCOMMAND,
     doctor.SUBCOMMAND,

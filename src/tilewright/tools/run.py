@@ -78,10 +78,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
                         help="what the program gets; behind a `--`, whatever it is")  # fmt: skip
 
 
-def _take_options(given: Namespace) -> None:
+def take_options(given: Namespace, options: Sequence[str] = OPTIONS) -> None:
     """Remove our own options from what follows the program; `--` ends them."""
     rest: list[str] = given.arguments
-    while rest and rest[0].partition("=")[0] in OPTIONS:
+    while rest and rest[0].partition("=")[0] in options:
         name, equals, value = rest.pop(0).partition("=")
         if not equals:
             if not rest:
@@ -94,7 +94,7 @@ def _take_options(given: Namespace) -> None:
 
 def _run(given: Namespace) -> int:
     path = find_program(given.program)
-    _take_options(given)
+    take_options(given)
     if given.arch and not is_architecture(given.arch):
         raise UsageError(f"there is no {given.arch!r}; --arch is one of {', '.join(ARCHITECTURES)}")
     with ExitStack() as settings:

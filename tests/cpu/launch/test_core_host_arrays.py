@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from ctypes import POINTER, addressof, c_int64, cast
 
@@ -294,3 +295,51 @@ def test_tensors_of_torch():
             copied(z.partition_mut((16,)), given)
     with pytest.raises(BufferError, match="negative bit"):
         tw.asarray(refused["negative bit"])
+
+
+def test_tensors_of_torch_are_exported_by_functions_of_c():
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this version has none")
+    z, t = tw.zeros((20,)).sync(), torch.rand(20)
+    called: list[str] = []
+
+    def note(frame, event, argument):
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    copied(z.partition_mut((16,)), t).sync()
+    sys.setprofile(note)
+    try:
+        copied(z.partition_mut((16,)), t).sync()
+    finally:
+        sys.setprofile(None)
+    assert "__dlpack__" not in called
+    np.testing.assert_array_equal(z.to_numpy(), t.numpy())
+
+
+@pytest.mark.parametrize("kind", ["sparse", "meta", "fake", "a subclass"])
+def test_tensors_of_torch_without_memory_are_refused(kind):
+    torch = pytest.importorskip("torch")
+    z = tw.zeros((20,)).sync()
+
+    class Refusing(torch.Tensor):
+        def __dlpack__(self, **wishes):
+            raise BufferError("it refuses")
+
+    def fake():
+        from torch._subclasses import FakeTensorMode
+
+        with FakeTensorMode():
+            return torch.zeros(20)
+
+    given = {
+        "sparse": lambda: torch.ones(20).to_sparse(),
+        "meta": lambda: torch.zeros(20, device="meta"),
+        "fake": fake,
+        "a subclass": lambda: torch.zeros(20).as_subclass(Refusing),
+    }[kind]()
+    for _ in range(2):
+        with pytest.raises((tw.Error, TypeError, ValueError, RuntimeError, BufferError)):
+            copied(z.partition_mut((16,)), given).sync()
+    np.testing.assert_array_equal(z.to_numpy(), np.zeros(20))

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import json
+import os
+import statistics
+import sys
+import threading
 import time
+from pathlib import Path
+from types import FrameType
 
 import numpy as np
+import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
 from support.processes import run_program
+from tilewright.base.lengthy import TURN
 
 LONGEST = 5e-3
 """Seconds of processor time that the loop may be held."""
@@ -96,5 +105,89 @@ def test_no_first_use_holds_the_loop():
     while len(held) < ATTEMPTS:
         held.append(json.loads(run_program(text, timeout=300)))
         if not set.intersection(*map(set, held)):
+            return
+    raise AssertionError(held)
+
+
+# What a compilation in another thread costs the loop: it waits for the GIL.
+
+LINES = 1000
+"""Lines of the kernel."""
+
+
+def _write_long_kernel(folder: Path) -> None:
+    pairs = [("a", "b"), ("b", "a")] * (LINES // 2)
+    body = [f"{a} = {a} * {number % 7}.0 + {b}" for number, (a, b) in enumerate(pairs)]
+    head = ["import tilewright as tw", "import tilewright.lang as tl", "", "", "@tw.entry"]
+    name = "def long(z: tl.TensorMut, x: tl.Tensor) -> None:"
+    lines = [*head, name, "    a = b = tl.load_tile_like(x, z)", *(f"    {line}" for line in body)]
+    (folder / "long_kernel.py").write_text("\n".join([*lines, "    z.store(a + b)", ""]))
+
+
+class Delays:
+    """How long this thread could have run, but had no processor."""
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+
+    def seconds(self) -> float:
+        """Return the sum so far."""
+        return int(os.pread(self._file, 100, 0).split()[1]) * 1e-9
+
+
+def _place(frame: FrameType | None) -> str:
+    """Return the function of a frame, and the one that called it."""
+    frames = (frame, frame and frame.f_back)
+    return " < ".join(f"{f.f_code.co_filename}:{f.f_code.co_name}" for f in frames if f)
+
+
+async def _hold_the_gil(op: tw.DeviceOp[object]) -> dict[str, str]:
+    """Where other threads were when they had held the GIL for too long.
+
+    That is the processor time of a thread while the loop went around once, less what others had of
+    the loop's processor meanwhile.
+    """
+    held: dict[str, str] = {}
+    turns: list[float] = []
+    delays, me = Delays(), threading.get_ident()
+    awaited = asyncio.ensure_future(_result(op))
+    while not awaited.done():
+        delayed = delays.seconds()
+        clocks = {t: time.pthread_getcpuclockid(t) for t in sys._current_frames() if t != me}
+        before = {t: time.clock_gettime(clock) for t, clock in clocks.items()}
+        await asyncio.sleep(0)
+        used = {t: time.clock_gettime(clocks[t]) - before[t] for t in clocks}
+        frames = sys._current_frames()
+        delayed = delays.seconds() - delayed
+        for thread, seconds in used.items():
+            if seconds - delayed > LONGEST:
+                held[_place(frames.get(thread))] = f"{(seconds - delayed) * 1e3:.1f} ms"
+            if seconds - delayed > TURN / 2:
+                turns.append(seconds - delayed)
+    await awaited
+    if turns and statistics.median(turns) > 2 * TURN:
+        held["most often"] = f"{statistics.median(turns) * 1e3:.1f} ms"
+    return held
+
+
+async def _result(op: tw.DeviceOp[object]) -> object:
+    return await op
+
+
+def print_what_holds_the_gil(folder: str) -> None:
+    sys.path.insert(0, folder)
+    kernel = importlib.import_module("long_kernel").long
+    op = kernel(tw.empty((64,)).partition((64,)), np.ones(64, np.float32))
+    print(json.dumps(asyncio.run(_hold_the_gil(op))))
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="it asks Linux")
+def test_no_compilation_holds_the_gil(tmp_path):
+    _write_long_kernel(tmp_path)
+    text = f"from cpu.op.test_awaiting import *\nprint_what_holds_the_gil({str(tmp_path)!r})"
+    held = []
+    while len(held) < ATTEMPTS:
+        held.append(json.loads(run_program(text, timeout=300)))
+        if not held[-1]:
             return
     raise AssertionError(held)

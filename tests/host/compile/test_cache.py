@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 import weakref
@@ -13,9 +14,9 @@ import pytest
 
 import tilewright.lang as tl
 from support.interrupts import MOST_POINTS, Interrupt, in_quick_succession, raise_at
-from tilewright.base.collecting import NEVER
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
+from tilewright.base.lengthy import NEVER, TURN
 from tilewright.compile import CompileOptions, KernelCache
 from tilewright.compile.cache import Compilation
 from tilewright.frontend.capture.annotations import capture
@@ -362,22 +363,23 @@ def test_who_waits_takes_the_place_of_who_was_interrupted(error):
     assert [type(each) for each in found] == [Artifact] * 3 and len(set(map(id, found))) == 1
 
 
-def test_no_full_collection_comes_while_something_is_compiled():
-    """It would hold the interpreter's lock, and an event loop in another thread with it."""
+def test_compiling_is_lengthy_work():
+    """A full collection would hold the GIL, and an event loop in another thread with it."""
     seen = []
 
     def compile_(*wish, fresh):
-        seen.append(gc.get_threshold()[2])
+        seen.append((gc.get_threshold()[2], sys.getswitchinterval()))
         if len(seen) == 1:
             raise CompileError("no")
         return at_once(*wish, fresh=fresh)
 
-    cache, before = KernelCache(compile_), gc.get_threshold()
+    cache, before = KernelCache(compile_), (gc.get_threshold(), sys.getswitchinterval())
     with pytest.raises(CompileError):
         cache.get(source(), signature(), "cpu", OPTIONS)
-    assert gc.get_threshold() == before
+    assert (gc.get_threshold(), sys.getswitchinterval()) == before
     cache.get(source(), signature(), "cpu", OPTIONS)
-    assert gc.get_threshold() == before and seen == [NEVER] * 2
+    assert (gc.get_threshold(), sys.getswitchinterval()) == before
+    assert seen == [(NEVER, TURN)] * 2
 
 
 def test_what_is_not_asked_for_any_more_is_let_go(monkeypatch):

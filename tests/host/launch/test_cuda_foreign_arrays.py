@@ -13,9 +13,11 @@ import tilewright as tw
 import tilewright.lang as tl
 from support import simulated_cuda
 from support.core_paths import slow_launches
+from support.exchange_api import Exchange
 from tilewright import _core
 from tilewright.base.errors import LaunchError
 from tilewright.devices import registry
+from tilewright.tensors.gpu_imports import LEGACY
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -35,11 +37,17 @@ class Theirs:
         self.streams = []
         self.__dict__.update(attributes)
 
+    def write(self, start):
+        self.there[:] = numbers(start)
+
     def __dlpack_device__(self):
         return GPU, 0
 
     def __dlpack__(self, *, stream=None, max_version=None):
         self.streams.append(stream)
+        return self.exported()
+
+    def exported(self):
         capsule = self.there.__dlpack__(max_version=(1, 0))
         there = _pointer(capsule, b"dltensor_versioned")
         ctypes.c_int32.from_address(there + DEVICE_TYPE).value = GPU
@@ -79,7 +87,21 @@ def test_the_core_reads_them_where_they_are(z, gpu, monkeypatch):
         copied(z.partition_mut(4), theirs).sync()
         np.testing.assert_array_equal(z.to_numpy(), numbers(start))
     assert slow == []
-    assert theirs.streams == 2 * [gpu.streams()[0].handle], "their stream is told of ours"
+    ours = {stream.handle for stream in gpu.streams()}
+    assert len(theirs.streams) == 2 and ours.issuperset(theirs.streams), "they are told of ours"
+
+
+def test_an_array_is_made_ready_for_the_stream_that_read_the_one_before(z, gpu):
+    theirs, other = Theirs(gpu, numbers()), gpu.new_stream()
+    for _ in range(2):
+        copied(z.partition_mut(4), theirs).start_on(other)
+    assert theirs.streams[-1] == other.handle
+    other.synchronize()
+    number = other.handle
+    del other
+    gc.collect()
+    copied(z.partition_mut(4), theirs).sync()
+    assert theirs.streams[-1] != number, "that stream is gone"
 
 
 def test_all_streams_come_after_what_their_library_did(z, gpu, monkeypatch):
@@ -156,3 +178,119 @@ def test_an_array_of_another_type_is_refused_as_before(z, gpu):
         copied(z.partition_mut(4), Theirs(gpu, np.arange(8, dtype=np.int32)))
     copied(z.partition_mut(4), Theirs(gpu, numbers(1))).sync()
     np.testing.assert_array_equal(z.to_numpy(), numbers(1))
+
+
+# By functions of C
+
+
+@pytest.fixture
+def exchange():
+    return Exchange()
+
+
+@pytest.fixture
+def fast(gpu, exchange):
+    """Make arrays whose type has functions of C."""
+
+    class Fast(Theirs):
+        __dlpack_c_exchange_api__ = exchange.capsule()
+
+        def __init__(self, values, **attributes):
+            self.calls = []
+            super().__init__(gpu, values, **attributes)
+
+    return Fast
+
+
+def test_arrays_are_exported_by_functions_of_c(z, gpu, fast, exchange, monkeypatch):
+    slow, theirs = slow_launches(monkeypatch), fast(numbers(2))
+    exchange.stream = gpu.new_stream().handle
+    copied(z.partition_mut(4), theirs).sync()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(2))
+    assert (theirs.calls, theirs.streams, exchange.asked) == (["export"], [], [(GPU, 0)])
+    assert slow == []
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["the stream before", "another stream"])
+def test_a_launch_comes_after_what_is_on_their_stream(z, gpu, fast, exchange, monkeypatch, is_new):
+    slow, theirs, ours, own = slow_launches(monkeypatch), fast(numbers()), *_streams(gpu)
+    exchange.stream = own.handle
+    copied(z.partition_mut(4), theirs).start_on(ours)
+    gpu.context.calls.hold(own)
+    # What their library has put on its stream writes the array.
+    own.put(None, lambda: gpu.context.calls._put(own.handle, lambda: theirs.write(7), "theirs"))
+    reader = gpu.new_stream() if is_new else ours
+    copied(z.partition_mut(4), theirs).start_on(reader)
+    assert not reader.idle()
+    gpu.context.calls.release()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(7))
+    assert slow == []
+
+
+def _streams(gpu):
+    return gpu.new_stream(), gpu.new_stream()
+
+
+def test_no_stream_of_theirs_is_the_one_that_all_share(z, gpu, fast, exchange):
+    calls, theirs = gpu.context.calls, fast(numbers(3))
+    calls.log.clear()
+    copied(z.partition_mut(4), theirs).sync()
+    calls.held.add(LEGACY)
+    calls._put(LEGACY, lambda: theirs.write(5), "theirs")
+    copied(z.partition_mut(4), theirs).start_on(gpu.new_stream())
+    calls.held.clear()
+    calls._run(LEGACY)
+    calls.release()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(5))
+
+
+def test_what_was_exported_is_let_go_of(z, fast):
+    theirs = fast(numbers(4))
+    kept = weakref.ref(theirs.there)
+    copied(z.partition_mut(4), theirs).sync()
+    del theirs.there
+    gc.collect()
+    tw.empty((1,)).sync()
+    assert kept() is None
+
+
+def test_types_that_extend_one_with_functions_are_asked_by_method(z, gpu, fast, monkeypatch):
+    slow = slow_launches(monkeypatch)
+
+    class Extended(fast):
+        pass
+
+    theirs = Extended(numbers(6))
+    copied(z.partition_mut(4), theirs).sync()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(6))
+    assert (theirs.calls, len(theirs.streams), slow) == ([], 1, [])
+
+
+def test_functions_of_another_version_are_not_called(z, gpu, exchange):
+    for table, calls in ((Exchange(2), []), (Exchange(2, exchange), ["export"])):
+
+        class Later(Theirs):
+            __dlpack_c_exchange_api__ = table.capsule()
+
+        theirs = Later(gpu, numbers(8), calls=[])
+        copied(z.partition_mut(4), theirs).sync()
+        np.testing.assert_array_equal(z.to_numpy(), numbers(8))
+        assert theirs.calls == calls
+
+
+def test_what_functions_of_c_refuse_has_a_closer_look(z, fast, exchange):
+    def refuse(*given):
+        raise BufferError("it is busy")
+
+    theirs = fast(numbers(1), exported=refuse)
+    with pytest.raises(LaunchError, match="does not export it"):
+        copied(z.partition_mut(4), theirs)
+    assert theirs.calls
+
+
+def test_an_array_that_wants_gradients_is_not_exported_by_functions_of_c(z, gpu, fast):
+    plain = Theirs(gpu, numbers(4))
+    theirs = fast(numbers(), requires_grad=True, detach=lambda: plain)
+    copied(z.partition_mut(4), theirs).sync()
+    np.testing.assert_array_equal(z.to_numpy(), numbers(4))
+    assert theirs.calls == []

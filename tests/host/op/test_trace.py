@@ -1,18 +1,36 @@
 from __future__ import annotations
 
+import ctypes
 import json
+import sys
 import time
+import types
 
 import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from op_kit import Failing, Give, HandStream, HostData
+from tilewright.base.errors import ContextError
 from tilewright.devices.null import NullDevice
 from tilewright.op.core import value
 from tilewright.op.outcome import Outcome
-from tilewright.op.trace import Tracing, trace, trace_begin, trace_end, trace_submitted, trace_wait
+from tilewright.op.trace import (
+    Tracing,
+    Traffic,
+    trace,
+    trace_begin,
+    trace_end,
+    trace_submitted,
+    trace_wait,
+)
 from tilewright.tensors.pending_work import PendingWork
 from tilewright.tensors.submission import commit
+
+
+@tw.entry
+def negate(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(-tl.load_tile_like(x, z))
 
 
 def test_ops_and_host_waits_are_recorded():
@@ -183,3 +201,107 @@ def test_an_op_with_argument_ops_that_fails_is_recorded():
     with trace() as found, pytest.raises(ValueError, match="no"):
         tw.zip(Give(1), Failing()).sync()
     assert [entry.name for entry in found.entries] == ["Give", "Failing", "zip"]
+
+
+def test_the_bytes_and_the_bandwidth_of_copies_are_known():
+    device = NullDevice()
+    with tw.device(device), trace() as found:
+        tw.from_numpy([1.0, 2.0, 3.0]).sync().dup().sync()
+    (dup,) = [entry for entry in found.entries if (entry.kind, entry.name) == ("work", "dup")]
+    assert dup.traffic == Traffic(12, 12)
+    timed = dup._replace(start=10, end=34)
+    assert timed.bandwidth == 1e9
+    assert dup._replace(end=dup.start).bandwidth is None
+    assert dup._replace(traffic=None).bandwidth is None
+
+
+def test_launches_know_their_kernel_their_grid_and_their_bytes(tmp_path):
+    path = tmp_path / "trace.json"
+    with tw.device("reference"), trace(path) as found:
+        x = tw.ones((100,)).sync()
+        negate(tw.empty((100,)).partition((32,)), x).sync()
+    (work,) = [entry for entry in found.entries if (entry.kind, entry.name) == ("work", "negate")]
+    assert work.traffic == Traffic(400, 400, (4, 1, 1), "reference")
+    events = json.loads(path.read_text())["traceEvents"]
+    (shown,) = [e for e in events if e.get("cat") == "work" and e["name"] == "negate"]
+    assert shown["args"]["kernel"] == "negate" and shown["args"]["grid"] == [4, 1, 1]
+    assert (shown["args"]["bytes read"], shown["args"]["bytes written"]) == (400, 400)
+    assert shown["args"]["GB/s"] >= 0
+
+
+def test_the_memory_of_pools_is_sampled():
+    with tw.device("cpu"), trace() as found:
+        x = tw.ones((1 << 20,)).sync()
+        y = x.dup().sync()
+    used = [sample.used for sample in found.memory if sample.device.name == "cpu"]
+    assert used[-1] - used[0] >= 4 << 20
+    assert all(sample.reserved >= sample.used for sample in found.memory)
+    del x, y
+
+
+NUMBER = (int, float)
+REQUIRED = {
+    "X": {"name": str, "cat": str, "ts": NUMBER, "dur": NUMBER, "pid": int, "tid": int},
+    "C": {"name": str, "ts": NUMBER, "pid": int, "args": dict},
+    "M": {"name": str, "pid": int, "args": dict},
+}
+"""What the Trace Event Format asks of each phase."""
+
+
+def test_the_file_keeps_to_the_trace_event_format(tmp_path):
+    path = tmp_path / "trace.json"
+    with tw.device("cpu"), trace(path):
+        tw.ones((1000,)).sync().dup().sync()
+    file = json.loads(path.read_text())
+    assert file["displayTimeUnit"] == "ns"
+    phases = {event["ph"] for event in file["traceEvents"]}
+    assert phases == set(REQUIRED)
+    for event in file["traceEvents"]:
+        for key, kind in REQUIRED[event["ph"]].items():
+            assert isinstance(event[key], kind), (key, event)
+        assert event.get("dur", 0) >= 0 and event.get("ts", 0) >= 0
+        if event["ph"] == "C":
+            assert all(isinstance(value, int) and value >= 0 for value in event["args"].values())
+    named = {e["pid"] for e in file["traceEvents"] if e["name"] == "process_name"}
+    assert {event["pid"] for event in file["traceEvents"]} == named
+
+
+# --- NVTX --------------------------------------------------------------------------------------
+
+
+def test_ops_are_ranges_of_nvtx(monkeypatch):
+    ranges = []
+    domain = types.SimpleNamespace(
+        get_event_attributes=lambda message: message,
+        push_range=ranges.append,
+        pop_range=lambda: ranges.append(None),
+    )
+    wheel = types.SimpleNamespace(get_domain=lambda name: domain)
+    monkeypatch.setitem(sys.modules, "nvtx", wheel)
+    with trace(nvtx=True):
+        Give(1).sync()
+        with pytest.raises(ValueError, match="no"):
+            Failing().sync()
+    assert ranges == ["Give", None, "Failing", None]
+
+
+def test_nvtx_of_the_library_for_c(monkeypatch):
+    ranges = []
+    library = types.SimpleNamespace(nvtxRangePushA=ranges.append, nvtxRangePop=lambda: None)
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    with trace(nvtx=True):
+        Give(1).sync()
+    assert ranges == [b"Give"]
+
+
+def test_no_nvtx_is_an_error_that_says_what_to_install(monkeypatch):
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    with pytest.raises(ContextError, match="NVTX was not found") as caught, trace(nvtx=True):
+        pass
+    assert caught.value.hint == "pip install nvtx"
+    assert Tracing.active is None

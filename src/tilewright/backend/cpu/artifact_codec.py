@@ -6,14 +6,14 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import llvmlite
-import llvmlite.binding
 import ml_dtypes
 import numpy as np
 
 from ...base.files import source_hash
+from ...base.llvm import llvm
 from ...base.stage import ArtifactCodec, Fact, Facts, Saved
 from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func
@@ -27,9 +27,6 @@ SOURCES = (
     *(f"backend/{name}" for name in ("llvm", "libm", "cpu", "simt_cpu")),
 )
 """All that this backend can run: what it may import, and itself."""
-
-llvm: Any = llvmlite.binding
-"""Ships no types."""
 
 
 def codec_for(cpu: CpuTarget) -> ArtifactCodec:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding
-from llvmlite.binding.newpassmanagers import NewPassManager
-
 from ...base.errors import InternalError
+from ...base.llvm import llvm
 from ...base.shield import llvm_lock, made_once, shielded
 from .target import CpuTarget
 
@@ -18,7 +16,8 @@ from .target import CpuTarget
 # llvmlite leaks pass managers: `_dispose` is hidden by that of its first base, which does nothing.
 # Each manager would leak its passes, a hundred kilobytes in the default pipeline.
 
-_dispose: Callable[[Any], None] = vars(NewPassManager)["_dispose"]
+_MANAGER: type[Any] = llvm.newpassmanagers.NewPassManager
+_dispose: Callable[[Any], None] = vars(_MANAGER)["_dispose"]
 
 
 def run_passes(manager: Any, module: Any, builder: Any) -> None:
@@ -37,9 +36,6 @@ def run_default_passes(module: Any, builder: Any) -> None:
 
 # -------------------------------------------------------------------------------------------------
 # LLVM text to an object file: parsed and verified first, because LLVM aborts on invalid IR.
-
-llvm: Any = llvmlite.binding
-"""Ships no types."""
 
 OPTIMIZATION = 2
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import llvmlite.binding as llvm
-
 from ...base.config import current
+from ...base.llvm import llvm
 
 AVX512 = ("+avx512f", "+avx512bw", "+avx512dq", "+avx512vl")
 

@@ -9,11 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding
-
 from ...base.config import current, toolkit_directory
 from ...base.errors import Code, CompileError, InternalError
 from ...base.files import files_in_wheel
+from ...base.llvm import llvm
 from ...base.shield import llvm_lock, made_once, shielded
 from ..llvm.object import run_default_passes, run_passes
 
@@ -21,9 +20,6 @@ from ..llvm.object import run_default_passes, run_passes
 # libdevice, NVIDIA's math functions as bitcode: its location, the functions used, linking.
 #
 # It is used where its error is within our bounds; otherwise our own functions are, as on the CPU.
-
-llvm: Any = llvmlite.binding
-"""Ships no types."""
 
 NAME = "libdevice.10.bc"
 WHEELS = ("nvidia-nvvm", "nvidia-cuda-nvcc")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import llvmlite
-import llvmlite.binding
 
 from ...base.config import current
 from ...base.cuda_abi import symbol
+from ...base.llvm import llvm
 from ...base.stage import ArtifactCodec, Facts, Saved
 from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func, Value
@@ -166,9 +166,6 @@ def _text(emitter: LlvmEmitter, func: Func, declared: Sequence[str]) -> str:
 # The disk-cache encoding of PTX: its dependencies, the saved text, the restoration.
 #
 # The LLVM text determines a kernel; its hash, with the versions of LLVM and libdevice, is the name.
-
-llvm: Any = llvmlite.binding
-"""Ships no types."""
 
 
 def codec_for(target: PtxTarget) -> ArtifactCodec:

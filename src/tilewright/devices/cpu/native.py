@@ -5,27 +5,14 @@ The address is good as long as the `NativeFunction` lives: it keeps the code map
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import platform
 import sys
 from typing import Any
 
+from ...base.llvm import llvm
 from ...base.shield import llvm_lock, made_once, shielded
 from ..protocol import RefusedCodeError
-
-
-class _Binding:
-    """llvmlite's binding, loaded when something of it is first asked for: it has 30 MB."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(importlib.import_module("llvmlite.binding"), name)
-        setattr(self, name, found)
-        return found
-
-
-llvm: Any = _Binding()
-"""Ships no types."""
 
 MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
 """How object files begin, by platform."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...base.llvm import llvm
 from ...base.shield import llvm_lock, made_once
-from ..cpu.native import llvm
 from ..protocol import Block
 
 RANK = 8

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ...base.dtypes import AnyDType, DTypeMeta, as_dtype, bool_, i32, is_dtype
 from ...base.errors import Code, CompileError, PaddingWarning, render
-from ...base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
+from ...base.shapes import FULL, MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ...base.source import Span
 from ...ir.builder import Builder, Given
 from ...ir.core import Block, BoundsCheck, Op, Value
@@ -354,6 +354,8 @@ class SemanticBuilder(Builder):
 
 
 def _power_hint(n: int, what: str) -> str:
+    if n == FULL:
+        return "only the host knows whole axes: take this extent from the shape of an output"
     if n < 1:
         return "a tile has at least one element along each axis"
     # The shape of an output is the host's choice.
