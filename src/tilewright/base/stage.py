@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .listing import Listing
+
 Fact: TypeAlias = str | int | list[str] | None
 Facts: TypeAlias = Mapping[str, Fact]
 """The inputs of a result, by name; readable, so that a difference can be reported."""
@@ -38,6 +40,9 @@ class Stage:
 
     name: str
     run: Callable[[Any], Any]
-    show: Callable[[Any], str]
+    show: Callable[[Any], str | Listing]
     codec: ArtifactCodec | None = None
     """Where given, this stage and all after it are skipped when the result is found on disk."""
+    also: Callable[[Any, Any], Mapping[str, Listing]] | None = None
+    """From the argument and the result to more texts, by name: such as the assembly of an object
+    file. They cost time, so they are made only for those who look at a compilation."""

@@ -5,32 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..backend.tileir.bytecode.enums import version_text
-from ..backend.tileir.lowered import Lowered, is_cubin
+from ..backend.tileir.lowered import Lowered
 from ..backend.tileir.stages import assembled
-from ..backend.tileir.target import is_architecture
-from ..backend.tileir.toolchain import find_toolchain, listings
+from ..backend.tileir.toolchain import find_toolchain
 from ..base.config import override
 from ..frontend.capture.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..ir.signature import Signature
 from .options import PLAIN, CompileOptions
 from .pipeline import compile_kernel
-from .runner import Runner
+from .runner import Runner, Shown
 
 # -------------------------------------------------------------------------------------------------
 # Texts of every stage of a compilation.
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """All stages of a compilation, and its result."""
+
+    artifact: Artifact
+    stages: tuple[Shown, ...]
+    """In order; a pass that runs twice is there twice."""
+    seconds: float
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of each stage by name; of a pass that runs twice, that of the last time."""
+        return {stage.name: stage.listing.text for stage in self.stages}
+
+
+def compilation(
+    kernel: KernelSource, signature: Signature, target: str, options: CompileOptions = PLAIN
+) -> Compilation:
+    """Compile afresh, and keep what each stage shows."""
+    with override(line_info=True):  # which changes no instruction, and shows where they come from
+        runner = Runner(kernel.name, keep=True, store=None)
+        artifact, _ = compile_kernel(kernel, signature, target, runner, options)
+    return Compilation(artifact, tuple(runner.trail), sum(runner.times.values()))
 
 
 def stage_texts(
     kernel: KernelSource, signature: Signature, target: str, options: CompileOptions = PLAIN
 ) -> dict[str, str]:
     """Compile afresh and return each stage's text by name, in order."""
-    with override(line_info=True):  # which changes no instruction, and shows where they come from
-        runner = Runner(kernel.name, keep=True, store=None)
-        artifact, _ = compile_kernel(kernel, signature, target, runner, options)
-    if is_architecture(target) and is_cubin(artifact.code):
-        return {**runner.shown, **listings(artifact.code)}
-    return dict(runner.shown)
+    return compilation(kernel, signature, target, options).texts
 
 
 def stage_times(kernel: KernelSource, signature: Signature, target: str) -> dict[str, float]:

@@ -9,12 +9,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.config import Config, current
+from ..base.listing import Listing
 from ..base.stage import ArtifactCodec, Stage
 from ..ir.core import Func
-from ..ir.printer import print_func
+from ..ir.printer import list_func
 from ..ir.verify import verify
 from .store import Keeper, Record, current_store
 
@@ -71,6 +72,14 @@ TOLD = "cubin"
 """The stage that runs another program, and reports by itself while it waits."""
 
 
+class Shown(NamedTuple):
+    """A stage of a compilation as text; a pass that runs twice is there twice."""
+
+    name: str
+    listing: Listing
+    seconds: float
+
+
 @dataclass(slots=True)
 class Runner:
     """One compilation: its steps' times in seconds, and what they showed."""
@@ -79,6 +88,8 @@ class Runner:
     config: Config = field(default_factory=current)
     times: dict[str, float] = field(default_factory=dict[str, float])
     shown: dict[str, str] = field(default_factory=dict[str, str])
+    trail: list[Shown] = field(default_factory=list[Shown])
+    """All that was shown, in order, with the places of its lines and the time it took."""
     keep: bool = False
     """Whether to keep every stage's text, for `kernel.inspect()`."""
     store: Keeper | None = field(default_factory=current_store)
@@ -87,12 +98,15 @@ class Runner:
     """Whether to make everything anew, in the place of what is kept."""
     results: dict[str, object] | None = None
     """What each stage of the backend gave, where somebody wants it."""
+    latest: float = 0.0
+    """The seconds of the latest step."""
 
     def step(self, name: str, function: Callable[[Any], Any], argument: Any) -> Any:
         """Run one step and time it."""
         start = time.perf_counter()
         result = function(argument)
-        self.times[name] = self.times.get(name, 0.0) + time.perf_counter() - start
+        self.latest = time.perf_counter() - start
+        self.times[name] = self.times.get(name, 0.0) + self.latest
         return result
 
     def pass_(self, function: Callable[[Func], Func], func: Func) -> Func:
@@ -102,14 +116,14 @@ class Runner:
         if self.config.verify:
             verify(result, name)
         if self.wanted(name):
-            self.show(name, print_func(result))
+            self.show(name, list_func(result))
         return result
 
     def verified(self, name: str, func: Func) -> Func:
         """Verify the IR and show it as the stage `name`."""
         verify(func, name)
         if self.wanted(name):
-            self.show(name, print_func(func))
+            self.show(name, list_func(func))
         return func
 
     def stage(self, stage: Stage, argument: Any) -> Any:
@@ -119,6 +133,10 @@ class Runner:
             self.results[stage.name] = result
         if self.wanted(stage.name):
             self.show(stage.name, stage.show(result))
+        if self.keep and stage.also is not None:
+            self.latest = 0.0  # no part of a compilation
+            for name, listing in stage.also(argument, result).items():
+                self.show(name, listing)
         return result
 
     def stages(self, stages: Sequence[Stage], argument: Any) -> Any:
@@ -169,9 +187,11 @@ class Runner:
         """Return whether anybody wants to see this stage."""
         return self.keep or name in self.config.dump or "all" in self.config.dump
 
-    def show(self, name: str, text: str) -> None:
+    def show(self, name: str, found: str | Listing) -> None:
         """Keep a stage's text, and dump it where asked for."""
-        self.shown[name] = text
+        listing = Listing.plain(found) if isinstance(found, str) else found
+        self.shown[name] = text = listing.text
+        self.trail.append(Shown(name, listing, self.latest))
         if not (name in self.config.dump or "all" in self.config.dump):
             return
         if self.config.dump_dir:

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 
 from ..base.dtypes import DType, DTypeMeta
+from ..base.listing import Listing, ListingWriter
 from .core import Block, Func, Op, Value
 from .launch_expr import show
 from .signature import MemoryFacts, OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
@@ -27,7 +28,7 @@ class _Printer:
     def __init__(self) -> None:
         self.names: dict[Value, str] = {}
         self.taken: set[str] = set()
-        self.lines: list[str] = []
+        self.out = ListingWriter()
 
     def name(self, value: Value) -> str:
         if value not in self.names:
@@ -53,14 +54,14 @@ class _Printer:
         text += _attrs(op)
         text += f" : {types}" if types else ""
         if not op.regions:
-            self.lines.append(pad + text)
+            self.out.add(pad + text, op.span)
             return
         for i, region in enumerate(op.regions):
             args = ", ".join(f"{self.name(v)}: {v.type}" for v in region.args)
             opening = f"{pad}{text} {{" if i == 0 else f"{pad}}} else {{"
-            self.lines.append(opening + (f" ({args})" if args else ""))
+            self.out.add(opening + (f" ({args})" if args else ""), op.span)
             self.block(region, depth + 1)
-        self.lines.append(pad + "}")
+        self.out.add(pad + "}", op.span)
 
 
 def _attrs(op: Op) -> str:
@@ -94,14 +95,19 @@ def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
 
 def print_func(func: Func) -> str:
     """Return the whole function as text."""
+    return list_func(func).text
+
+
+def list_func(func: Func) -> Listing:
+    """Return the whole function as text, with the places of its lines."""
     printer = _Printer()
     params = ", ".join(f"{printer.name(p)}: {p.type}" for p in func.params)
-    printer.lines.append(f"kernel {func.name}({params}) {{")
+    printer.out.add(f"kernel {func.name}({params}) {{")
     for check in func.launch_checks:
-        printer.lines.append(f"  launch_check {show(check.expr)}")
+        printer.out.add(f"  launch_check {show(check.expr)}", check.span)
     printer.block(func.body, 1)
-    printer.lines.append("}")
-    return "\n".join(printer.lines) + "\n"
+    printer.out.add("}")
+    return printer.out.listing
 
 
 # -------------------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from ..llvm.object import compile_module
+from ..llvm.debug_locations import llvm_listing
+from ..llvm.object import assembly_listing, compile_module
 from ..llvm.target import CpuTarget, host_target
 from .artifact_codec import artifact, codec_for, summary
 from .emit import emit_module
-from .loopnest import Plan, build_plan, print_plan
+from .loopnest import Plan, build_plan, list_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,13 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     """Return the stages from typed IR to an artifact, by default for this machine's CPU."""
     cpu = target or host_target()
     return (
-        Stage("plan", lambda func: build_plan(func, cpu), print_plan, codec_for(cpu)),
-        Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
-        Stage("object", lambda module: _artifact(module, cpu), summary),
-    )
+        Stage("plan", lambda func: build_plan(func, cpu), list_plan, codec_for(cpu)),
+        Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: llvm_listing(m.text)),
+        Stage(
+            "object", lambda module: _artifact(module, cpu), summary,
+            also=lambda module, _: assembly_listing(module.text, cpu),
+        ),
+    )  # fmt: skip
 
 
 def _artifact(module: Module, cpu: CpuTarget) -> Artifact:

@@ -7,9 +7,12 @@ of one. Python numbers mix with values and become constants of the value's type.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from ...base.source import Span
 
 INTEGER = {"float": "i32", "double": "i64"}
 """The integer type that holds the bits of a float type."""
@@ -48,6 +51,28 @@ class FunctionBody:
     count: int = 0
     scales: bool = False
     """Whether the target multiplies vectors by powers of two with one instruction."""
+    origins: list[tuple[int, Span | None]] = field(default_factory=list[tuple[int, "Span | None"]])
+    """Numbers of lines, and the place in the source that those from there on come from."""
+
+    @property
+    def origin(self) -> Span | None:
+        """The place in the source that the next instructions come from."""
+        return self.origins[-1][1] if self.origins else None
+
+    def come_from(self, span: Span | None) -> None:
+        """Note the place in the source that the next instructions come from."""
+        if span is not self.origin:
+            self.origins.append((len(self.lines), span))
+
+    @contextmanager
+    def coming_from(self, span: Span | None) -> Generator[None, None, None]:
+        """Note it for a block; where no place is known, that of the instructions before holds."""
+        before = self.origin
+        self.come_from(span or before)
+        try:
+            yield
+        finally:
+            self.come_from(before)
 
     def fresh(self, prefix: str) -> str:
         """Return a name not used in this function yet."""

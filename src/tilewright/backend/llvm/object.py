@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import InternalError
+from ...base.listing import Listing
 from ...base.llvm import llvm
 from ...base.shield import llvm_lock, made_once, shielded
+from .debug_locations import directive_listing
 from .target import CpuTarget
 
 # -------------------------------------------------------------------------------------------------
@@ -97,6 +99,11 @@ def assembly(text: str, cpu: CpuTarget) -> str:
     """Return the assembly of a module, for people."""
     with llvm_lock():
         return shielded(_assemble, text, cpu)
+
+
+def assembly_listing(text: str, cpu: CpuTarget) -> dict[str, Listing]:
+    """Return the assembly of a module with the places of its lines, as more text of a stage."""
+    return {"assembly": directive_listing(assembly(text, cpu))}
 
 
 def _assemble(text: str, cpu: CpuTarget) -> str:

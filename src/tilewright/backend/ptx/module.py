@@ -20,7 +20,7 @@ from ...ir.signature import OutputSpec, ParamSpec, TensorSpec
 from ...ir.types import PtrType, TensorType, TileType
 from ..cpu.emit.access import alignment, from_memory
 from ..cpu.emit.emitter import CUDA, LlvmEmitter, TensorPointer, memory_type
-from ..cpu.emit.kernel import run
+from ..cpu.emit.kernel import function_text, run
 from ..cpu.loopnest.lower import lower
 from ..cpu.loopnest.nodes import ScalarStmt, Stmt
 from ..libm import Library
@@ -97,7 +97,8 @@ def _emit(
 def _run(emitter: LlvmEmitter, statement: Stmt) -> None:
     """Write one statement for one thread: SIMT ops by their own table, all others as on CPUs."""
     if isinstance(statement, ScalarStmt) and statement.op.name in TABLE:
-        TABLE[statement.op.name](emitter, statement.op)
+        with emitter.body.coming_from(statement.op.span):
+            TABLE[statement.op.name](emitter, statement.op)
     else:
         run(emitter, statement)
 
@@ -157,7 +158,7 @@ def _text(emitter: LlvmEmitter, func: Func, declared: Sequence[str]) -> str:
     if exact:
         block = ",".join(map(str, func.signature.block_dims))
         head += f' "nvvm.reqntid"="{block}"'
-    kernel = [f"{head} {{", "entry:", *emitter.slots, *emitter.body.lines, "}"]
+    kernel = function_text(emitter, head)
     parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
     return "\n".join([*parts, *kernel, ""])
 

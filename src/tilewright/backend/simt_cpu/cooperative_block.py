@@ -413,7 +413,7 @@ class _CooperativeBlock:
                 index, length = (lead.scalar(v) for v in op.operands)
                 lead.put(op.result, index.compare("", "ult", length))
             else:
-                self.table[op.name](lead, op)
+                lead.write(op)
 
     def lead(self) -> Lanes:
         """Return lanes that emit the block-uniform values."""
@@ -478,7 +478,7 @@ class _CooperativeBlock:
             self.bring(lanes, value, group)
         for op in phase.ops:
             if op not in self.live_values.early or op.is_a(CHECK_INDEX):
-                self.table[op.name](lanes, op)
+                lanes.write(op)
         self.store_results(phase, lanes, group)
         if alive is not None and phase.returns:
             self.still_alive(lanes, group)

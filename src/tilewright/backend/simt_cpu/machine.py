@@ -154,8 +154,13 @@ class Lanes:
     def run(self, block: Block) -> bool:
         """Write the ops of a block; return whether control goes on behind its terminator."""
         for op in block.ops[:-1]:
-            self.table[op.name](self, op)
+            self.write(op)
         return self.leave(block.terminator)
+
+    def write(self, op: Op) -> None:
+        """Write one op."""
+        with self.emitter.body.coming_from(op.span):
+            self.table[op.name](self, op)
 
     def leave(self, op: Op) -> bool:
         """Write a terminator; return whether control goes on behind it."""

@@ -10,10 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...base.listing import Listing
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from .bytecode.program import Program, program_text
+from .bytecode.program import Program, list_program
 from .choices import Choices
 from .heuristics import decide
 from .legality import refuse_unknown
@@ -21,7 +22,7 @@ from .lower.kernel import lower
 from .lowered import CAREFUL, Lowered, artifact, codec_for
 from .selection import select
 from .target import CodegenHints, TileTarget
-from .toolchain import Toolchain, find_toolchain
+from .toolchain import Toolchain, find_toolchain, listings
 
 PRODUCER = "tilewright"
 
@@ -36,8 +37,9 @@ def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
     """Return the steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
-        Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool, again)),
-    )
+        Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool, again),
+              also=lambda _, made: listings(made.code)),
+    )  # fmt: skip
 
 
 def lowered(func: Func, target: TileTarget, choices: Choices | None = None) -> Lowered:
@@ -49,8 +51,8 @@ def lowered(func: Func, target: TileTarget, choices: Choices | None = None) -> L
     return Lowered(func, target, decisions, Program((kernel,), PRODUCER))
 
 
-def _text(made: Lowered) -> str:
-    return program_text(made.program)
+def _text(made: Lowered) -> Listing:
+    return list_program(made.program)
 
 
 def _artifact(made: Lowered, tool: Toolchain) -> Artifact:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ from ...base.config import child_environment, current, toolkit_directory
 from ...base.cubin import sections
 from ...base.errors import Code, CompileError
 from ...base.files import files_in_wheel
+from ...base.listing import Listing, Place, Places
 from .bytecode.enums import OLDEST, VERSIONS, Version, version_text
 
 # -------------------------------------------------------------------------------------------------
@@ -283,29 +285,73 @@ NVDISASM_WHEEL = "nvidia-cuda-nvdisasm"
 SECONDS = 60
 
 
-def listings(cubin: bytes) -> dict[str, str]:
+def listings(cubin: bytes) -> dict[str, Listing]:
     """Return the available texts by name; machine code needs NVIDIA's disassembler."""
-    found = {"ptx": ptx(cubin), "sass": sass(cubin)}
-    return {name: text for name, text in found.items() if text}
+    code, of_ptx = _with_places(_disassembled(cubin))
+    found = {"ptx": _ptx_listing(cubin, of_ptx), "sass": code}
+    return {name: listing for name, listing in found.items() if listing.lines}
 
 
 def ptx(cubin: bytes) -> str:
     """Return the PTX; empty where the cubin has none."""
+    return _ptx_listing(cubin, {}).text
+
+
+def _ptx_listing(cubin: bytes, places: Mapping[int, Places]) -> Listing:
+    """Return the PTX without its empty lines; `places` are those of its lines, counted from 1."""
     for section in sections(cubin):
         if section.name == PTX:
             text = section.data.decode(errors="replace").replace("\0", "\n")
-            lines = text.partition(APPENDED)[0].splitlines()
-            return "\n".join(line for line in lines if line.strip()) + "\n"
-    return ""
+            lines = enumerate(text.partition(APPENDED)[0].splitlines(), 1)
+            kept = [(line, places.get(number, ())) for number, line in lines if line.strip()]
+            return Listing(tuple(line for line, _ in kept), tuple(at for _, at in kept))
+    return Listing((), ())
 
 
 def sass(cubin: bytes) -> str:
     """Return the machine instructions under their lines of Python; empty without nvdisasm."""
+    return _with_places(_disassembled(cubin))[0].text
+
+
+def _disassembled(cubin: bytes) -> str:
+    """Return the machine instructions under their lines of Python and of PTX."""
     program = find_program(DISASSEMBLER, NVDISASM_WHEEL)
     if program is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        ended = run([str(program), "--print-code", "--print-line-info", str(path)], SECONDS)
+        options = ["--print-code", "--print-line-info", "--print-line-info-ptx"]
+        ended = run([str(program), *options, str(path)], SECONDS)
     return ended.words if ended.status == 0 else f"{program}: {ended.manner}: {ended.words}"
+
+
+_HEADING = re.compile(r'\s*//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined> inlined at)?')
+
+
+def _with_places(text: str) -> tuple[Listing, dict[int, Places]]:
+    """Return machine code with the lines of Python that the headings of its parts name.
+
+    Also return the lines of Python that most instructions of each line of PTX come from.
+    """
+    lines, places = list[str](), list[Places]()
+    votes: dict[int, Counter[Places]] = {}
+    here: Places = ()
+    goes_on, of_ptx = False, 0
+    for line in text.splitlines():
+        heading = _HEADING.match(line)
+        if heading is not None and heading["file"] == PTX:
+            of_ptx = int(heading["line"])
+            continue
+        if heading is not None:
+            place = Place(heading["file"], int(heading["line"]))
+            # The call that a function was inlined at has a heading below that of the function.
+            here = (*here, place) if goes_on else (place,)
+            goes_on = heading["inlined"] is not None
+        is_code = line.lstrip().startswith("/*")
+        if is_code and here:
+            votes.setdefault(of_ptx, Counter())[here] += 1
+        lines.append(line)
+        places.append(here if is_code or heading is not None else ())
+    best = {number: counts.most_common(1)[0][0] for number, counts in votes.items()}
+    return Listing(tuple(lines), tuple(places)), best

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ....base.config import current
 from ....base.cpu_abi import CpuLaunchWord
 from ....base.tables import merged
 from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ...llvm.builder import Vec, repeat
+from ...llvm.debug_locations import DebugLocations
 from ...llvm.target import CpuTarget
 from ..loopnest.cache_hints import prefetched_reads
 from ..loopnest.nodes import (
@@ -27,6 +29,7 @@ from ..loopnest.nodes import (
     SharedStmt,
     Stmt,
     Transpose,
+    span_of,
     walk,
 )
 from . import atomics, control, elementwise, layout, matmul, memory, reduction
@@ -133,6 +136,11 @@ NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))
 
 def run(emitter: LlvmEmitter, statement: Stmt) -> None:
     """Write one statement of a plan."""
+    with emitter.body.coming_from(span_of(statement)):
+        _write(emitter, statement)
+
+
+def _write(emitter: LlvmEmitter, statement: Stmt) -> None:
     match statement:
         case ScalarStmt(op):
             scalar(emitter, op)
@@ -258,12 +266,17 @@ def module_text(emitter: LlvmEmitter, attributes: str = "") -> str:
     """Return the module around the body; the kernel may have attributes."""
     declarations = sorted(emitter.body.declarations | emitter.library.declarations())
     params = "ptr noalias %args, ptr %launch, i64 %begin, i64 %end, ptr noalias %scratch"
-    kernel = [
-        f'define void @"{emitter.plan.name}"({params}) nounwind "no-builtins"{attributes} {{',
-        "entry:",
-        *emitter.slots,
-        *emitter.body.lines,
-        "}",
-    ]
+    head = f'define void @"{emitter.plan.name}"({params}) nounwind "no-builtins"{attributes}'
     parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
-    return "\n".join([*parts, *kernel, *memory.metadata(emitter), ""])
+    return "\n".join([*parts, *function_text(emitter, head), *memory.metadata(emitter), ""])
+
+
+def function_text(emitter: LlvmEmitter, head: str) -> list[str]:
+    """Return the lines of the kernel's function, with debug locations where they are wanted."""
+    body = emitter.body
+    if not current().line_info:
+        return [f"{head} {{", "entry:", *emitter.slots, *body.lines, "}"]
+    locations = DebugLocations(emitter.plan.name)
+    lines = locations.located(body.lines, body.origins)
+    function = [f"{head} {locations.subprogram} {{", "entry:", *emitter.slots, *lines, "}"]
+    return [*function, *locations.metadata()]

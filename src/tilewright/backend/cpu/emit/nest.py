@@ -29,6 +29,7 @@ from ..loopnest.nodes import (
     WritePointer,
     WriteView,
     itemsize,
+    span_of,
 )
 from .emitter import LlvmEmitter
 from .frame import NestFrame
@@ -353,6 +354,10 @@ class NestWriter:
 
     def read(self, frame: NestFrame, read: Read) -> None:
         """Emit a statement that defines a register."""
+        with frame.emitter.body.coming_from(span_of(read)):
+            self._read(frame, read)
+
+    def _read(self, frame: NestFrame, read: Read) -> None:
         match read:
             case Compute():
                 lanes = frame.lanes(read.result)
@@ -367,6 +372,10 @@ class NestWriter:
 
     def effect(self, frame: NestFrame, effect: Effect) -> None:
         """Emit a statement that writes."""
+        with frame.emitter.body.coming_from(span_of(effect)):
+            self._effect(frame, effect)
+
+    def _effect(self, frame: NestFrame, effect: Effect) -> None:
         match effect:
             case WriteBuffer():
                 write_buffer(frame, effect)

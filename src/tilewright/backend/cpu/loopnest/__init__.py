@@ -10,11 +10,11 @@ from .cache_hints import mark_nontemporal_stores, mark_prefetches
 from .lower import lower
 from .nodes import Plan
 from .packing import reuse_packed_tiles
-from .printer import decisions, print_plan
+from .printer import decisions, list_plan, print_plan
 from .vectorize import jam_reductions, narrow_streams
 from .verify import InvalidPlan, verify_plan
 
-__all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
+__all__ = ["InvalidPlan", "Plan", "build_plan", "list_plan", "print_plan", "verify_plan"]
 
 
 def build_plan(func: Func, cpu: CpuTarget) -> Plan:

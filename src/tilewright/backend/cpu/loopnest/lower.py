@@ -123,7 +123,7 @@ class Lowering:
             "return": [],
         }[op.name]
         segment.assign(list(zip(targets, op.operands, strict=True)))
-        tail: list[Stmt] = [] if op.is_a(YIELD) else [JumpStmt(op.name)]
+        tail: list[Stmt] = [] if op.is_a(YIELD) else [JumpStmt(op.name, op.span)]
         return [*self.finish(segment), *tail]
 
     # Ops with bodies.
@@ -173,12 +173,12 @@ def _for(lowering: Lowering, op: Op, targets: list[Target]) -> Stmt:
 
 def _loop(lowering: Lowering, op: Op, targets: list[Target]) -> Stmt:
     (block,) = op.regions
-    return Repeat(lowering.loop_body(block, block.args, targets))
+    return Repeat(lowering.loop_body(block, block.args, targets), op.span)
 
 
 def _if(lowering: Lowering, op: Op, targets: list[Target]) -> Stmt:
     then, orelse = (lowering.block(region, targets) for region in op.regions)
-    return If(op.one("cond"), then, orelse)
+    return If(op.one("cond"), then, orelse, op.span)
 
 
 def _scope(lowering: Lowering, op: Op, targets: list[Target]) -> Stmt:

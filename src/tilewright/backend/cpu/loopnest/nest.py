@@ -152,7 +152,7 @@ class ExprBuilder:
         """Return the tile of a tensor that an op touches."""
         view = op.one("view")
         tensor = self.facts.definition[view].one("tensor")
-        return ElementAccess(view.view, tensor, op.all("index"), op.maybe("guard"))
+        return ElementAccess(view.view, tensor, op.all("index"), op.maybe("guard"), op.span)
 
     def rows(self, op: Op, index: Index) -> list[Element]:
         """Return the row number that an access to a sparse view needs."""
@@ -253,7 +253,7 @@ def _load_ptr(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]
     result = Reg(op.result.tile.elem, loops_of([address, mask, padding]))
     ordered = is_ordered(op)
     exprs.is_serial |= ordered
-    exprs.reads.append(ReadPointer(result, address, mask, padding, ordered))
+    exprs.reads.append(ReadPointer(result, address, mask, padding, ordered, op.span))
     return result
 
 
@@ -376,7 +376,7 @@ def _store_ptr(builder: NestBuilder, op: Op, index: Index) -> None:
     ordered = is_ordered(op)
     builder.is_serial |= ordered
     mask = _mask(builder, op, index)
-    builder.effects.append(WritePointer(address, value, mask, elem, ordered))
+    builder.effects.append(WritePointer(address, value, mask, elem, ordered, op.span))
 
 
 def _atomic_view(builder: NestBuilder, op: Op, index: Index) -> None:

@@ -90,6 +90,7 @@ class ElementAccess:
     tensor: Value
     where: tuple[Value, ...]
     guard: Value | None
+    span: Span | None = None
 
 
 # -------------------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ class ReadPointer:
     mask: Operand | None
     padding: Operand | None
     ordered: bool = False
+    span: Span | None = None
 
 
 Read: TypeAlias = Compute | Position | ReadBuffer | ReadView | ReadPointer
@@ -202,6 +204,7 @@ class WritePointer:
     mask: Operand | None
     elem: AnyDType
     ordered: bool = False
+    span: Span | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -415,6 +418,7 @@ class Repeat:
     """A loop that runs until a break."""
 
     body: list[Stmt]
+    span: Span | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -424,6 +428,7 @@ class If:
     cond: Value
     then: list[Stmt]
     orelse: list[Stmt]
+    span: Span | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -438,6 +443,7 @@ class JumpStmt:
     """A jump: continue, break, leave or return."""
 
     kind: str
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,3 +583,18 @@ def writes_of(statement: Stmt) -> list[TileBuffer]:
             return [statement.tags]
         case _:
             return []
+
+
+def span_of(statement: Stmt | Read | Effect) -> Span | None:
+    """Return the place of a statement in the source; None where it has none of its own."""
+    match statement:
+        case ScalarStmt() | Print() | For() | Compute() | Combine() | AtomicPointer():
+            return statement.op.span
+        case ReadView() | WriteView() | AtomicView():
+            return statement.access.span
+        case Nest() | Matmul() | If() | Repeat() | JumpStmt() | ReadPointer() | WritePointer():
+            return statement.span
+        case SharedStmt():
+            return statement.buffer.span
+        case _:
+            return None

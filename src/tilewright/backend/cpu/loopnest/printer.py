@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ....base.shapes import shape_text
-from ....base.source import where
+from ....base.listing import Listing, ListingWriter
+from ....base.source import Span, where
 from ....ir.core import Op, Value
 from ....ir.printer import attr_text
 from ....ir.types import Elem, PtrType
@@ -47,6 +48,7 @@ from .nodes import (
     WritePointer,
     WriteView,
     buffers_of,
+    span_of,
     walk,
 )
 from .vectorize import block_of
@@ -140,18 +142,23 @@ def _matmul(step: Matmul, cpu: CpuTarget) -> str:
 
 def print_plan(plan: Plan) -> str:
     """Return the whole plan as text."""
+    return list_plan(plan).text
+
+
+def list_plan(plan: Plan) -> Listing:
+    """Return the whole plan as text, with the places of its lines."""
     printer = _PlanPrinter()
     params = ", ".join(printer.name(p) for p in plan.params)
     printer.line(0, f"plan {plan.name}({params}), scratch {plan.scratch_bytes} bytes {{")
     if plan.joined is not None:
         printer.line(1, f"blocks along axis {plan.joined.axis} together")
     for buffer in buffers_of(plan):
-        printer.line(1, _buffer(buffer, plan.offsets.get(buffer)))
+        printer.line(1, _buffer(buffer, plan.offsets.get(buffer)), buffer.span)
     if plan.grouping is not None:
         printer.line(1, f"blocks in groups of {plan.grouping.rows} rows")
     printer.body(plan.body, 1)
     printer.line(0, "}")
-    return "\n".join(printer.lines) + "\n"
+    return printer.out.listing
 
 
 def _buffer(buffer: TileBuffer, at: int | None) -> str:
@@ -180,10 +187,10 @@ class _PlanPrinter:
     def __init__(self) -> None:
         self.names: dict[Value | Reg, str] = {}
         self.taken: set[str] = set()
-        self.lines: list[str] = []
+        self.out = ListingWriter()
 
-    def line(self, depth: int, text: str) -> None:
-        self.lines.append("  " * depth + text)
+    def line(self, depth: int, text: str, span: Span | None = None) -> None:
+        self.out.add("  " * depth + text, span)
 
     def name(self, value: Value | Reg) -> str:
         if value not in self.names:
@@ -235,8 +242,8 @@ class _PlanPrinter:
         for statement in body:
             self.statement(statement, depth)
 
-    def block(self, head: str, body: list[Stmt], depth: int) -> None:
-        self.line(depth, f"{head} {{")
+    def block(self, head: str, body: list[Stmt], depth: int, span: Span | None = None) -> None:
+        self.line(depth, f"{head} {{", span)
         self.body(body, depth + 1)
 
     def statement(self, statement: Stmt, depth: int) -> None:
@@ -245,22 +252,24 @@ class _PlanPrinter:
                 self.nest(statement, depth)
             case For():
                 bounds = " ".join(map(self.name, statement.op.operands[:3]))
-                self.block(f"for {self.name(statement.iv)} = {bounds}", statement.body, depth)
+                head = f"for {self.name(statement.iv)} = {bounds}"
+                self.block(head, statement.body, depth, statement.op.span)
                 self.line(depth, "}")
             case SharedStmt():
                 key = ", ".join(map(self.name, statement.key))
-                self.block(f"share {statement.buffer.name} by {key}", statement.body, depth)
+                head = f"share {statement.buffer.name} by {key}"
+                self.block(head, statement.body, depth, span_of(statement))
                 self.line(depth, "}")
             case Repeat() | ScopeStmt():
                 kind = "loop" if isinstance(statement, Repeat) else "scope"
-                self.block(kind, statement.body, depth)
+                self.block(kind, statement.body, depth, span_of(statement))
                 self.line(depth, "}")
             case If():
-                self.block(f"if {self.name(statement.cond)}", statement.then, depth)
+                self.block(f"if {self.name(statement.cond)}", statement.then, depth, statement.span)
                 self.block("} else", statement.orelse, depth)
                 self.line(depth, "}")
             case _:
-                self.line(depth, self.simple(statement))
+                self.line(depth, self.simple(statement), span_of(statement))
 
     def simple(
         self, statement: ScalarStmt | Matmul | Transpose | Print | Put | Get | JumpStmt
@@ -289,11 +298,13 @@ class _PlanPrinter:
         lanes = f" by {lanes_text(nest)}" if nest.loops else ""
         lanes += f", {nest.jam} of {nest.loops[-2].name} at once" if nest.jam > 1 else ""
         down = " downwards" if nest.descending else ""
-        self.line(depth, " ".join(["nest", ", ".join(loops) + lanes + down]).rstrip() + " {")
+        head = " ".join(["nest", ", ".join(loops) + lanes + down]).rstrip() + " {"
+        self.line(depth, head, nest.span)
         for read in nest.reads:
-            self.line(depth + 1, f"{self.name(read.result)} = {self.read(read)}")
+            text = f"{self.name(read.result)} = {self.read(read)}"
+            self.line(depth + 1, text, span_of(read) or nest.span)
         for effect in nest.effects:
-            self.line(depth + 1, self.effect(effect))
+            self.line(depth + 1, self.effect(effect), span_of(effect) or nest.span)
         self.line(depth, "}")
 
     def read(self, read: Read) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ....base.listing import Listing, ListingWriter
 from ....base.source import Span
 from .opcodes import FieldForm, InstructionField, OpCode
 from .types import Kind, ScalarType, TileValueType
@@ -142,28 +143,39 @@ FEW = 8
 
 def program_text(program: Program) -> str:
     """Return all kernels of a program."""
-    return "\n".join(
-        "\n".join(_ProgramPrinter().kernel(kernel)) + "\n" for kernel in program.kernels
-    )
+    return list_program(program).text
+
+
+def list_program(program: Program) -> Listing:
+    """Return all kernels of a program, with the places of their lines."""
+    out = ListingWriter()
+    for number, kernel in enumerate(program.kernels):
+        if number:
+            out.add("")
+        _ProgramPrinter(out).kernel(kernel)
+    return out.listing
 
 
 class _ProgramPrinter:
-    def __init__(self) -> None:
+    def __init__(self, out: ListingWriter) -> None:
         self.names: dict[Val, str] = {}
+        self.out = out
 
     def name(self, value: Val) -> str:
         return self.names.setdefault(value, f"%{len(self.names)}")
 
-    def kernel(self, kernel: Kernel) -> list[str]:
+    def kernel(self, kernel: Kernel) -> None:
         args = ", ".join(f"{self.name(v)}: {v.kind}" for v in kernel.body.args)
         hints = f" optimization_hints=<{_hints(kernel.hints)}>" if kernel.hints else ""
-        lines = [f"entry @{kernel.name}({args}){hints} {{"]
-        return [*lines, *self.region(kernel.body, "  "), "}"]
+        self.out.add(f"entry @{kernel.name}({args}){hints} {{", kernel.span)
+        self.region(kernel.body, "  ")
+        self.out.add("}", kernel.span)
 
-    def region(self, region: InstructionRegion, pad: str) -> list[str]:
-        return [line for instr in region.code for line in self.instr(instr, pad)]
+    def region(self, region: InstructionRegion, pad: str) -> None:
+        for instr in region.code:
+            self.instr(instr, pad)
 
-    def instr(self, instr: Instr, pad: str) -> list[str]:
+    def instr(self, instr: Instr, pad: str) -> None:
         operands = ", ".join(self.name(v) for v in instr.operands)
         results = ", ".join(self.name(v) for v in instr.results)
         head = f"{results} = {instr.op.name}" if results else instr.op.name
@@ -171,16 +183,16 @@ class _ProgramPrinter:
         kinds = ", ".join(str(v.kind) for v in instr.results)
         text = pad + " ".join(parts) + (f" : {kinds}" if kinds else "")
         if not instr.regions:
-            return [text]
-        lines: list[str] = []
+            self.out.add(text, instr.span)
+            return
         for number, region in enumerate(instr.regions):
             if region is None:
                 continue
             args = ", ".join(f"{self.name(v)}: {v.kind}" for v in region.args)
             opening = f"{text} {{" if number == 0 else f"{pad}}} else {{"
-            lines.append(opening + (f" ({args})" if args else ""))
-            lines += self.region(region, pad + "  ")
-        return [*lines, f"{pad}}}"]
+            self.out.add(opening + (f" ({args})" if args else ""), instr.span)
+            self.region(region, pad + "  ")
+        self.out.add(f"{pad}}}", instr.span)
 
 
 def _attrs(instr: Instr) -> list[str]:
