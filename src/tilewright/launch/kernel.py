@@ -35,7 +35,7 @@ from .plain import PlainBinder
 from .recent import Recent
 from .specialize import Specializer, address_on, cuda_facts, refuse_unknown_target
 from .variants import Structure
-from .watching import note
+from .watching import note, note_arguments
 
 DEFAULT_OPTIONS = CompileOptions()
 FORMS = 256
@@ -139,6 +139,7 @@ class Kernel(CalledKernel):
             finally:
                 end_lengthy_work(work)
             form.codes.keep(key, found)
+            note_arguments(self, bound, request, found)
         if bound.held is not None:
             bound.held[-1].remember(request, found, found.run.plan)
         return found

@@ -11,6 +11,8 @@ from ..base.shapes import Shape
 from .form import Form, Request
 
 if TYPE_CHECKING:
+    from .arguments import Bound
+    from .code import Code
     from .kernel import Kernel
 
 
@@ -39,6 +41,35 @@ def watching(watcher: Watcher) -> Generator[None, None, None]:
         yield
     finally:
         _WATCHERS.remove(watcher)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The first launch of its kind with its arguments, whose code has been made."""
+
+    kernel: Kernel
+    bound: Bound
+    request: Request
+    code: Code
+
+
+_ARRIVALS: list[Callable[[Arrived], None]] = []
+
+
+@contextmanager
+def watching_arguments(watcher: Callable[[Arrived], None]) -> Generator[None, None, None]:
+    """Call `watcher` for each launch, in any thread, whose code has just been made."""
+    _ARRIVALS.append(watcher)
+    try:
+        yield
+    finally:
+        _ARRIVALS.remove(watcher)
+
+
+def note_arguments(kernel: Kernel, bound: Bound, request: Request, code: Code) -> None:
+    """Notify those who want to see arguments."""
+    for watcher in tuple(_ARRIVALS):
+        watcher(Arrived(kernel, bound, request, code))
 
 
 def note(

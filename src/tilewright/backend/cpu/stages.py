@@ -32,7 +32,10 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     cpu = target or host_target()
     return (
         Stage("plan", lambda func: build_plan(func, cpu), list_plan, codec_for(cpu)),
-        Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: llvm_listing(m.text)),
+        Stage(
+            "llvm", lambda plan: Module(plan, emit_module(plan, cpu)),
+            lambda module: llvm_listing(module.text),
+        ),
         Stage(
             "object", lambda module: _artifact(module, cpu), summary,
             also=lambda module, _: assembly_listing(module.text, cpu),

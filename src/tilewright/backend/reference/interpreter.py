@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ...ir.types import TensorType, TileType
 from . import control, elementwise, layout, matmul, memory, reduction, simt
 from .floating import Array
 from .machine import Data, Frame, Jump, ReferenceLaunch, Results, Rule, TensorData
+from .recording import EnoughError, Recorder
 from .simt import TOGETHER
 from .storage import LaunchMemory, Member, SharedMemory
 from .watch import Actor, Watch, place_of
@@ -297,6 +299,8 @@ def run(
     seed: int | None = None,
     uninitialized: frozenset[str] = frozenset(),
     reachable: Sequence[Array] = (),
+    blocks: Iterable[int] | None = None,
+    recorder: Recorder | None = None,
 ) -> Outcome:
     """Run a kernel on arrays (written in place), scalars and addresses, in parameter order.
 
@@ -305,22 +309,23 @@ def run(
     The grid of a SIMT kernel is given with its x axis last. `uninitialized` names parameters
     whose elements must be written before they are read, and are poisoned if they never are;
     `reachable` are arrays that pointers may reach besides the arguments. An array may be given for
-    a pointer.
+    a pointer. With `blocks`, only those run, in that order; `recorder` is told of all accesses, and
+    may end the run.
     """
     values, members = bind(func, arguments)
     if unknown := uninitialized - {spec.name for spec in func.signature.params}:
         raise ShapeError(f"{func.name} has no parameter {', '.join(sorted(unknown))}")
     extra = [Member(f"reachable[{i}]", array) for i, array in enumerate(reachable)]
     watch = Watch()
-    storage = LaunchMemory([*members, *extra], watch)
+    storage = LaunchMemory([*members, *extra], watch, recorder)
     storage.forget(uninitialized)
     sites = dict(zip(reporting_ops(func), sites_of(func), strict=True))
     launch = ReferenceLaunch(func, _full_grid(func, grid), storage, RULES, sites)
     seed = _fresh_seed() if seed is None else seed
     # Overflow, division by zero and NaN are ordinary results here.
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), suppress(EnoughError):
         run_all = _run_blocks if func.signature.block is None else _run_threads
-        run_all(launch, values, seed)
+        run_all(launch, values, np.random.default_rng(seed), blocks)
     storage.poison(uninitialized)
     printed = sorted(launch.printed, key=lambda record: record[0])
     return Outcome(
@@ -338,9 +343,14 @@ def _fresh_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
-def _run_blocks(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -> None:
-    order: list[int] = np.random.default_rng(seed).permutation(prod(launch.grid)).tolist()
-    for number in order:
+Blocks: TypeAlias = "Iterable[int] | None"
+"""Numbers of blocks, in the order in which they run; None for all, in a random order."""
+
+
+def _run_blocks(
+    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator, blocks: Blocks
+) -> None:
+    for number in _shuffled(prod(launch.grid), rng) if blocks is None else blocks:
         if launch.failure is not None:
             return
         block = _logical(number, launch.grid)
@@ -348,17 +358,24 @@ def _run_blocks(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -
         Frame(launch, number, block, dict(values)).run(launch.func.body)
 
 
-def _run_threads(launch: ReferenceLaunch, values: dict[Value, Data], seed: int) -> None:
+def _shuffled(count: int, rng: np.random.Generator) -> list[int]:
+    order: list[int] = rng.permutation(count).tolist()
+    return order
+
+
+def _run_threads(
+    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator, blocks: Blocks
+) -> None:
     """Run the threads of a SIMT kernel: in any order, or block by block with barriers."""
     run_all = _run_teams if has_teams(launch) else _run_apart
-    run_all(launch, values, np.random.default_rng(seed))
+    run_all(launch, values, rng, blocks)
 
 
 def _run_teams(
-    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator
+    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator, blocks: Blocks
 ) -> None:
     simt = prod(launch.func.signature.block_dims)
-    for number in rng.permutation(prod(launch.grid)).tolist():
+    for number in _shuffled(prod(launch.grid), rng) if blocks is None else blocks:
         if launch.failure is not None:
             return
         place = tuple(reversed(_logical(number, launch.grid)))
@@ -366,10 +383,16 @@ def _run_teams(
 
 
 def _run_apart(
-    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator
+    launch: ReferenceLaunch, values: dict[Value, Data], rng: np.random.Generator, blocks: Blocks
 ) -> None:
     whole = (*launch.grid, *reversed(launch.func.signature.block_dims))
-    for number in rng.permutation(prod(whole)).tolist():
+    simt = prod(launch.func.signature.block_dims)
+    numbers: Iterable[int] = (
+        _shuffled(prod(whole), rng)
+        if blocks is None
+        else (block * simt + k for block in blocks for k in range(simt))
+    )
+    for number in numbers:
         if launch.failure is not None:
             return
         x_first = tuple(reversed(_logical(number, whole)))

@@ -207,12 +207,17 @@ def _window(frame: Frame, op: Op) -> tuple[Array, Array]:
     guard = op.maybe("guard")
     address = np.full(view.tile, tensor.address, np.int64)
     inside = np.full(view.tile, True if guard is None else bool(frame.array(guard)))
+    window: list[tuple[int, Array]] = []
     for k, index in enumerate(op.all("index")):
         axis = view.dim_map[k]
         coords, valid = _coordinates(frame, view, k, index, tensor.extents[axis])
+        window.append((axis, coords))
         along = [-1 if i == k else 1 for i in range(view.rank)]
         address = address + (np.where(valid, coords, 0) * tensor.strides[axis]).reshape(along)
         inside = inside & valid.reshape(along)
+    if frame.launch.memory.recorder is not None:
+        rank = len(tensor.extents)
+        frame.launch.memory.recorder.about(view.tensor.param or "", window, rank)
     return address, inside
 
 

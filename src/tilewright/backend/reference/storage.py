@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.dtypes import AnyDType, bool_, f4e2m1fn
 from .floating import Array
+from .recording import Recorder
 from .watch import Shadow, Watch
 
 
@@ -77,6 +78,11 @@ class MemoryRegion:
         self.shadow = self.shadow.repeated(self.unit)
         self.data, self.unit = self.data.reshape(-1, 1), 1
 
+    def member_at(self, address: int) -> Member:
+        """Return the argument that an address belongs to; the first, if it is between them."""
+        found = (m for m in self.members if m.element_at(address) is not None)
+        return next(found, self.members[0])
+
     def get(self, cells: Array) -> Array:
         """Return the bytes of elements, one row each."""
         return self.data[cells].reshape(len(cells), -1)
@@ -115,8 +121,11 @@ Change = Callable[[Array, Array], Array]
 class LaunchMemory:
     """All regions of a launch, and the watch that is kept over them."""
 
-    def __init__(self, members: Sequence[Member], watch: Watch) -> None:
+    def __init__(
+        self, members: Sequence[Member], watch: Watch, recorder: Recorder | None = None
+    ) -> None:
         self.watch = watch
+        self.recorder = recorder
         self.regions = regions_of(members)
         self._lows: Array = np.array([r.low for r in self.regions], np.int64)
         self._highs: Array = np.array([r.high for r in self.regions], np.int64)
@@ -182,7 +191,19 @@ class LaunchMemory:
         for i in touched:
             here = known & (which == i)
             region = self.regions[i]
+            self._record(event, verb, region, wanted[here], addresses.size)
             yield region, at[here], region.cells(wanted[here], dtype.itemsize)
+        if not touched:
+            self._record(event, verb, None, wanted[:0], addresses.size)
+
+    def _record(
+        self, event: int, verb: str, region: MemoryRegion | None, touched: Array, elements: int
+    ) -> None:
+        """Tell the recorder, if there is one."""
+        if self.recorder is None:
+            return
+        member = None if region is None else region.member_at(int(touched[0]))
+        self.recorder.note(*self.watch.actor_and_op(event), verb, member, touched, elements)
 
 
 def _addresses(member: Member) -> Array:

@@ -215,6 +215,11 @@ class Watch:
         self._check_set(made, region, cells)
         self.write(event, region, cells)
 
+    def actor_and_op(self, event: int) -> tuple[Actor, Op]:
+        """Return who made an event, and by which op."""
+        made = self._event(event)
+        return made.actor, made.op
+
     def _event(self, number: int) -> Event:
         return self._events[number - 1]
 

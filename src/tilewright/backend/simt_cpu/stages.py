@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ..cpu.artifact_codec import artifact, codec_for, summary
+from ..llvm.debug_locations import llvm_listing
 from ..llvm.object import assembly_listing, compile_module
 from ..llvm.target import CpuTarget, host_target
 from .module import emit_threads
@@ -19,7 +20,7 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     cpu = target or host_target()
     return (
         Stage("plan", lambda func: plan_threads(func, cpu), print_threads, codec_for(cpu)),
-        Stage("llvm", lambda plan: (plan, emit_threads(plan, cpu)), lambda pair: str(pair[1])),
+        Stage("llvm", lambda plan: (plan, emit_threads(plan, cpu)), lambda pair: llvm_listing(pair[1])),
         Stage(
             "object", lambda pair: _artifact(pair[0], pair[1], cpu), summary,
             also=lambda pair, _: assembly_listing(pair[1], cpu),

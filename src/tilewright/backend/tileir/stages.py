@@ -16,6 +16,7 @@ from ...ir.artifact import Artifact
 from ...ir.core import Func
 from .bytecode.program import Program, list_program
 from .choices import Choices
+from .disassembly import disassembled
 from .heuristics import decide
 from .legality import refuse_unknown
 from .lower.kernel import lower
@@ -36,7 +37,8 @@ def stages_for(arch: str, codegen_hints: CodegenHints) -> tuple[Stage, ...]:
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
     """Return the steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
-        Stage("tile_ir", lambda func: lowered(func, target), _text),
+        Stage("tile_ir", lambda func: lowered(func, target), _text,
+              also=lambda _, made: disassembled(made, tool)),
         Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool, again),
               also=lambda _, made: listings(made.code)),
     )  # fmt: skip
