@@ -11,9 +11,11 @@ from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..compile.checks import lines as check_lines
-from ..compile.inspect import Made, make, stage_texts
+from ..compile.inspect import Compilation, Made, compilation, make, stage_texts
 from ..compile.options import CompileOptions
+from ..frontend.interp.build import build
 from ..ir.artifact import Artifact
+from ..ir.core import Func
 from ..ir.signature import OutputSpec, Signature
 from ..op.core import is_op
 from .arguments import Arg, Bound, OutputArg
@@ -79,6 +81,14 @@ class Inspection:
     def stages(self) -> dict[str, str]:
         """Return the text of every stage of the compilation, by name, in order."""
         return stage_texts(self._kernel.captured, self.signature, self.target, self._options)
+
+    def compilation(self) -> Compilation:
+        """Return all stages of a fresh compilation, with the places of their lines."""
+        return compilation(self._kernel.captured, self.signature, self.target, self._options)
+
+    def frontend(self) -> Func:
+        """Return the IR as the front end gives it, before any pass."""
+        return build(self._kernel.captured, self.signature)
 
     def ir(self) -> str:
         """Return the IR as backends get it."""

@@ -139,7 +139,7 @@ class Kernel(CalledKernel):
             finally:
                 end_lengthy_work(work)
             form.codes.keep(key, found)
-            note_arguments(self, bound, request, found)
+            note_arguments(self, bound, request, found.grid)
         if bound.held is not None:
             bound.held[-1].remember(request, found, found.run.plan)
         return found

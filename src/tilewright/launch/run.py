@@ -110,12 +110,12 @@ def _interpret(
     unwritten = frozenset(
         name for name, region in zip(written, bound.written, strict=True) if not region.is_written
     )
-    values = [*_values(args, bound), *[region.array() for region in hidden]]
+    values = [*values_of(args, bound), *[region.array() for region in hidden]]
     outcome = run(func, values, grid, uninitialized=unwritten)
     return Report(outcome.failure, outcome.printed, outcome.problems, outcome.seed)
 
 
-def _values(args: Sequence[Arg], bound: Bound) -> list[Any]:
+def values_of(args: Sequence[Arg], bound: Bound) -> list[Any]:
     """Return the interpreter's arguments: a NumPy array, or the number itself."""
     values: dict[type[Arg], Iterator[Any]] = {
         OutputArg: iter([region.array() for region in bound.written]),

@@ -12,7 +12,6 @@ from .form import Form, Request
 
 if TYPE_CHECKING:
     from .arguments import Bound
-    from .code import Code
     from .kernel import Kernel
 
 
@@ -45,12 +44,12 @@ def watching(watcher: Watcher) -> Generator[None, None, None]:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The first launch of its kind with its arguments, whose code has been made."""
+    """The first launch of its kind with its arguments: its code has been made, it has not run."""
 
-    kernel: Kernel
+    needed: Needed
     bound: Bound
-    request: Request
-    code: Code
+    grid: Shape
+    """That of its device, the last axis fastest."""
 
 
 _ARRIVALS: list[Callable[[Arrived], None]] = []
@@ -66,10 +65,12 @@ def watching_arguments(watcher: Callable[[Arrived], None]) -> Generator[None, No
         _ARRIVALS.remove(watcher)
 
 
-def note_arguments(kernel: Kernel, bound: Bound, request: Request, code: Code) -> None:
+def note_arguments(kernel: Kernel, bound: Bound, request: Request, grid: Shape) -> None:
     """Notify those who want to see arguments."""
     for watcher in tuple(_ARRIVALS):
-        watcher(Arrived(kernel, bound, request, code))
+        addresses = [region.address for region in bound.memory]
+        needed = Needed(kernel, bound.form, request, grid, addresses)
+        watcher(Arrived(needed, bound, grid))
 
 
 def note(

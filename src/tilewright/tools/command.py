@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ..base.errors import Error
 from . import building, cache, compiling, doctor, explaining, profiling, run, tuning
+from .explore import command as exploring
 from .machine import own_version
 from .subcommand import FINE, MISUSED, WRONG, Subcommand, UsageError
 
@@ -18,6 +19,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
     compiling.SUBCOMMAND,
     building.SUBCOMMAND,
     explaining.SUBCOMMAND,
+    exploring.SUBCOMMAND,
     profiling.SUBCOMMAND,
     tuning.SUBCOMMAND,
     cache.SUBCOMMAND,

@@ -84,7 +84,7 @@ class Estimate:
 def estimate(report: Report, processor: Processor) -> Estimate:
     """Return the terms of the model."""
     found, code = report.resources, report.code
-    blocks = _resident(found, processor)
+    blocks = resident_blocks(found, processor, found.threads)
     if report.blocks_of_launch is not None:
         blocks = min(blocks, report.blocks_of_launch)
     of_block = code.loaded_ahead * found.threads + _copied(report)
@@ -115,9 +115,9 @@ def _copied(report: Report) -> int:
     return min(code.copied * found.threads, found.shared_bytes)
 
 
-def _resident(found: Resources, processor: Processor) -> int:
-    """Return how many blocks fit on a multiprocessor."""
-    threads = max(found.threads, WARP)
+def resident_blocks(found: Resources, processor: Processor, threads: int) -> int:
+    """Return how many blocks of so many threads fit on a multiprocessor."""
+    threads = max(threads, WARP)
     registers = -(-max(found.registers, 1) // REGISTER_UNIT) * REGISTER_UNIT
     return min(
         processor.registers // (registers * threads),
