@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import count
+from pathlib import PurePath
 
 from ...base.listing import Listing, Place, Places
 from ...base.source import Span
@@ -139,7 +140,7 @@ def llvm_listing(text: str) -> Listing:
     return Listing(tuple(lines), tuple(places))
 
 
-_LISTED = re.compile(r'\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"')
+_LISTED = re.compile(r'\s*\.file\s+(\d+)\s+(?:"([^"]*)"\s+)?"([^"]*)"')
 _AT = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _BEGIN = re.compile(r"\s*(\.cfi_startproc|\.visible \.entry|\.func)")
 
@@ -171,4 +172,5 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         found = _LISTED.match(line)
         if found is not None:
-            yield found[1], found[2].replace("\\\\", "\\")
+            number, folder, name = found.groups()
+            yield number, str(PurePath(folder or "", name)).replace("\\\\", "\\")

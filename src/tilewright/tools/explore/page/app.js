@@ -4,7 +4,7 @@ import { showCode, stageKey, stageOf } from "./code_view.js";
 import { h, replace } from "./dom.js";
 import { showChecks, showFacts, showTimes } from "./facts_view.js";
 import { showGrid } from "./grid_view.js";
-import { remark } from "./links.js";
+import { countLines, remark } from "./links.js";
 import { showSource } from "./source_view.js";
 import { change, onChange, readAddress, state } from "./state.js";
 
@@ -29,6 +29,8 @@ export function start(data) {
       showTabs(tabs);
       const top = view.scrollTop;
       showTab(view, kernel, target);
+      const shown = state.tab === "code" && target.stages.length > 0;
+      countLines(shown ? `lines of ${stageKey(target, stageOf(target))}` : "");
       view.scrollTop = before && before.tab === state.tab && before.stage === state.stage ? top : 0;
     }
     remark();

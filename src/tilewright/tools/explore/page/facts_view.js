@@ -7,9 +7,9 @@ export function showChecks(place, kernel, target) {
   forget("text");
   const rows = target.checks.map((check) => link(h("tr", {},
     h("td", {}, badge(check.placement)),
-    h("td", {}, position(kernel, check.lines)),
+    h("td", { class: "brief" }, position(kernel, check.lines)),
     h("td", {}, h("code", {}, source(kernel, check.lines))),
-    h("td", {}, check.axis === null ? check.tensor : `${check.tensor}, axis ${check.axis}`),
+    h("td", { class: "brief" }, check.axis === null ? check.tensor : `${check.tensor}, axis ${check.axis}`),
     h("td", {}, h("code", {}, check.reason),
       check.advice ? h("p", { class: "advice" }, `to avoid it, ${check.advice}`) : null),
   ), check.lines, "text", false));

@@ -4,7 +4,7 @@ import { h, replace, svg, table } from "./dom.js";
 import { position } from "./facts_view.js";
 import { forget, link } from "./links.js";
 
-const WIDE = 460, HIGH = 300, LEAST = 26, CELL = 20;
+const WIDE = 300, HIGH = 230, LEAST = 26, CELL = 20;
 const VERBS = ["reads", "writes", "updates"];
 const chosen = { kernel: null, block: 0, step: null };
 
@@ -105,15 +105,23 @@ function drawn(grid, tensor, index, shown) {
     picture.append(rect(plane(window), { fill: `url(#${hatch})`, class: "window" }));
     if (box) {
       const about = `${VERBS[verb]} ${touched} of ${elements} elements${dense ? "" : ", scattered"}`;
+      if (dense) picture.append(rect(plane(box), { class: "under" }));
       picture.append(rect(plane(box), { class: `touched ${VERBS[verb]}${dense ? "" : " sparse"}` },
         svg("title", {}, about)));
     }
   }
-  const lead = rank > 2 ? h("span", { class: "faint" }, ` (the last two axes of ${rank})`) : null;
+  const lead = rank > 2 ? h("span", { class: "faint" }, ` · ${outer(shown, index, rank)}`) : null;
   return h("figure", {},
     h("figcaption", {}, h("b", {}, tensor.name), ` ${tensor.dtype}[${tensor.shape.join(", ")}]`,
       tensor.tile ? ` in tiles of ${tensor.tile.join(" × ")}` : "", lead),
     picture);
+}
+
+// Where the accesses are along the axes that are not drawn.
+function outer(shown, index, rank) {
+  const found = shown.filter((access) => access[1] === index).map((access) => ranges(access[4].slice(0, 2 * rank - 4)));
+  const places = [...new Set(found)];
+  return places.length ? places.slice(0, 3).map((place) => `[${place}, …]`).join(" ") : "the last two axes";
 }
 
 const MOST_BORDERS = 200;

@@ -41,6 +41,15 @@ export function forget(where) {
   marked[where].clear();
 }
 
+// Writes beside each line of the source how many lines of the text come from it.
+export function countLines(unit) {
+  for (const element of document.querySelectorAll(".count")) {
+    const found = marked.text.get(Number(element.dataset.line))?.length ?? 0;
+    element.textContent = unit && found ? String(found) : "";
+    element.title = unit && found ? `${found} ${unit}` : "";
+  }
+}
+
 function hover(references) {
   hovered = references;
   remark();

@@ -18,6 +18,7 @@ export function showSource(place, kernel, target) {
       const placement = checks.get(reference);
       const row = h("div", { class: "line" },
         h("span", { class: "number" }, String(line)),
+        h("span", { class: "count", "data-line": reference }),
         h("span", { class: `dot ${placement ? placement.replace(" ", "-") : "none"}`,
           title: placement ? `checks: ${placement}` : null }),
         h("code", {}, ...coloured(text)));
