@@ -27,7 +27,9 @@ without --export the page is served until Ctrl-C, at an address that nobody can 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("program", help="a file, a folder with a main.py, or an example's name")
-    parser.add_argument("--kernel", metavar="NAME", help="one kernel; else all of the program's own")
+    parser.add_argument(
+        "--kernel", metavar="NAME", help="one kernel; else all of the program's own"
+    )
     parser.add_argument("--arch", action="extend", default=[], type=_words,
                         help="CUDA architectures: sm_90, or sm_90,sm_100; `none` for none")  # fmt: skip
     parser.add_argument("--export", type=Path, metavar="FILE.html",
@@ -60,7 +62,9 @@ def _architectures(asked: Sequence[str]) -> list[str]:
         return []
     for arch in asked:
         if not is_architecture(arch):
-            raise UsageError(f"there is no {arch!r}; --arch is of {', '.join(ARCHITECTURES)}, or none")
+            raise UsageError(
+                f"there is no {arch!r}; --arch is of {', '.join(ARCHITECTURES)}, or none"
+            )
     if asked:
         return list(dict.fromkeys(asked))
     gpus = ask_driver().gpus

@@ -58,7 +58,9 @@ def described(inspection: Inspection, sources: Sources, *, simt: bool) -> dict[s
         "stages": [_stage(shown, sources) for shown in made.stages],
         "absent": [list(pair) for pair in _absent(made, target, simt=simt)],
         "milliseconds": round(made.seconds * 1e3, 2),
-        "decisions": [_decision(line, sources) for line in artifact.decisions if not _judges(line, artifact)],
+        "decisions": [
+            _decision(line, sources) for line in artifact.decisions if not _judges(line, artifact)
+        ],
         "verdict": [line for line in artifact.decisions if _judges(line, artifact)],
         "launch_checks": [
             {"text": show(check.expr), "lines": sources.of_span(check.span)}
@@ -115,9 +117,12 @@ def _absent(made: Compilation, target: str, *, simt: bool) -> Iterator[tuple[str
     if simt:
         yield "tile_ir", "SIMT kernels become PTX by LLVM, without Tile IR"
         if "sass" not in names:
-            yield "sass", (
-                "drivers make machine code of PTX where they load it; it can be shown with"
-                f" {PTXAS} and nvdisasm: pip install {PTXAS_WHEEL} {NVDISASM_WHEEL}"
+            yield (
+                "sass",
+                (
+                    "drivers make machine code of PTX where they load it; it can be shown with"
+                    f" {PTXAS} and nvdisasm: pip install {PTXAS_WHEEL} {NVDISASM_WHEEL}"
+                ),
             )
     else:
         if "tileirdisasm" not in names:
@@ -162,8 +167,10 @@ def _needs(found: Resources, processor: Processor, threads: int) -> Iterator[tup
         blocks = resident_blocks(found, processor, threads)
         share = 100 * blocks * threads / processor.threads
         yield "threads of a block", str(threads)
-        yield "occupancy", (
-            f"{share:.0f} %: {blocks} blocks, {blocks * threads} of {processor.threads} threads"
-            " of a multiprocessor"
+        yield (
+            "occupancy",
+            (
+                f"{share:.0f} %: {blocks} blocks, {blocks * threads} of {processor.threads} threads"
+                " of a multiprocessor"
+            ),
         )
-

@@ -135,4 +135,3 @@ def copied(value: Any) -> Any:
     span = high + value.itemsize - low
     raw = bytearray((ctypes.c_char * span).from_address(value.ctypes.data + low).raw)
     return np.ndarray(value.shape, value.dtype, raw, -low, value.strides)
-

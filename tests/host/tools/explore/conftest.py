@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tilewright as tw
+from tilewright.tools.command import main
 from tilewright.tools.explore.model import described
 from tilewright.tools.explore.recording import Launched, launches
 
@@ -63,3 +64,10 @@ def launched(program) -> list[Launched]:
 @pytest.fixture(scope="session")
 def data(program, launched) -> dict[str, Any]:
     return described(program, launched, ["cpu"])
+
+
+@pytest.fixture(scope="session")
+def exported(program, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "deep" / "page.html"
+    assert main(["explore", str(program), "--arch", "none", "--export", str(path)]) == 0
+    return path

@@ -16,7 +16,7 @@ PAGE = "<!doctype html><p>ü"
 @pytest.fixture
 def server():
     with PageServer(PAGE) as made:
-        thread = Thread(target=made.serve_forever, daemon=True)
+        thread = Thread(target=made.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield made
         made.shutdown()
