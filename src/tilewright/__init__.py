@@ -137,6 +137,7 @@ if _typing.TYPE_CHECKING:
         random_bits,
     )
     from .launch import Entry, KernelArg, Launch, entry
+    from .launch.debugging import debug
     from .launch.handles import Device, Function, Module, Stream
     from .launch.raw import (
         AsyncKernelLaunch,
@@ -183,6 +184,7 @@ _LATER = {
             "random_bits",
         ),
         ".launch": ("Entry", "KernelArg", "Launch", "entry"),
+        ".launch.debugging": ("debug",),
         ".launch.handles": ("Device", "Function", "Module", "Stream"),
         ".launch.raw": (
             "AsyncKernelLaunch",
@@ -258,6 +260,7 @@ __all__ = [
     "bf16",
     "cdiv",
     "convert",
+    "debug",
     "default_device",
     "default_policy",
     "device",

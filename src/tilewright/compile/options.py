@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, NoReturn, TypeAlias, TypeGuard, cast
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeGuard, cast
 
 from ..backend.tileir.target import ARCHITECTURES, CodegenHints, is_architecture
 from ..base.config import CHECKS
@@ -14,6 +14,13 @@ from ..ir.signature import ParamSpec, Signature, constant_kind
 
 # -------------------------------------------------------------------------------------------------
 # Options of a launch.
+
+
+class Stops(NamedTuple):
+    """The block, and of a SIMT kernel the thread, that a debugger follows; None: any."""
+
+    block: tuple[int, ...] | None = None
+    thread: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class CompileOptions(CodegenHints):
     makes asynchronous copies, several iterations ahead. `register_operands` transposes products
     whose second operand is computed, so that it stays in registers.
     `needed_precision=False` keeps functions as exact as those of f32 where only 16 bits of a result
-    are used, on every device. `checks` is for tests and measurements: `pinned` keeps the remaining
+    are used, on every device. `stops` says where a debugger stops; see `tw.debug`. `checks` is for tests and measurements: `pinned` keeps the remaining
     checks at their accesses, `forced` keeps all of them there.
 
     >>> CompileOptions(occupancy=2).occupancy
@@ -38,6 +45,7 @@ class CompileOptions(CodegenHints):
 
     needed_precision: bool | None = None
     checks: str | None = None
+    stops: Stops | None = None
 
     def __post_init__(self) -> None:
         _check("occupancy", self.occupancy, tuple(range(1, 33)))
@@ -52,7 +60,8 @@ class CompileOptions(CodegenHints):
     @property
     def given(self) -> dict[str, Any]:
         """Those that are not left to the code generator, by name."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def over(self, other: CompileOptions) -> CompileOptions:
         """Return these options, completed by those of another where they leave a choice open.

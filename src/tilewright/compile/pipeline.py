@@ -9,9 +9,10 @@ from ..base.stage import Stage
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..frontend.interp.build import Built, build_captured
 from ..ir.artifact import Artifact
+from ..ir.ops.control import BREAKPOINT
 from ..ir.signature import Signature
 from .checks import LEFT_OUT, accepted
-from .legality import accept, limit_depth
+from .legality import CAN_STOP, accept, limit_depth
 from .options import PLAIN, CompileOptions
 from .pass_order import cuda_passes, shared_passes
 from .runner import Runner
@@ -27,7 +28,7 @@ def compile_kernel(
 ) -> tuple[Artifact, Built]:
     """Compile a kernel for one signature and one target: a host device or a CUDA architecture."""
     run = runner or Runner(kernel.name)
-    built: Built = run.step("frontend", lambda _: build_captured(kernel, signature), None)
+    built: Built = run.step("frontend", lambda _: _built(kernel, signature, target, options), None)
     func = run.verified("frontend", built.func)
     accept(func, target, kernel.dialect)
     checks = options.checks or run.config.checks
@@ -42,6 +43,17 @@ def compile_kernel(
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)
     return replace(result, obligations=obligations), built
+
+
+def _built(
+    kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
+) -> Built:
+    """Return the IR; where a debugger may stop, it is told of each statement."""
+    if options.stops is None:
+        built = build_captured(kernel, signature)
+        if target != CAN_STOP or not any(op.is_a(BREAKPOINT) for op in built.func.walk()):
+            return built
+    return build_captured(kernel, signature, stepped=True)
 
 
 def stages(

@@ -18,6 +18,7 @@ from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
+from ..compile.legality import CAN_STOP
 from ..compile.options import NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError
 from ..frontend.capture.sources import KernelSource
@@ -177,12 +178,14 @@ class Kernel(CalledKernel):
 
     def _loaded(self, signature: Signature, device: Device, request: Request) -> Program:
         """Return loaded code; recompile cached code that the device refuses."""
-        from .run import loader_for
+        from .run import loader_for, stepped_on
 
-        target = self.target_on(device)
+        target, load = self.target_on(device), loader_for(device)
+        stops = None if request.options is None else request.options.stops
+        if stops is not None:
+            target, load = CAN_STOP, stepped_on(self.name, device, stops)
         compiled = self.compiled(signature, target, request)
         hidden = hidden_memory(compiled.artifact.signature, device)
-        load = loader_for(device)
         try:
             return Program(compiled, load(compiled.artifact, hidden))
         except RefusedCodeError as error:

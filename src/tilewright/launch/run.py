@@ -7,11 +7,15 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..base.errors import ContextError
 from ..base.shapes import Shape
+from ..compile.options import Stops
+from ..debugging import Stepper, follow
 from ..devices.immediate import ImmediateStream
 from ..devices.null import MemoryUse, NullStream
 from ..devices.protocol import Device, Stream
 from ..ir.artifact import Artifact
+from ..ir.ops.control import BREAKPOINT
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
@@ -30,7 +34,18 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Interpret the kernel on the arguments' own memory."""
     func = artifact.code
     assert not isinstance(func, bytes)
-    return lambda args, grid: Interpreted(partial(_interpret, func, args, hidden, grid))
+    run = _interpret
+    if any(op.is_a(BREAKPOINT) for op in func.walk()):
+        run = partial(_follow, Stepper())
+    return lambda args, grid: Interpreted(partial(run, func, args, hidden, grid))
+
+
+def load_stepped(stops: Stops, artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
+    """Interpret the kernel for a debugger, which stops in one block, on any memory of the host."""
+    func = artifact.code
+    assert not isinstance(func, bytes)
+    run = partial(_follow, Stepper(stops.block, stops.thread, stops_first=True))
+    return lambda args, grid: InterpretedHere(partial(run, func, args, hidden, grid))
 
 
 class Interpreted:
@@ -56,6 +71,19 @@ class Interpreted:
         latest = [bound]
         stream.put(lambda: self._run(latest[0]))
         return Recorded(lambda report: report, lambda other: latest.__setitem__(0, other))
+
+
+class InterpretedHere(Interpreted):
+    """Interprets launches on the calling thread, on streams of any device of the host."""
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
+        """Interpret it now, behind what the stream has to do."""
+        stream.record().wait()
+        return self._run(bound)
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Raise an error: nobody would be there to debug a replay."""
+        raise ContextError("a launch for a debugger cannot be recorded in a graph")
 
 
 def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
@@ -96,14 +124,27 @@ LOADERS: Mapping[str, Load] = MappingProxyType(
 """The ways to run kernels on the host's devices, by their names."""
 
 
+def stepped_on(kernel: str, device: Device, stops: Stops) -> Load:
+    """Return the function that makes kernels runnable for a debugger."""
+    if not device.host_visible:
+        raise ContextError(
+            f"a debugger cannot follow `{kernel}` on {device.name}",
+            expected="tensors in the memory of the host",
+            got=f"tensors on {device.name}",
+            hint='copy them: x.to("cpu").sync(); or make them under tw.device("cpu")',
+        )
+    return partial(load_stepped, stops)
+
+
 def loader_for(device: Device) -> Load:
     """Return the function that makes kernels runnable on a device."""
     return LOADERS.get(device.target) or partial(load_cuda, device)
 
 
 def _interpret(
-    func: Func, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape, bound: Bound
-) -> Report:
+    func: Func, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape, bound: Bound,
+    debugger: Stepper | None = None,
+) -> Report:  # fmt: skip
     from ..backend.reference.interpreter import run
 
     written = [a.parameter.name for a in args if isinstance(a, OutputArg)]
@@ -111,8 +152,13 @@ def _interpret(
         name for name, region in zip(written, bound.written, strict=True) if not region.is_written
     )
     values = [*values_of(args, bound), *[region.array() for region in hidden]]
-    outcome = run(func, values, grid, uninitialized=unwritten)
+    outcome = run(func, values, grid, uninitialized=unwritten, debugger=debugger)
     return Report(outcome.failure, outcome.printed, outcome.problems, outcome.seed)
+
+
+def _follow(stepper: Stepper, func: Func, *args: Any) -> Report:
+    """Interpret a kernel that a debugger is told of."""
+    return follow(partial(_interpret, func, *args, debugger=stepper))
 
 
 def values_of(args: Sequence[Arg], bound: Bound) -> list[Any]:

@@ -20,12 +20,14 @@ Rules (f32 and f64, nearest even, not ftz; the product has one use, in the same 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ..analysis.structure import structure, use_counts
 from ..base.dtypes import f32, f64
 from ..ir.attrs import Rounding
 from ..ir.core import Func, Op, Value
+from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.elementwise import ADDF, MULF, SUBF
 from ..ir.rewrite import Rewriter, rewrite
 
@@ -33,7 +35,9 @@ from ..ir.rewrite import Rewriter, rewrite
 def fma_contraction(func: Func) -> Func:
     """Fuse every product that the rules above allow."""
     pairs = _pairs(func)
-    products = set(pairs.values())
+    uses = use_counts(func)
+    # A debugger that looks at a product changes no sum.
+    products = {product for product in pairs.values() if uses[product.result] == 1}
 
     def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
         if op in products:
@@ -46,7 +50,7 @@ def fma_contraction(func: Func) -> Func:
 
 def _pairs(func: Func) -> dict[Op, Op]:
     """Return the sums to fuse, each with the product it takes in."""
-    nesting, uses = structure(func), use_counts(func)
+    nesting, uses = structure(func), _computed_uses(func)
     pairs: dict[Op, Op] = {}
     for op in func.walk():
         if not op.is_a(ADDF, SUBF) or not _plain(op):
@@ -63,6 +67,15 @@ def _pairs(func: Func) -> dict[Op, Op]:
                 pairs[op] = product
                 break
     return pairs
+
+
+def _computed_uses(func: Func) -> Counter[Value]:
+    """Return how often each value is used, other than by a debugger."""
+    uses = Counter(use_counts(func))
+    for op in func.walk():
+        if op.is_a(BREAKPOINT):
+            uses.subtract(op.operands)
+    return uses
 
 
 def _plain(op: Op) -> bool:

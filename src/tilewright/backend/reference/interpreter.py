@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any, TypeAlias, TypeGuard
 
@@ -23,7 +24,18 @@ from ...ir.ops.simt import DYNAMIC_SHARED, SHARED, SYNC_THREADS
 from ...ir.types import TensorType, TileType
 from . import control, elementwise, layout, matmul, memory, reduction, simt
 from .floating import Array
-from .machine import Data, Frame, Jump, ReferenceLaunch, Results, Rule, TensorData
+from .machine import (
+    Data,
+    Debugger,
+    Frame,
+    Jump,
+    ReferenceLaunch,
+    Results,
+    Rule,
+    Steps,
+    TensorData,
+    hearing,
+)
 from .recording import EnoughError, Recorder
 from .simt import TOGETHER
 from .storage import LaunchMemory, Member, SharedMemory
@@ -129,17 +141,27 @@ class _Thread:
     waits: Op | None = None
     answer: Results | None = None
     done: bool = False
+    hears: Callable[[Op, Steps], bool] | None = None
+    """What a debugger makes of each step."""
 
     @property
     def lane(self) -> int:
         return self.number % WARP_SIZE
 
-    def go(self) -> None:
-        """Run to the next op at which threads synchronize, or to the end."""
+    def go(self, team: _Team) -> None:
+        """Run to the next op at which threads synchronize, or to the end.
+
+        If a debugger takes over it runs to the end, and at such an op the others run above it.
+        """
         self.frame.launch.memory.watch.resume(self.frame.actor)
+        if self.hears is None and self.frame.launch.debugger is not None:
+            self.hears = hearing(self.frame, partial(team.wait, self))
         try:
             answer, self.answer, self.waits = self.answer, None, None
-            self.waits = next(self.steps) if answer is None else self.steps.send(answer)
+            op = next(self.steps) if answer is None else self.steps.send(answer)
+            while self.hears is not None and self.hears(op, self.steps):
+                op = next(self.steps)
+            self.waits = op
         except StopIteration:
             self.done = True
 
@@ -152,14 +174,9 @@ def run_team(
     rng: np.random.Generator,
 ) -> None:
     """Run one block; its threads are numbered from `number` on, x fastest."""
-    team = _Team(launch, number, place, values)
-    ready = team.threads
-    while ready and launch.failure is None:
-        order: list[int] = rng.permutation(len(ready)).tolist()
-        for k in order:
-            if launch.failure is None:
-                ready[k].go()
-        ready = team.meet()
+    team = _Team(launch, number, place, values, rng)
+    team.ready = team.shuffled(team.threads)
+    team.run(None)
 
 
 @dataclass(slots=True)
@@ -170,7 +187,10 @@ class _Team:
     number: int
     place: tuple[int, ...]
     values: Mapping[Value, Data]
+    rng: np.random.Generator
     threads: list[_Thread] = field(default_factory=list[_Thread])
+    ready: list[_Thread] = field(default_factory=list[_Thread])
+    """Those that can go on; the last one is next."""
 
     def __post_init__(self) -> None:
         dims, shared = self.launch.func.signature.block_dims, SharedMemory()
@@ -182,6 +202,30 @@ class _Team:
             )
             steps = frame.steps(self.launch.func.body)
             self.threads.append(_Thread(k, frame, steps))
+
+    def run(self, until: _Thread | None) -> None:
+        """Run threads until one of them can go on, or until all is over."""
+        while self.launch.failure is None:
+            if not self.ready:
+                self.ready = self.shuffled(self.meet())
+            if not self.ready:
+                return
+            if until in self.ready:
+                self.ready.remove(until)
+                return
+            self.ready.pop().go(self)
+
+    def shuffled(self, threads: Sequence[_Thread]) -> list[_Thread]:
+        """Return threads in a random order."""
+        return [threads[k] for k in self.rng.permutation(len(threads)).tolist()]
+
+    def wait(self, thread: _Thread, op: Op) -> Results | None:
+        """Let others run until a thread can go on behind an op; return its results."""
+        thread.waits = op
+        self.run(thread)
+        answer, thread.answer, thread.waits = thread.answer, None, None
+        self.launch.memory.watch.resume(thread.frame.actor)
+        return answer
 
     def meet(self) -> list[_Thread]:
         """Return the threads that can go on, with what they get; none if all is over."""
@@ -301,6 +345,7 @@ def run(
     reachable: Sequence[Array] = (),
     blocks: Iterable[int] | None = None,
     recorder: Recorder | None = None,
+    debugger: Debugger | None = None,
 ) -> Outcome:
     """Run a kernel on arrays (written in place), scalars and addresses, in parameter order.
 
@@ -310,7 +355,7 @@ def run(
     whose elements must be written before they are read, and are poisoned if they never are;
     `reachable` are arrays that pointers may reach besides the arguments. An array may be given for
     a pointer. With `blocks`, only those run, in that order; `recorder` is told of all accesses, and
-    may end the run.
+    may end the run; `debugger` runs the blocks, or the threads, which come in order then.
     """
     values, members = bind(func, arguments)
     if unknown := uninitialized - {spec.name for spec in func.signature.params}:
@@ -320,7 +365,9 @@ def run(
     storage = LaunchMemory([*members, *extra], watch, recorder)
     storage.forget(uninitialized)
     sites = dict(zip(reporting_ops(func), sites_of(func), strict=True))
-    launch = ReferenceLaunch(func, _full_grid(func, grid), storage, RULES, sites)
+    launch = ReferenceLaunch(func, _full_grid(func, grid), storage, RULES, sites, debugger)
+    if debugger is not None and blocks is None:
+        blocks = range(prod(launch.grid))
     seed = _fresh_seed() if seed is None else seed
     # Overflow, division by zero and NaN are ordinary results here.
     with np.errstate(all="ignore"), suppress(EnoughError):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from ...base.dtypes import AnyDType, f8e8m0fnu
 from ...ir.artifact import Failure, Printed, Site
 from ...ir.core import Block, Func, Op, Value
+from ...ir.ops.control import BREAKPOINT
 from ...ir.types import PtrType, TileType, Type
 from .floating import Array
 from .storage import LaunchMemory, SharedMemory
@@ -58,6 +59,57 @@ Rule: TypeAlias = "Callable[[Frame, Op], Results | Jump | Steps]"
 """The implementation of an op: return its results, or end its region."""
 
 
+Meet: TypeAlias = Callable[[Op], "Results | None"]
+"""From an op at which threads synchronize to its results; None: it is all over."""
+
+
+class Followed(Protocol):
+    """A block, or a thread, as a debugger knows it."""
+
+    def hear(self, op: Op) -> bool:
+        """Take note of an event; return whether to take over from here."""
+        ...
+
+    def drive(self, steps: Steps, meet: Meet) -> None:
+        """Run the rest. A step gives an event, or an op at which threads synchronize.
+
+        Of the latter `meet` returns the results, once the other threads are there.
+        """
+        ...
+
+
+class Debugger(Protocol):
+    """Follows blocks and threads, and stops in them."""
+
+    def begin(self, frame: Frame) -> Followed:
+        """Return a block, or a thread, that is about to run."""
+        ...
+
+
+def hearing(frame: Frame, meet: Meet) -> Callable[[Op, Steps], bool] | None:
+    """Return what to do with each step of a block or thread; None without a debugger.
+
+    It returns whether the step was an event: if the debugger has taken over, the steps are at
+    their end then.
+    """
+    if frame.launch.debugger is None:
+        return None
+    followed = frame.launch.debugger.begin(frame)
+
+    def hears(op: Op, steps: Steps) -> bool:
+        if not op.is_a(BREAKPOINT):
+            return False
+        if followed.hear(op):
+            followed.drive(steps, meet)
+        return True
+
+    return hears
+
+
+def _nobody(op: Op) -> Results:
+    raise AssertionError(f"`{op.name}` outside a cooperative block")
+
+
 @dataclass(slots=True)
 class ReferenceLaunch:
     """The state that all blocks of one launch share."""
@@ -67,6 +119,7 @@ class ReferenceLaunch:
     memory: LaunchMemory
     rules: Mapping[str, Rule]
     sites: Mapping[Op, Site]
+    debugger: Debugger | None = None
     failure: Failure | None = None
     printed: list[tuple[int, Printed]] = field(default_factory=list[tuple[int, Printed]])
 
@@ -90,14 +143,12 @@ class Frame:
     actor: Actor = field(default_factory=lambda: Actor(()))
     """Who it is for the watch."""
 
-    def run(self, block: Block) -> Jump:
-        """Run a region to its terminator, without other threads to wait for."""
-        try:
-            op = next(self.steps(block))
-        except StopIteration as end:
-            jump: Jump = end.value
-            return jump
-        raise AssertionError(f"`{op.name}` outside a cooperative block")
+    def run(self, block: Block) -> None:
+        """Run the kernel's body to its end, without other threads to wait for."""
+        steps, hears = self.steps(block), hearing(self, _nobody)
+        for op in steps:
+            if hears is None or not hears(op, steps):
+                _nobody(op)
 
     def steps(self, block: Block) -> Generator[Op, Results, Jump]:
         """Run a region to its terminator, giving each op at which threads synchronize."""

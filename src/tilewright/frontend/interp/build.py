@@ -8,10 +8,12 @@ import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...base.errors import Code, UnwrittenWarning
 from ...ir.core import Block, Func, Value
+from ...ir.debug import DebugEvent
 from ...ir.launch_expr import LaunchCheck
 from ...ir.opdef import Effect
 from ...ir.ops.control import DEBUG_OPS
@@ -36,6 +38,7 @@ from ..semantics.mapped import reject_overlapping_loops
 from ..semantics.simt import refuse_large_shared, refuse_tiles
 from ..semantics.values import AccumulatorRef, MappedRef, OutputRef, SliceRef, TensorRef
 from .calls import call
+from .debug_events import tell, tell_line
 from .expressions import EXPRESSIONS
 from .interpreter import CallFrame, Flow, Interpreter
 from .statements import STATEMENTS
@@ -168,8 +171,11 @@ def build(kernel: KernelSource, signature: Signature) -> Func:
     return build_captured(kernel, signature).func
 
 
-def build_captured(kernel: KernelSource, signature: Signature) -> Built:
-    """Return the IR together with what it captured."""
+def build_captured(kernel: KernelSource, signature: Signature, *, stepped: bool = False) -> Built:
+    """Return the IR together with what it captured.
+
+    If it is `stepped`, it tells a debugger of each statement.
+    """
     em = SemanticBuilder(
         signature, unsafe=kernel.unsafe, checked=not kernel.terms.unchecked_accesses
     )
@@ -177,8 +183,9 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
         require(kernel.name, check, signature)
         em.require_at_launch(check)
     frame = CallFrame(kernel.source)
-    it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
-    em.inline = lambda function, values: call(it, function, values, {})
+    it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS, tell_line)
+    it.stepped = stepped
+    em.inline = partial(_inlined, it)
     params = tuple(_param(spec) for spec in signature.params)
     found = {
         spec.name: _reference(spec, value, simt=em.is_simt)
@@ -202,6 +209,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     body = em.block
     node = kernel.source.node
     assert isinstance(node, ast.FunctionDef)
+    it.mark(node)
+    tell(it, DebugEvent.CALL)
     if _run(it, node.body) is Flow.NEXT:
         it.mark(node)
         em.op("return")
@@ -218,6 +227,15 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     values = (*params, *[v for _, v in hidden])
     func = Func(kernel.name, signature, values, body, checks, obligations)
     return Built(func, tuple(it.captured.values()))
+
+
+def _inlined(it: Interpreter, function: Any, values: Sequence[Any]) -> Any:
+    """Run a function in the region of an op, such as that of a reduction: no debugger stops there."""
+    stepped, it.stepped = it.stepped, False
+    try:
+        return call(it, function, values, {})
+    finally:
+        it.stepped = stepped
 
 
 def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -15,9 +15,10 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from ... import lang
-from ...base.dtypes import DType, f64, i64, is_dtype
+from ...base.dtypes import DType, is_dtype
 from ...base.errors import Code
 from ...ir.core import Block, Value
+from ...ir.debug import DebugEvent
 from ...ir.types import TileType
 from ...lang.marker import composed_body, declared_name
 from ...lang.synonyms import SYNONYMS
@@ -31,7 +32,8 @@ from ..capture.sources import (
 from ..rules.table import RULES
 from ..semantics.trees import is_record, leaves, replace_leaves
 from ..semantics.values import Memory, describe
-from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure
+from .branches import Conflict, coerce, fill, merge_type, same_structure
+from .debug_events import RESULT, tell, tell_again
 from .interpreter import MAX_DEPTH, CallFrame, Closure, Flow, FlowExit, Interpreter, Target
 from .loops import RangeOf
 
@@ -101,7 +103,9 @@ def inline(
     it.depth += 1
     it.active.append(node)
     try:
+        tell(it, DebugEvent.CALL)
         result = _run_body(it, node)
+        tell(it, DebugEvent.RETURN, {RESULT: result})
     finally:
         # A return leaves this function only: what follows the call runs as before.
         it.frame, it.em.left, it.em.span = saved, left, span
@@ -161,6 +165,7 @@ def _plain(signature: inspect.Signature) -> str:
 
 def _run_body(it: Interpreter, node: FunctionNode) -> Any:
     if isinstance(node, ast.Lambda):
+        tell_again(it, node)
         return it.eval(node.body)
     target, block = Target("scope"), Block()
     it.targets.append(target)
@@ -327,23 +332,10 @@ def _isinstance(it: Interpreter, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
-    """Emit a stop for a debugger, which can inspect the names of this function."""
+    """Emit a stop for a debugger."""
     if args or kwargs:
         it.em.fail(Code.CALL, "`breakpoint` takes no arguments in kernels")
-    values = {name: _shown(it, x) for name, x in it.frame.names.items()}
-    shown = {name: x for name, x in values.items() if x is not None}
-    it.em.op("breakpoint", list(shown.values()), names=tuple(shown))
-
-
-def _shown(it: Interpreter, x: Any) -> Value | None:
-    """Return what a debugger is shown for a tile, a scalar or a number; None: nothing."""
-    if isinstance(x, Value):
-        return x if isinstance(x.type, TileType) and not x.type.is_pointer else None
-    if isinstance(x, int) and not isinstance(x, bool):
-        return it.em.number(x, i64) if abs(x) < 1 << 63 else None
-    if isinstance(x, float):
-        return it.em.number(x, f64)
-    return it.em.number(x) if is_number(x) else None
+    it.em.op("breakpoint")
 
 
 SPECIAL: dict[Any, Callable[[Interpreter, Args, Kwargs], Any]] = {

@@ -23,6 +23,7 @@ from ...base.dtypes import as_dtype
 from ...base.errors import Code
 from ...base.source import Span
 from ...ir.core import Block, Value
+from ...ir.debug import DebuggedFunction
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
 from ..capture.captured import (
@@ -175,17 +176,24 @@ class Interpreter:
         frame: CallFrame,
         expressions: Mapping[type[ast.AST], Evaluate],
         statements: Mapping[type[ast.AST], Run],
+        before: Callable[[Interpreter, ast.stmt], None] = lambda it, node: None,
     ) -> None:
         self.em = em
         self.frame = frame
         self.expressions = expressions
         self.statements = statements
+        self.before = before
+        """Called before each statement."""
         self.targets: list[Target] = []
         self.captured: dict[tuple[Hashable, str], Captured] = {}
         self.loop_memory: dict[tuple[Any, ...], Any] = {}
         self.depth = 0
         self.rounds = 0
         self.active: list[ast.AST] = []
+        self.stepped = False
+        """Whether a debugger is told of each statement."""
+        self.debugged: dict[FunctionSource, DebuggedFunction] = {}
+        """The functions that it was told of."""
 
     # --- walking -----------------------------------------------------------------------------
 
@@ -208,6 +216,7 @@ class Interpreter:
             handler = self.statements.get(type(node))
             if handler is None:
                 self.unsupported(node)
+            self.before(self, node)
             if handler(self, node) is Flow.ENDED:
                 return Flow.ENDED
         return Flow.NEXT

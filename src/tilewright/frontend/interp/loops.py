@@ -17,6 +17,7 @@ from ..semantics.promotion import natural_dtype
 from ..semantics.trees import leaves, replace_leaves
 from ..semantics.values import describe
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure, truth
+from .debug_events import tell_again
 from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_names
 
 # -------------------------------------------------------------------------------------------------
@@ -268,6 +269,7 @@ def _try_while(it: Interpreter, node: ast.While, head: Head) -> Trial:
         if isinstance(cond, Value):
             _exit_unless(it, cond, target)
         if it.run(node.body) is Flow.NEXT:
+            tell_again(it, node)
             leave(it, "continue", target)
     return Trial(block, target)
 
@@ -342,6 +344,7 @@ def _try_for(
     with it.inside(block, target):
         assign(it, node.target, item(counter))
         if it.run(node.body) is Flow.NEXT:
+            tell_again(it, node)
             leave(it, "continue", target)
     return Trial(block, target)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32
+from ..debug import DebugEvent
 from ..opdef import Effect, Trait, declare
 from ..types import I32, TensorType, Type, ViewType
 from .rules import Attrs, need, none, number, scalar
@@ -205,8 +206,9 @@ BREAKPOINT = declare(
     "core",
     "args*",
     none,
-    "Stops in Python's debugger, which is shown the operands under their `names`.",
-    attrs={"names": ()},
+    "Tells a debugger of an event: a stop, a statement, a call or its end. The `scene` has the names"
+    " that it is shown, and the operands are their values.",
+    attrs={"event": DebugEvent.STOP, "scene": None},
     effects=Effect.STOP,
     traits=Trait.OF_THREAD,
 )
