@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from bdb import Bdb
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from ..backend.reference.machine import Frame, Meet, Results, Steps
@@ -17,6 +20,7 @@ from .values import shown
 
 
 T = TypeVar("T")
+PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Stepper:
@@ -98,7 +102,10 @@ class Actor:
         names = shown(self.frame, op)
         if event is DebugEvent.CALL:
             self.calls.append(Activation(scene.function, names, line=scene.function.first_line))
-        elif event is DebugEvent.LINE:
+        elif event is DebugEvent.RETURN:
+            ended = self.calls.pop()
+            ended.globals[RESULT], ended.globals[ENDED] = names.get("result"), True
+        else:
             assert op.span is not None, "the front end knows where it is"
             latest = self.calls[-1]
             latest.line, latest.is_new = op.span.line, False
@@ -169,10 +176,6 @@ class Actor:
             return (breakpoint,)
         if event is DebugEvent.CALL:
             return (self.entered(len(self.calls) - 1),)
-        if event is DebugEvent.RETURN:
-            self.calls.pop()
-            activation.globals[RESULT] = shown(self.frame, op).get("result")
-            activation.globals[ENDED] = True
         return None
 
     def next_event(self) -> Op | None:
@@ -198,7 +201,7 @@ def _throw(error: BaseException) -> None:
 
 def follow(run: Callable[[], T]) -> T:
     """Run a launch whose blocks a debugger may follow: what it sees are the stand-ins alone."""
-    outcome = untraced(partial(_outcome, run))()
+    outcome = untraced(partial(_outcome, run, _user_frame()))()
     if outcome.error is not None:
         raise outcome.error
     return outcome.results[0]
@@ -210,8 +213,25 @@ class _Outcome(Generic[T]):
     error: BaseException | None = None
 
 
-def _outcome(run: Callable[[], T]) -> _Outcome[T]:
+def _outcome(run: Callable[[], T], user: FrameType | None) -> _Outcome[T]:
     try:
         return _Outcome((run(),))
     except BaseException as error:
         return _Outcome((), error)
+    finally:
+        _step_out(user)
+
+
+def _user_frame() -> FrameType | None:
+    """Return the frame of the program that has asked for the launch."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def _step_out(user: FrameType | None) -> None:
+    """Let a debugger that goes step by step stop next in the program, not in between."""
+    debugger: object = getattr(sys.gettrace(), "__self__", None)
+    if isinstance(debugger, Bdb) and user is not None and getattr(debugger, "stoplineno", -1) != -1:
+        debugger.set_next(user)
