@@ -42,7 +42,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "op": ("base", "devices"),
     "tensors": ("base", "devices", "op"),
     "graph": ("base", "devices", "op", "tensors"),
-    "launch": BELOW_LAUNCH,
+    "debugging": ("base", "ir", "backend"),
+    "launch": (*BELOW_LAUNCH, "debugging"),
     "kernels": ("base", "lang", "op", "tensors", "launch"),
     "testing": ("base", "devices", "op", "tensors", "kernels"),
     "functions": ("base", "frontend", "devices", "op", "tensors", "launch"),
@@ -89,7 +90,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     ),
     "launch.kernel": ("launch.run",),
     "launch.report": ("analysis.bounds.check_placement",),
-    "launch.run": ("backend.reference.interpreter",),
+    "launch.run": ("backend.reference.interpreter", "debugging"),
     "op.core": ("op.picture",),
     "op.trace": ("op.nvtx", "op.trace_file"),
 }  # fmt: skip

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from ..backend.tileir.bytecode.enums import version_text
 from ..backend.tileir.lowered import Lowered
+from ..backend.tileir.ptxas import machine_code
 from ..backend.tileir.stages import assembled
+from ..backend.tileir.target import is_architecture
 from ..backend.tileir.toolchain import find_toolchain
 from ..base.config import override
 from ..frontend.capture.sources import KernelSource
@@ -42,6 +44,10 @@ def compilation(
     with override(line_info=True):  # which changes no instruction, and shows where they come from
         runner = Runner(kernel.name, keep=True, store=None)
         artifact, _ = compile_kernel(kernel, signature, target, runner, options)
+    if is_architecture(target) and isinstance(artifact.code, bytes) and kernel.dialect == "simt":
+        runner.latest = 0.0  # drivers make code of PTX; here it is made to be looked at
+        for name, listing in machine_code(artifact.code, target).items():
+            runner.show(name, listing)
     return Compilation(artifact, tuple(runner.trail), sum(runner.times.values()))
 
 

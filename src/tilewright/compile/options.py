@@ -36,8 +36,9 @@ class CompileOptions(CodegenHints):
     makes asynchronous copies, several iterations ahead. `register_operands` transposes products
     whose second operand is computed, so that it stays in registers.
     `needed_precision=False` keeps functions as exact as those of f32 where only 16 bits of a result
-    are used, on every device. `stops` says where a debugger stops; see `tw.debug`. `checks` is for tests and measurements: `pinned` keeps the remaining
-    checks at their accesses, `forced` keeps all of them there.
+    are used, on every device. `stops` says where a debugger stops; see `tw.debug`. `checks` is for
+    tests and measurements: `pinned` keeps the remaining checks at their accesses, `forced` keeps
+    all of them there.
 
     >>> CompileOptions(occupancy=2).occupancy
     2

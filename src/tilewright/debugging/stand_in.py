@@ -24,7 +24,9 @@ _drain: Callable[[Iterator[object]], None] = deque[object](maxlen=0).extend
 
 
 def globals_of(
-    function: DebuggedFunction, go: Callable[[], object], step: Callable[[], object],
+    function: DebuggedFunction,
+    go: Callable[[], object],
+    step: Callable[[], object],
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the globals of a stand-in.

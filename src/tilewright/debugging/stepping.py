@@ -18,7 +18,6 @@ from .stand_in import ENDED, RESULT, code_of, globals_of
 from .untraced import call_traced, is_traced, untraced
 from .values import shown
 
-
 T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0] + "."
 
@@ -180,7 +179,8 @@ class Actor:
 
     def next_event(self) -> Op | None:
         """Return the next event; None at the end, or if the launch is over."""
-        assert self.steps is not None and self.meet is not None, "it is driven"
+        assert self.steps is not None, "it is driven"
+        assert self.meet is not None, "so it is"
         while True:
             try:
                 op = next(self.steps) if self.answer is None else self.steps.send(self.answer)

@@ -46,11 +46,8 @@ class Never:
 
 def _between(before: Any, function: Callable[[], T], after: Any) -> Callable[[], T]:
     state = _STATE(_API.PyThreadState_Get())
-    calls = zip(
-        iter(partial(before, state), Never), iter(function, Never), iter(partial(after, state), Never),
-        strict=False,
-    )  # fmt: skip
-    return map(itemgetter(1), calls).__next__
+    first, last = (iter(partial(each, state), Never) for each in (before, after))
+    return map(itemgetter(1), zip(first, iter(function, Never), last, strict=False)).__next__
 
 
 def is_traced() -> bool:

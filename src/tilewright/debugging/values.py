@@ -54,16 +54,14 @@ def _value(frame: Frame, value: Value, data: Data, operand: Operand) -> Any:
     return None
 
 
-def _memory(
-    frame: Frame, kind: TensorType, data: TensorData, tile: tuple[int, ...] | None
-) -> Any:
+def _memory(frame: Frame, kind: TensorType, data: TensorData, tile: tuple[int, ...] | None) -> Any:
     """Return the memory of a tensor; of an output, the part that the block owns."""
     if 0 in data.extents:
         return np.zeros(data.extents, kind.dtype.np)
     low = sum(min((n - 1) * s, 0) for n, s in zip(data.extents, data.strides, strict=True))
     high = sum(max((n - 1) * s, 0) for n, s in zip(data.extents, data.strides, strict=True))
     span = high - low + kind.dtype.itemsize
-    raw = (ctypes.c_char * span).from_address(data.address + low)
+    raw: Any = (ctypes.c_char * span).from_address(data.address + low)
     whole = np.ndarray(data.extents, kind.dtype.np, raw, -low, data.strides)
     whole.flags.writeable = False
     if tile is None or frame.thread is not None:

@@ -31,9 +31,10 @@ def debug(
     >>> launch.name
     'double'
     """
-    if not isinstance(kernel, Entry):
+    given: object = kernel
+    if not isinstance(given, Entry):
         raise TypeError(
-            f"tw.debug takes a kernel, not {type(kernel).__name__}:"
+            f"tw.debug takes a kernel, not {type(given).__name__}:"
             " write tw.debug(kernel, block=...)(arguments)"
         )
     place, of_block = (None if x is None else as_shape(x, "an index") for x in (block, thread))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..compile.options import Stops
-from ..debugging import Stepper, follow
 from ..devices.immediate import ImmediateStream
 from ..devices.null import MemoryUse, NullStream
 from ..devices.protocol import Device, Stream
@@ -24,6 +23,7 @@ from .native import load_native
 from .report import QUIET, Report
 
 if TYPE_CHECKING:
+    from ..backend.reference.machine import Debugger
     from ..ir.core import Func
 
 Load: TypeAlias = Callable[[Artifact, Sequence[Region]], RunOver]
@@ -34,9 +34,9 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Interpret the kernel on the arguments' own memory."""
     func = artifact.code
     assert not isinstance(func, bytes)
-    run = _interpret
+    run: Callable[..., Report] = _interpret
     if any(op.is_a(BREAKPOINT) for op in func.walk()):
-        run = partial(_follow, Stepper())
+        run = _followed(Stops())
     return lambda args, grid: Interpreted(partial(run, func, args, hidden, grid))
 
 
@@ -44,8 +44,22 @@ def load_stepped(stops: Stops, artifact: Artifact, hidden: Sequence[Region]) -> 
     """Interpret the kernel for a debugger, which stops in one block, on any memory of the host."""
     func = artifact.code
     assert not isinstance(func, bytes)
-    run = partial(_follow, Stepper(stops.block, stops.thread, stops_first=True))
+    run = _followed(stops, stops_first=True)
     return lambda args, grid: InterpretedHere(partial(run, func, args, hidden, grid))
+
+
+def _followed(stops: Stops, *, stops_first: bool = False) -> Callable[..., Report]:
+    """Return how to interpret a kernel that a debugger is told of."""
+    from ..debugging import Stepper, follow
+
+    stepper = Stepper(stops.block, stops.thread, stops_first=stops_first)
+
+    def run(
+        func: Func, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape, bound: Bound
+    ) -> Report:
+        return follow(lambda: _interpret(func, args, hidden, grid, bound, stepper))
+
+    return run
 
 
 class Interpreted:
@@ -143,7 +157,7 @@ def loader_for(device: Device) -> Load:
 
 def _interpret(
     func: Func, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape, bound: Bound,
-    debugger: Stepper | None = None,
+    debugger: Debugger | None = None,
 ) -> Report:  # fmt: skip
     from ..backend.reference.interpreter import run
 
@@ -154,11 +168,6 @@ def _interpret(
     values = [*values_of(args, bound), *[region.array() for region in hidden]]
     outcome = run(func, values, grid, uninitialized=unwritten, debugger=debugger)
     return Report(outcome.failure, outcome.printed, outcome.problems, outcome.seed)
-
-
-def _follow(stepper: Stepper, func: Func, *args: Any) -> Report:
-    """Interpret a kernel that a debugger is told of."""
-    return follow(partial(_interpret, func, *args, debugger=stepper))
 
 
 def values_of(args: Sequence[Arg], bound: Bound) -> list[Any]:

@@ -38,7 +38,7 @@ class DebugLocations:
     def located(
         self, lines: Sequence[str], origins: Sequence[tuple[int, Span | None]]
     ) -> list[str]:
-        """Return instructions with their locations; `origins` says from which line on each holds."""
+        """Return instructions with locations; `origins` says from which line on each holds."""
         self._first = next((span for _, span in origins if span is not None), None)
         result: list[str] = []
         waiting, span = list(reversed(origins)), None
@@ -80,16 +80,22 @@ class DebugLocations:
         first = self._first
         name, line = ("<kernel>", 1) if first is None else (first.file.name, first.line)
         file = self._file(name)
+        unit = (
+            f"distinct !DICompileUnit(language: DW_LANG_Python, file: !{file},"
+            ' producer: "tilewright", isOptimized: true, runtimeVersion: 0,'
+            " emissionKind: DebugDirectivesOnly)"
+        )
+        subprogram = (
+            f'distinct !DISubprogram(name: "{_escaped(self._name)}", scope: !{file},'
+            f" file: !{file}, line: {line}, type: !{FIRST + 2}, unit: !{FIRST}, {FLAGS})"
+        )
         return [
             f"!llvm.dbg.cu = !{{!{FIRST}}}",
             f"!llvm.module.flags = !{{!{FIRST + 1}}}",
-            f"!{FIRST} = distinct !DICompileUnit(language: DW_LANG_Python, file: !{file},"
-            ' producer: "tilewright", isOptimized: true, runtimeVersion: 0,'
-            " emissionKind: DebugDirectivesOnly)",
+            f"!{FIRST} = {unit}",
             f'!{FIRST + 1} = !{{i32 2, !"Debug Info Version", i32 3}}',
             f"!{FIRST + 2} = !DISubroutineType(types: !{{null}})",
-            f'!{FIRST + 3} = distinct !DISubprogram(name: "{_escaped(self._name)}", scope: !{file},'
-            f" file: !{file}, line: {line}, type: !{FIRST + 2}, unit: !{FIRST}, {FLAGS})",
+            f"!{FIRST + 3} = {subprogram}",
             *self._lines,
         ]
 

@@ -6,7 +6,6 @@ from ...base.stage import Stage
 from ..llvm.debug_locations import directive_listing, llvm_listing
 from .code import PtxTarget, compile_ptx
 from .module import Written, artifact, codec_for, write_ptx
-from .ptxas import machine_code
 
 
 def stages(arch: str) -> tuple[Stage, ...]:
@@ -19,7 +18,6 @@ def stages(arch: str) -> tuple[Stage, ...]:
             lambda made: artifact(made, target, _ptx(made, target)),
             lambda made: directive_listing(made.code.decode()),
             codec_for(target),
-            also=lambda _, made: machine_code(made.code, arch),
         ),
     )
 

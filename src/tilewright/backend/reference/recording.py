@@ -90,7 +90,7 @@ class Recorder:
         if actor.thread is None:
             self.accesses.append(access)
             return
-        key = actor.place, op, verb, member.name
+        key = actor.place, op, verb, name
         known = self._of_threads.get(key)
         if known is None:
             self._of_threads[key] = access

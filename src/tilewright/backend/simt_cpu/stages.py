@@ -20,7 +20,10 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     cpu = target or host_target()
     return (
         Stage("plan", lambda func: plan_threads(func, cpu), print_threads, codec_for(cpu)),
-        Stage("llvm", lambda plan: (plan, emit_threads(plan, cpu)), lambda pair: llvm_listing(pair[1])),
+        Stage(
+            "llvm", lambda plan: (plan, emit_threads(plan, cpu)),
+            lambda pair: llvm_listing(pair[1]),
+        ),
         Stage(
             "object", lambda pair: _artifact(pair[0], pair[1], cpu), summary,
             also=lambda pair, _: assembly_listing(pair[1], cpu),

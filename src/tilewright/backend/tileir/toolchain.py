@@ -326,7 +326,9 @@ def _disassembled(cubin: bytes) -> str:
     return ended.words if ended.status == 0 else f"{program}: {ended.manner}: {ended.words}"
 
 
-_HEADING = re.compile(r'\s*//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined> inlined at)?')
+_HEADING = re.compile(
+    r'\s*//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined> inlined at)?'
+)
 
 
 def _with_places(text: str) -> tuple[Listing, dict[int, Places]]:

@@ -230,7 +230,7 @@ def build_captured(kernel: KernelSource, signature: Signature, *, stepped: bool 
 
 
 def _inlined(it: Interpreter, function: Any, values: Sequence[Any]) -> Any:
-    """Run a function in the region of an op, such as that of a reduction: no debugger stops there."""
+    """Run a function in the region of an op, as of a reduction: no debugger stops there."""
     stepped, it.stepped = it.stepped, False
     try:
         return call(it, function, values, {})

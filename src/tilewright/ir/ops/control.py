@@ -206,8 +206,8 @@ BREAKPOINT = declare(
     "core",
     "args*",
     none,
-    "Tells a debugger of an event: a stop, a statement, a call or its end. The `scene` has the names"
-    " that it is shown, and the operands are their values.",
+    "Tells a debugger of an event: a stop, a statement, a call or its end. The `scene` has the"
+    " names that it is shown, and the operands are their values.",
     attrs={"event": DebugEvent.STOP, "scene": None},
     effects=Effect.STOP,
     traits=Trait.OF_THREAD,

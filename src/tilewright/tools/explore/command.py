@@ -31,9 +31,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--kernel", metavar="NAME", help="one kernel; else all of the program's own"
     )
     parser.add_argument("--arch", action="extend", default=[], type=_words,
-                        help="CUDA architectures: sm_90, or sm_90,sm_100; `none` for none")  # fmt: skip
+                        help="CUDA architectures: sm_90, or sm_90,sm_100; or none")  # fmt: skip
     parser.add_argument("--export", type=Path, metavar="FILE.html",
-                        help="write the page to a file, which can be sent and opened anywhere")  # fmt: skip
+                        help="write the page to a file, to be opened anywhere")  # fmt: skip
     parser.add_argument("--port", type=int, default=0, help="where to serve it; else a free one")
     parser.add_argument("--open", action="store_true", help="open it in the browser")
 

@@ -1,8 +1,8 @@
-"""All of the page as one file: data, style, and the modules in `page/`, which are put together here.
+"""The page as one file: data, style, and the modules in `page/`, which are put together here.
 
-The modules are plain JavaScript that browsers run as it is. One file can be sent to others and opened
-without a server, so the modules are joined into one; their names must differ for that. A policy in
-the page allows this script and this style only: nothing is loaded, and nothing is sent.
+The modules are plain JavaScript that browsers run as it is. One file can be sent to others and
+opened without a server, so the modules are joined into one; their names must differ for that. A
+policy in the page allows this script and this style only: nothing is loaded, and nothing is sent.
 """
 
 from __future__ import annotations

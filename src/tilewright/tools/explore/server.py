@@ -1,8 +1,8 @@
 """Serves one page on this machine, to whoever knows its address.
 
 The address has a secret in it, so that neither other users of the machine nor pages in the same
-browser can read what is shown. The name that a request is for is checked, since a foreign name can be
-made to lead here. Nothing that is sent to the server is run, or even read: it knows one page.
+browser can read what is shown. The name that a request is for is checked, since a foreign name can
+be made to lead here. Nothing that is sent to the server is run, or even read: it knows one page.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 - names of the base
 
     def _refuse(self) -> None:
         self.close_connection = True  # what it sends besides is not read
         self._say(HTTPStatus.METHOD_NOT_ALLOWED, Allow="GET, HEAD")
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse  # noqa: N815
 
     def _say(self, status: HTTPStatus, **more: str) -> None:
         text = f"{status.value} {status.phrase}\n".encode()
@@ -92,5 +92,5 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Write nothing: the requests have the secret in them."""

@@ -130,7 +130,8 @@ def stops(monkeypatch):
         frame = sys._getframe(1)
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).partition("#")[0].strip()
         where = {name: frame.f_globals[name] for name in ("block", "thread")}
-        seen.append((frame.f_code.co_name, line, where, dict(frame.f_locals)))
+        names = {name: np.copy(x)[()] for name, x in frame.f_locals.items()}
+        seen.append((frame.f_code.co_name, line, where, names))
 
     monkeypatch.setattr(sys, "breakpointhook", hook)
     return seen
@@ -145,7 +146,9 @@ def test_a_breakpoint_stops_on_the_line_with_its_names(stops):
     inner, *outer = stops
     assert inner[:3] == ("stopping", "breakpoint()", {"block": (1, 0, 0), "thread": None})
     names = inner[3]
-    assert set(names) == {"i", "wide", "tile", "factor"}
+    assert set(names) == {"z", "x", "i", "wide", "name", "huge", "tile", "factor"}
+    assert (names["name"], names["huge"]) == ("text", 10**40)
+    assert names["x"].tolist() == x.tolist() and names["z"].shape == (2,), "what the block owns"
     assert (names["i"], names["wide"], names["factor"]) == (1, 2**40, 3.0)
     assert names["tile"].tolist() == [4, 5, 0, 0]
     assert [(stop[0], stop[2]["block"]) for stop in outer] == [
@@ -160,7 +163,7 @@ def test_a_breakpoint_of_one_thread(stops):
     ((function, line, where, names),) = stops
     assert (function, line) == ("one_thread", "breakpoint()")
     assert where == {"block": (0, 0, 0), "thread": (2, 0, 0)}
-    assert names == {"i": 2}
+    assert names["i"] == 2 and names["z"].tolist()[2:] == [0, 0], "it has not been written"
 
 
 def test_leaving_the_debugger_fails_the_launch_and_nothing_else(monkeypatch):

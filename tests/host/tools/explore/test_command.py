@@ -25,6 +25,7 @@ def test_an_unknown_architecture(program, capsys):
     assert "there is no 'sm_75'" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_it_serves_until_ctrl_c(program):
     command = [sys.executable, "-m", "tilewright", "explore", str(program), "--arch", "none"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

@@ -68,7 +68,7 @@ def test_tables(page):
 
 
 def test_blocks_can_be_chosen(page):
-    assert "Grid 2 × 3 × 1" in shown(page, "grid")
+    assert "Grid 2 \u00d7 3 \u00d7 1" in shown(page, "grid")
     page.ask("[...document.querySelectorAll('.block')].at(-1)"
              ".dispatchEvent(new MouseEvent('click'))")  # fmt: skip
     text = page.ask("document.getElementById('view').innerText")

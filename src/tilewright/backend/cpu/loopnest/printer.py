@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....base.shapes import shape_text
 from ....base.listing import Listing, ListingWriter
+from ....base.shapes import shape_text
 from ....base.source import Span, where
 from ....ir.core import Op, Value
 from ....ir.printer import attr_text

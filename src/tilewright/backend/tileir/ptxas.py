@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ...base.listing import Listing
-from ..tileir.toolchain import SECONDS, find_program, listings, run
+from .toolchain import SECONDS, find_program, listings, run
 
 NAME, WHEEL = "ptxas", "nvidia-cuda-nvcc"
 
