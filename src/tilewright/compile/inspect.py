@@ -28,7 +28,7 @@ class Compilation:
 
     artifact: Artifact
     stages: tuple[Shown, ...]
-    """In order; a pass that runs twice is there twice."""
+    """In order; a pass that runs twice has two."""
     seconds: float
 
     @property

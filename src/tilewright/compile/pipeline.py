@@ -48,7 +48,7 @@ def compile_kernel(
 def _built(
     kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
 ) -> Built:
-    """Return the IR; where a debugger may stop, it is told of each statement."""
+    """Return the IR; where a debugger may stop, with an event for each statement."""
     if options.stops is None:
         built = build_captured(kernel, signature)
         if target != CAN_STOP or not any(op.is_a(BREAKPOINT) for op in built.func.walk()):

@@ -73,7 +73,7 @@ TOLD = "cubin"
 
 
 class Shown(NamedTuple):
-    """A stage of a compilation as text; a pass that runs twice is there twice."""
+    """A stage of a compilation as text; a pass that runs twice has two."""
 
     name: str
     listing: Listing

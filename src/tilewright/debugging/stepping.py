@@ -25,7 +25,7 @@ PACKAGE = __name__.partition(".")[0] + "."
 class Stepper:
     """Follows the blocks of a launch, one at a time.
 
-    Of a kernel whose threads meet, one thread is followed: until it ends, others do not stop.
+    Of a kernel whose threads synchronize, one is followed: until it ends, others do not stop.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What a debugger is told of a running kernel: functions, and names with their values.
+"""What a debugger sees of a running kernel: functions, and names with their values.
 
 These are attributes of `breakpoint`. They are of one compilation, and have no text that tells them
-apart: code that has them is not kept on disk.
+apart: code that has them is not cached on disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..base.shapes import Shape
 
 
 class DebugEvent(Enum):
-    """What a kernel tells a debugger."""
+    """Events of a kernel."""
 
     STOP = "stop"
     """Its program says `breakpoint()`."""

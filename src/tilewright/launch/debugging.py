@@ -23,13 +23,12 @@ def debug(
     grid, and axes that are left out are 0; None follows all blocks, in order. Of a SIMT kernel one
     `thread` of the block is followed.
 
-    >>> import numpy as np, tilewright as tw, tilewright.lang as tl
+    >>> import tilewright as tw, tilewright.lang as tl
     >>> @tw.entry
     ... def double(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32]) -> None:
     ...     z.store(tl.load_tile_like(x, z) * 2.0)
-    >>> launch = tw.debug(double, block=1)(tw.zeros(8).partition(4), np.ones(8, "f4"))
-    >>> launch.name
-    'double'
+    >>> tw.debug(double, block=1)  # doctest: +ELLIPSIS
+    <function ...>
     """
     given: object = kernel
     if not isinstance(given, Entry):

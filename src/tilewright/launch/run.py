@@ -49,7 +49,7 @@ def load_stepped(stops: Stops, artifact: Artifact, hidden: Sequence[Region]) -> 
 
 
 def _followed(stops: Stops, *, stops_first: bool = False) -> Callable[..., Report]:
-    """Return how to interpret a kernel that a debugger is told of."""
+    """Return how to interpret a kernel that has events for a debugger."""
     from ..debugging import Stepper, follow
 
     stepper = Stepper(stops.block, stops.thread, stops_first=stops_first)
@@ -96,7 +96,7 @@ class InterpretedHere(Interpreted):
         return self._run(bound)
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Raise an error: nobody would be there to debug a replay."""
+        """Raise an error: a replay has no user to debug it."""
         raise ContextError("a launch for a debugger cannot be recorded in a graph")
 
 

@@ -354,7 +354,7 @@ def run(
     The grid of a SIMT kernel is given with its x axis last. `uninitialized` names parameters
     whose elements must be written before they are read, and are poisoned if they never are;
     `reachable` are arrays that pointers may reach besides the arguments. An array may be given for
-    a pointer. With `blocks`, only those run, in that order; `recorder` is told of all accesses, and
+    a pointer. With `blocks`, only those run, in that order; `recorder` receives all accesses, and
     may end the run; `debugger` runs the blocks, or the threads, which come in order then.
     """
     values, members = bind(func, arguments)

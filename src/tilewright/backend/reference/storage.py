@@ -199,7 +199,7 @@ class LaunchMemory:
     def _record(
         self, event: int, verb: str, region: MemoryRegion | None, touched: Array, elements: int
     ) -> None:
-        """Tell the recorder, if there is one."""
+        """Record an access, if there is a recorder."""
         if self.recorder is None:
             return
         member = None if region is None else region.member_at(int(touched[0]))

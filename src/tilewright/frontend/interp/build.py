@@ -174,7 +174,7 @@ def build(kernel: KernelSource, signature: Signature) -> Func:
 def build_captured(kernel: KernelSource, signature: Signature, *, stepped: bool = False) -> Built:
     """Return the IR together with what it captured.
 
-    If it is `stepped`, it tells a debugger of each statement.
+    If it is `stepped`, it has an event for each statement, for a debugger.
     """
     em = SemanticBuilder(
         signature, unsafe=kernel.unsafe, checked=not kernel.terms.unchecked_accesses

@@ -1,4 +1,4 @@
-"""Tell a debugger where the kernel is: events before statements, and around inlined functions."""
+"""Emit events for debuggers: before statements, and around inlined functions."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def tell(it: Interpreter, event: DebugEvent, names: dict[str, Any] | None = None
 
 
 def tell_line(it: Interpreter, node: ast.stmt) -> None:
-    """Tell that a statement is next; a text by itself is none for Python."""
+    """Emit the event of a statement; a text by itself is none for Python."""
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     if it.stepped and not is_text:
         tell(it, DebugEvent.LINE)
 
 
 def tell_again(it: Interpreter, node: ast.stmt | ast.Lambda) -> None:
-    """Tell that a loop comes back to its head, or that a lambda begins."""
+    """Emit the event of a loop that comes back to its head, or of a lambda."""
     before = it.em.span
     it.mark(node)
     tell(it, DebugEvent.LINE)

@@ -191,9 +191,9 @@ class Interpreter:
         self.rounds = 0
         self.active: list[ast.AST] = []
         self.stepped = False
-        """Whether a debugger is told of each statement."""
+        """Whether there is an event for each statement, for a debugger."""
         self.debugged: dict[FunctionSource, DebuggedFunction] = {}
-        """The functions that it was told of."""
+        """The functions in these events."""
 
     # --- walking -----------------------------------------------------------------------------
 

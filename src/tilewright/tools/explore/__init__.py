@@ -5,6 +5,6 @@ sources    functions in the page, and the lines that stages come from
 compiled   one kernel for one target: stages, decisions, checks, resources
 grid       which block reads and writes what, by the reference interpreter
 page       all of it as one HTML file, of the modules in `page/`
-server     that file on this machine, for whoever knows its address
+server     that file on this machine, for those who know its address
 command    the subcommand
 """

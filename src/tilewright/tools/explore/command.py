@@ -22,7 +22,7 @@ USUAL_ARCH = "sm_90"
 """What code for CUDA is shown for where there is no GPU, and none is asked for."""
 MORE = """\
 The program is run once, on the CPU, and each specialization of a kernel that it launches is shown;
-without --export the page is served until Ctrl-C, at an address that nobody can guess."""
+without --export the page is served until Ctrl-C, at an address that cannot be guessed."""
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

@@ -38,7 +38,7 @@ class Launched:
     values: list[Any] | None = None
     """Copies of its arguments as they were before, for the interpreter; None without."""
     unwritten: frozenset[str] = frozenset()
-    """The outputs that nobody had written before."""
+    """The outputs that had not been written before."""
     why: str = ""
     """Why there are no values."""
     size: int = -1
@@ -57,7 +57,7 @@ def launches(path: Path, name: str | None) -> list[Launched]:
     if not kept:
         which = f" `{name}`" if name else ""
         raise UsageError(f"{path} launches no kernel{which}")
-    # Those of the library itself, by which tensors are filled, are nobody's concern.
+    # Those of the library itself fill tensors: users have not written them.
     users = [each for each in kept if not _is_ours(each)]
     return users or kept
 

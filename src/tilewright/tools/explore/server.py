@@ -1,4 +1,4 @@
-"""Serves one page on this machine, to whoever knows its address.
+"""Serves one page on this machine, to those who know its address.
 
 The address has a secret in it, so that neither other users of the machine nor pages in the same
 browser can read what is shown. The name that a request is for is checked, since a foreign name can

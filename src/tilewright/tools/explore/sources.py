@@ -11,7 +11,7 @@ from ...base.listing import Place, Places, places_of
 from ...base.source import SourceFile, Span
 
 PACKAGE = str(Path(__file__).parents[2])
-"""Our own folder: functions of the library itself are shown, but are nobody's kernel."""
+"""Our own folder: functions of the library itself are shown, but no user has written them."""
 
 
 class Sources:

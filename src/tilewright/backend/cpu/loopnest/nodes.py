@@ -586,7 +586,7 @@ def writes_of(statement: Stmt) -> list[TileBuffer]:
 
 
 def span_of(statement: Stmt | Read | Effect) -> Span | None:
-    """Return the place of a statement in the source; None where it has none of its own."""
+    """Return the place of a statement in the source; None where it has none."""
     match statement:
         case ScalarStmt() | Print() | For() | Compute() | Combine() | AtomicPointer():
             return statement.op.span
