@@ -190,7 +190,7 @@ class Runner:
     def show(self, name: str, found: str | Listing) -> None:
         """Keep a stage's text, and dump it where asked for."""
         listing = Listing.plain(found) if isinstance(found, str) else found
-        self.shown[name] = text = listing.text
+        self.shown[name] = text = found if isinstance(found, str) else listing.text
         self.trail.append(Shown(name, listing, self.latest))
         if not (name in self.config.dump or "all" in self.config.dump):
             return

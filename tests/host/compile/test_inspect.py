@@ -36,7 +36,7 @@ def test_native_code_is_made_although_it_is_kept(tmp_path):
     with override(cache_dir=str(tmp_path / "cache")):
         for _ in range(2):
             texts = stage_texts(capture(double), SIGNATURE, "cpu")
-            assert list(texts)[-3:] == ["plan", "llvm", "object"]
+            assert list(texts)[-4:] == ["plan", "llvm", "object", "assembly"]
             assert "define void" in texts["llvm"]
             assert list(stage_times(capture(double), SIGNATURE, "cpu"))[-3:] == [
                 "plan", "llvm", "object",

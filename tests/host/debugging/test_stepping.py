@@ -144,8 +144,10 @@ def test_breakpoints_by_condition_inside_of_functions(pdb):
 
 @pytest.mark.full
 def test_variables_are_arrays_that_cannot_be_written(pdb):
-    shown = pdb("tile", "n", "n", "p sorted(locals())", "p x.shape, out, pair.second, block",
-                "p type(t), pair.first.tolist()", "p out.flags.writeable, t.flags.writeable", "c")  # fmt: skip
+    shown = pdb(
+        "tile", "n", "n", "p sorted(locals())", "p x.shape, out, pair.second, block",
+        "p type(t), pair.first.tolist()", "p out.flags.writeable, t.flags.writeable", "c",
+    )  # fmt: skip
     assert shown[3] == "['n', 'out', 'pair', 't', 'x']"
     assert shown[4] == "((16,), array([0., 0., 0., 0.], dtype=float32), 2, (1, 0, 0))"
     assert shown[5] == "(<class 'numpy.ndarray'>, [4.0, 5.0, 6.0, 7.0])"
