@@ -40,6 +40,10 @@ class Entry(NamedTuple):
     stream: Stream | None
     traffic: Traffic | None = None
     """What is known of work on a device: its bytes, and the grid of a launch."""
+    submitted: int = 0
+    """When work was enqueued, by `thread`; 0 for other entries."""
+    source: Stream | None = None
+    """The stream that a `stream wait` waits for."""
 
     @property
     def bandwidth(self) -> float | None:
@@ -116,11 +120,11 @@ class Trace:
 
     def add(
         self, kind: str, name: str, stream: Stream | None, start: int, end: int,
-        traffic: Traffic | None = None,
+        traffic: Traffic | None = None, source: Stream | None = None,
     ) -> None:  # fmt: skip
         """Record something that has happened; from any thread."""
         thread = threading.current_thread().name
-        self._entries.append(Entry(kind, name, start, end, thread, stream, traffic))
+        self._entries.append(Entry(kind, name, start, end, thread, stream, traffic, 0, source))
 
     def put(
         self, name: str, stream: Stream, times: Callable[[], tuple[int, int]],
@@ -129,7 +133,13 @@ class Trace:
         """Record work once its stream has passed it; `times` says then how long it took."""
         self._streams[stream] = None
         self.sample(stream.device)
-        stream.after(lambda: self.add("work", name, stream, *times(), traffic))
+        thread, now = threading.current_thread().name, time.perf_counter_ns()
+
+        def passed() -> None:
+            work = Entry("work", name, *times(), thread, stream, traffic, now)
+            self._entries.append(work)
+
+        stream.after(passed)
 
     def sample(self, device: Device) -> None:
         """Record how much memory a device's pool has now."""
@@ -218,4 +228,4 @@ def trace_wait(stream: Stream, event: Event) -> None:
     if Tracing.active is not None:
         now = time.perf_counter_ns()
         name = f"waits for stream {event.stream.number}"
-        Tracing.active.add("stream wait", name, stream, now, now)
+        Tracing.active.add("stream wait", name, stream, now, now, source=event.stream)

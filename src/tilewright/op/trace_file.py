@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .trace_links import ENQUEUES, Link, links_of
+
 if TYPE_CHECKING:
     from .trace import Entry, MemorySample, Trace
 
@@ -28,7 +30,28 @@ def events_of(trace: Trace) -> list[Event]:
     begin = min(times, default=0)
     spans = [_span(entry, begin, lanes) for entry in entries]
     counters = [_counter(sample, begin, lanes) for sample in memory]
-    return [*lanes.names(), *spans, *counters]
+    arrows = [
+        event
+        for number, link in enumerate(links_of(entries), 1)
+        for event in _arrow(number, link, begin, lanes)
+    ]
+    return [*lanes.names(), *spans, *arrows, *counters]
+
+
+def _arrow(number: int, link: Link, begin: int, lanes: _Lanes) -> list[Event]:
+    """Return both ends of an arrow; viewers draw it between the spans around these times."""
+    source, target = link.source, link.target
+    start = target.submitted if link.kind == ENQUEUES else source.end
+    ends = ((source, min(start, source.end, target.start), "s"), (target, target.start, "f"))
+    found: list[Event] = []
+    for entry, time, phase in ends:
+        process, lane = lanes.of(entry)
+        found.append({
+            "ph": phase, "cat": link.kind, "name": link.kind, "id": number, "pid": process,
+            "tid": lane, "ts": (max(time, entry.start) - begin) / 1e3,
+            **({"bp": "e"} if phase == "f" else {}),
+        })  # fmt: skip
+    return found
 
 
 def _span(entry: Entry, begin: int, lanes: _Lanes) -> Event:
@@ -90,4 +113,16 @@ class _Lanes:
              "args": {"name": row}}
             for (group, row), lane in self._lanes.items()
         ]  # fmt: skip
-        return [*processes, *threads]
+        order = [
+            {"ph": "M", "name": "thread_sort_index", "pid": self._processes[group], "tid": lane,
+             "args": {"sort_index": place}}
+            for place, ((group, _), lane) in enumerate(sorted(self._lanes.items(), key=_order))
+        ]  # fmt: skip
+        return [*processes, *threads, *order]
+
+
+def _order(item: tuple[tuple[str, str], int]) -> tuple[str, int, int]:
+    """Return what puts the lanes of a group in order: streams by their numbers."""
+    (group, row), lane = item
+    number = row.rpartition(" ")[2]
+    return group, int(number) if number.isdigit() else -1, lane

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from zlib import crc32
 
 from ..op.trace import Entry, MemorySample, Trace
+from ..op.trace_links import PRECEDES, links_of
 from .subcommand import in_bytes
 
 WIDTH, MARGIN, LABELS = 1200, 24, 150
@@ -16,12 +17,13 @@ LEAST = 0.8
 """Width of the narrowest bar that is drawn."""
 PER_LETTER = 6.6
 """Width of a letter in a bar."""
-MOST_BARS = 4000
-"""Bars that are drawn: the longest ones."""
+MOST_BARS, MOST_ARROWS = 4000, 400
+"""Bars that are drawn, the longest ones, and arrows."""
 KINDS = ("op", "work", "host wait", "stream wait")
 STYLE = """
   .page{fill:#fff}.text{fill:#1c2430}.faint{fill:#66707f}.line{stroke:#d9dee6}.lane{fill:#f5f7fa}
   .wait{fill:#c3cad6}.on{fill:#fff}.used{fill:#4c78d0;fill-opacity:.75}.kept{fill:#4c78d0;fill-opacity:.22}
+  .arrow{fill:none;stroke:#c2562c;stroke-width:1.2}
   text{font:12px ui-sans-serif,system-ui,sans-serif}.title{font-size:16px;font-weight:600}
   @media (prefers-color-scheme:dark){.page{fill:#14181f}.text{fill:#e6eaf0}.faint{fill:#93a0b2}
   .line{stroke:#2c3442}.lane{fill:#1b212b}.wait{fill:#465064}}"""
@@ -36,9 +38,12 @@ def draw(trace: Trace, title: str) -> str:
     pools = _pools(trace.memory)
     height = HEAD + LANE * len(lanes) + CHART * len(pools) + MARGIN
     y, body = HEAD, scale.axis(height)
+    places: dict[Entry, int] = {}
     for label, members in lanes:
         body += _lane(label, members, y, scale)
+        places.update(dict.fromkeys(members, y))
         y += LANE
+    body += _arrows(entries, places, scale)
     for name, samples in pools.items():
         body += _chart(name, samples, y, scale)
         y += CHART
@@ -129,6 +134,22 @@ def _bar(entry: Entry, y: int, scale: Scale) -> str:
     name = entry.name if len(entry.name) <= letters else f"{entry.name[: letters - 1]}…"
     kind = "faint" if "wait" in entry.kind else "on"
     return f'{bar}<text class="{kind}" x="{x + 4:.1f}" y="{y + 21}">{escape(name)}</text>'
+
+
+def _arrows(entries: Sequence[Entry], places: Mapping[Entry, int], scale: Scale) -> list[str]:
+    """Return arrows from work to what waited for it on another stream."""
+    found = [link for link in links_of(entries) if link.kind == PRECEDES][:MOST_ARROWS]
+    lines: list[str] = []
+    for _, source, target in found:
+        x, end = scale.x(source.end), scale.x(target.start)
+        y, low = places[source] + LANE / 2, places[target] + LANE / 2
+        bend = max((end - x) / 2, 14)
+        lines.append(
+            f'<path class="arrow" d="M{x:.1f} {y:.0f}C{x + bend:.1f} {y:.0f} {end - bend:.1f}'
+            f' {low:.0f} {end:.1f} {low:.0f}"><title>{escape(target.name)} waits for'
+            f" {escape(source.name)}</title></path>"
+        )
+    return lines
 
 
 def colour_of(name: str) -> str:

@@ -24,6 +24,7 @@ from tilewright.op.trace import (
     trace_submitted,
     trace_wait,
 )
+from tilewright.op.trace_file import events_of
 from tilewright.tensors.pending_work import PendingWork
 from tilewright.tensors.submission import commit
 
@@ -73,7 +74,9 @@ def test_the_file_is_a_chrome_trace(tmp_path):
         trace_wait(two, one.record())
         one.sweep()
     events = json.loads(path.read_text())["traceEvents"]
-    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e["ph"] == "M"}
+    names = {
+        (e["pid"], e.get("tid")): e["args"]["name"] for e in events if "name" in e.get("args", {})
+    }
     spans = [e for e in events if e["ph"] == "X"]
     rows = [(names[e["pid"], None], names[e["pid"], e["tid"]], e["cat"], e["name"]) for e in spans]
     assert rows == [
@@ -243,6 +246,8 @@ NUMBER = (int, float)
 REQUIRED = {
     "X": {"name": str, "cat": str, "ts": NUMBER, "dur": NUMBER, "pid": int, "tid": int},
     "C": {"name": str, "ts": NUMBER, "pid": int, "args": dict},
+    "s": {"name": str, "cat": str, "id": int, "ts": NUMBER, "pid": int, "tid": int},
+    "f": {"name": str, "cat": str, "id": int, "ts": NUMBER, "pid": int, "tid": int},
     "M": {"name": str, "pid": int, "args": dict},
 }
 """What the Trace Event Format asks of each phase."""
@@ -260,10 +265,56 @@ def test_the_file_keeps_to_the_trace_event_format(tmp_path):
         for key, kind in REQUIRED[event["ph"]].items():
             assert isinstance(event[key], kind), (key, event)
         assert event.get("dur", 0) >= 0 and event.get("ts", 0) >= 0
+        if event["ph"] == "f":
+            assert event["bp"] == "e", "an arrow ends at the span around it, not at the next one"
         if event["ph"] == "C":
             assert all(isinstance(value, int) and value >= 0 for value in event["args"].values())
     named = {e["pid"] for e in file["traceEvents"] if e["name"] == "process_name"}
     assert {event["pid"] for event in file["traceEvents"]} == named
+
+
+def test_arrows_lead_from_ops_to_their_work_and_between_streams(tmp_path):
+    path, device = tmp_path / "trace.json", NullDevice()
+    one, two = device.streams()[:2]
+    with tw.device(device), trace(path):
+        device.hold()
+        x = tw.from_numpy([1.0, 2.0]).start_on(one)
+        x.dup().start_on(one).dup().start_on(two)
+        device.release()
+        device.synchronize()
+    events = json.loads(path.read_text())["traceEvents"]
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    begins = {e["id"]: e for e in events if e["ph"] == "s"}
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    assert begins.keys() == ends.keys() and len(begins) > 1
+    found = set()
+    for number, begin in begins.items():
+        end = ends[number]
+        assert begin["cat"] == end["cat"] and begin["ts"] <= end["ts"]
+        found.add((begin["cat"], *(lanes[e["pid"], e["tid"]] for e in (begin, end))))
+        for event in (begin, end):
+            assert any(
+                e["ph"] == "X" and (e["pid"], e["tid"]) == (event["pid"], event["tid"])
+                and e["ts"] <= event["ts"] + 1e-3 and event["ts"] <= e["ts"] + e["dur"] + 1e-3
+                for e in events
+            ), "an arrow has a span at both of its ends"  # fmt: skip
+    assert ("precedes", "stream 0", "stream 1") in found
+    assert ("enqueues", "MainThread", "stream 1") in found
+
+
+def test_streams_are_in_the_order_of_their_numbers():
+    device = NullDevice()
+    with tw.device(device), trace() as recorded:
+        for stream in device.streams()[:3][::-1]:
+            tw.from_numpy([1.0]).start_on(stream)
+        device.synchronize()
+    events = events_of(recorded)
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    ranks = {e["tid"]: e["args"]["sort_index"] for e in events if e["name"] == "thread_sort_index"}
+    streams = [name for lane, name in sorted(names.items(), key=lambda item: ranks[item[0]])]
+    assert [name for name in streams if name.startswith("stream")] == sorted(
+        name for name in streams if name.startswith("stream")
+    )
 
 
 # --- NVTX --------------------------------------------------------------------------------------

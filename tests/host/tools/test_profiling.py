@@ -112,6 +112,18 @@ def test_a_picture_of_nothing_and_one_of_too_much():
     assert len(list(titles)) == MOST_BARS
 
 
+def test_waits_between_streams_are_arrows():
+    one, two = HandStream(), HandStream()
+    trace = Trace()
+    trace.entries.extend([
+        Entry("work", "<first>", 10, 20, "MainThread", one, None, 5),
+        Entry("stream wait", "waits", 6, 6, "MainThread", two, None, 0, one),
+        Entry("work", "second", 20, 30, "MainThread", two, None, 7),
+    ])  # fmt: skip
+    titles = [t.text for t in ET.fromstring(draw(trace, "x")).iter() if t.tag.endswith("title")]
+    assert "second waits for <first>" in titles
+
+
 def test_memory_is_drawn_as_steps():
     trace, device = Trace(), type("Gpu", (), {"name": "gpu"})()
     trace.memory += [MemorySample(0, device, 0, 100), MemorySample(10, device, 100, 100)]
