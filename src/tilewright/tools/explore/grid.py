@@ -80,9 +80,9 @@ def _data(
     ran = len(blocks)
     why = ""
     if recorder.is_over:
-        why = f"of {total} blocks {ran} are shown: recording them took its time"
+        why = f"{ran} of {total} blocks: the time for recording them was over"
     elif len(order) < total:
-        why = f"of {total} blocks {len(order)} are shown"
+        why = f"{len(order)} of {total} blocks, those at both ends included"
     return {
         "grid": _shown(grid, func),
         "why": why,

@@ -26,6 +26,8 @@ from .sources import PACKAGE
 
 MOST_BYTES = 1 << 30
 """Bytes of arguments that are copied for one launch."""
+QUICK_BYTES = 1 << 20
+"""Bytes of arguments that the interpreter goes over in a moment."""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ def _is_ours(launched: Launched) -> bool:
 
 
 class _Found:
-    """The launches so far: of each specialization the one with the most memory."""
+    """The launches so far: of each specialization the one that shows most."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # a program may launch from several threads
@@ -85,7 +87,7 @@ class _Found:
         key = _specialization(arrival.needed)
         with self._lock:
             known = self._kept.get(key)
-            if known is None or known.size < size_of(arrival.bound):
+            if known is None or _fitness(known.size) < _fitness(size_of(arrival.bound)):
                 self._kept[key] = _with_arguments(arrival)
 
 
@@ -93,6 +95,11 @@ def _specialization(needed: Needed) -> object:
     """Return what tells code from other code: everything but targets."""
     signature = Inspection.of_launch(needed, "reference").signature
     return id(needed.kernel.captured), signature, needed.request.options
+
+
+def _fitness(size: int) -> tuple[bool, int]:
+    """Return what ranks launches: more memory is better, as far as the interpreter is quick."""
+    return (True, size) if size <= QUICK_BYTES else (False, -size)
 
 
 def _regions(bound: Bound) -> list[Region]:

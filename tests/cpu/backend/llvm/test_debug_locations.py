@@ -9,11 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32
-from tilewright.backend.llvm.debug_locations import (
-    DebugLocations,
-    directive_listing,
-    llvm_listing,
-)
+from tilewright.backend.llvm.debug_locations import DebugLocations, directive_listing, llvm_listing
 from tilewright.backend.llvm.object import assembly
 from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import override

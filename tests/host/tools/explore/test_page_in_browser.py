@@ -32,7 +32,7 @@ def shown(page, tab):
 
 
 def test_texts_are_texts(page):
-    assert "alert(" in page.ask("document.getElementById('source').innerText")
+    assert "alert(" in page.ask("document.getElementById('source').textContent")
     assert page.ask("document.querySelectorAll('#source script').length") == 0
 
 
@@ -80,7 +80,7 @@ def test_blocks_can_be_chosen(page):
 def test_another_kernel(page):
     page.ask("const s = document.getElementById('kernel'); s.value = '1';"
              "s.dispatchEvent(new Event('change'))")  # fmt: skip
-    assert "shifted" in page.ask("document.getElementById('source').innerText")
+    assert "shifted" in page.ask("document.getElementById('source').textContent")
     page.ask("s.value = '0'; s.dispatchEvent(new Event('change'))")
 
 

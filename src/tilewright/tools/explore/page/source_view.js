@@ -12,7 +12,7 @@ export function showSource(place, kernel, target) {
   replace(place, kernel.functions.map((one, index) => h("section", { class: "function" },
     h("h3", {}, `${one.file}:${one.first}`,
       one.library ? h("span", { class: "note" }, " of the library") : null),
-    h("div", { class: "lines" }, one.lines.map((text, k) => {
+    h("div", { class: "lines" }, painted(one.lines).map((code, k) => {
       const line = one.first + k;
       const reference = byLine.get(`${index}:${line}`);
       const placement = checks.get(reference);
@@ -21,7 +21,7 @@ export function showSource(place, kernel, target) {
         h("span", { class: "count", "data-line": reference }),
         h("span", { class: `dot ${placement ? placement.replace(" ", "-") : "none"}`,
           title: placement ? `checks: ${placement}` : null }),
-        h("code", {}, ...coloured(text)));
+        h("code", {}, ...code));
       return reference === undefined ? row : link(row, [reference], "source");
     })))));
 }
@@ -38,6 +38,16 @@ function worst(target) {
     if (RANKS.indexOf(check.placement) > known) found.set(line, check.placement);
   }
   return found;
+}
+
+// Lines as parts with colours; a text in three quotes may go over several lines.
+function painted(lines) {
+  let quote = null;
+  return lines.map((text) => {
+    const begins = quote, found = text.match(/"""|\'\'\'/g) ?? [];
+    for (const mark of found) quote = quote === null ? mark : mark === quote ? null : quote;
+    return begins !== null || quote !== null ? [h("span", { class: "string" }, text)] : coloured(text);
+  });
 }
 
 const WORDS = /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(def|return|for|in|if|else|elif|while|assert|with|as|not|and|or|is|None|True|False|lambda|break|continue|import|from)\b|\b(\d[\w.]*)|(@[\w.]+)/g;
