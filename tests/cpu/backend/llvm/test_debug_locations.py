@@ -28,7 +28,7 @@ def text_of(name=ODD):
     locations = DebugLocations('ker"nel')
     spans = [Span(file, 2, 4, 2, 6), Span(file, 3, 0, 3, 1)]
     lines = ["  %a = fadd float %x, %x", "  store float %a, ptr %p", "next:", "  ret void"]
-    body = locations.located(lines[:2] + ["  br label %next"] + lines[2:],
+    body = locations.located([*lines[:2], "  br label %next", *lines[2:]],
                              [(0, None), (1, spans[0]), (4, spans[1])])  # fmt: skip
     head = f"define void @f(ptr %p, float %x) {locations.subprogram} {{"
     return "\n".join([head, *body, "}", *locations.metadata(), ""])
