@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -115,7 +115,7 @@ def contestants(row: Row, data: Data, device: str) -> Contestants:
     if device == "cuda":
         found[TRITON] = partial(_triton, row, data)
         found[COPY] = lambda: [_copy(data)]
-    elif row.numba is not None:
+    else:
         found[NUMBA] = partial(_numba, row, data)
     return found
 
@@ -161,11 +161,11 @@ def _torch(function: Callable[..., Any], data: Data) -> Runner:
 
 
 def _numba(row: Row, data: Data) -> list[Runner]:
-    assert row.numba is not None
-    function = peers.jit(row.numba)
-    if any(t.dtype == peers.torch().bfloat16 for t in data.outs):
+    given = (*data.outs, *data.inputs)
+    if any(getattr(t, "dtype", None) == peers.torch().bfloat16 for t in given):
         raise NotAvailable("numba has no bf16")
-    arrays = [t.numpy() if hasattr(t, "numpy") else t for t in (*data.outs, *data.inputs)]
+    function = _jit(row)
+    arrays = [t.numpy() if hasattr(t, "numpy") else t for t in given]
     spoil = lambda: [poison(t) for t in data.outs]  # noqa: E731
     return [Runner(lambda: function(*arrays), lambda: data.outs, spoil)]
 
@@ -175,6 +175,16 @@ def _copy(data: Data) -> Runner:
     half = max(1, int((data.moved or nbytes_of(data)) / 2))
     source, target = (lib.empty(half, dtype=lib.uint8, device="cuda") for _ in range(2))
     return Runner(lambda: target.copy_(source), lambda: data.outs, lambda: None)
+
+
+_JIT: dict[str, Callable[..., Any]] = {}
+
+
+def _jit(row: Row) -> Callable[..., Any]:
+    """The loops of a row, compiled by numba: once for all shapes."""
+    if row.name not in _JIT:
+        _JIT[row.name] = peers.jit(row.in_numba())
+    return _JIT[row.name]
 
 
 _COMPILED: dict[str, Callable[..., Any]] = {}
@@ -294,13 +304,3 @@ def _brief(value: int | str | tuple[int, ...]) -> str:
 
 def _short(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:300]
-
-
-def cases(row: Row, *, quick: bool) -> Iterator[tuple[Shape, str]]:
-    """The shapes and types in which a row runs."""
-    if quick:
-        yield row.shapes[1], row.dtypes[0]
-        return
-    for shape in row.shapes:
-        for dtype in row.dtypes:
-            yield shape, dtype
