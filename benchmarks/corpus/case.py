@@ -70,11 +70,18 @@ class Data:
     flops: float = 0.0
     """Operations, if arithmetic does."""
     ours: Sequence[Setting] = ({},)
-    """At most three tile shapes that a user would try: the best counts as `plain`. They are also
-    the space in which the tuner searches, unless `space` is given."""
+    """At most three tile shapes that a user would try: the best counts as `plain`."""
     triton: Sequence[Setting] = ({},)
     """Four or five settings of the kernel in Triton."""
-    space: Sequence[Setting] = ()
+
+    def combinations(self) -> list[Setting]:
+        """Return the space in which the tuner searches: all combinations of these values."""
+        columns = {
+            name: list(dict.fromkeys(each[name] for each in self.ours)) for name in self.ours[0]
+        }
+        return [
+            dict(zip(columns, row, strict=True)) for row in itertools.product(*columns.values())
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,28 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, cast
 
+from tilewright.tune.race import race
+
 from .. import peers
 from ..case import NotAvailable
 from ..gpu.case import Entry
 from ..gpu.timing import ROUNDS, Clock, best, interleave
 from ..records import Figures, figures
 from . import memory
-from .case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, Data, Row, Setting, Shape, Tensor
+from .case import (
+    COMPILED,
+    COPY,
+    NUMBA,
+    PLAIN,
+    TORCH,
+    TRITON,
+    TUNED,
+    Data,
+    Row,
+    Setting,
+    Shape,
+    Tensor,
+)
 from .cpu import CpuClock
 from .data import nbytes, poison
 
@@ -71,7 +86,8 @@ def contest(
         if name in without:
             continue
         try:
-            runner = _fastest(_right(make(), row, data, dtype, expected, record, name), clock)
+            right = _right(make(), row, data, dtype, expected, record, name)
+            runner = _raced(right, clock) if name == TUNED else _fastest(right, clock)
             chosen[name] = Entry(runner.run, None, runner.setting)
             record.settings[name] = runner.setting
         except NotAvailable as reason:
@@ -109,6 +125,7 @@ def contestants(row: Row, data: Data, device: str) -> Contestants:
     """Those who take part on a device."""
     found: Contestants = {
         PLAIN: partial(ours, row, data, data.ours, device),
+        TUNED: partial(ours, row, data, data.combinations(), device),
         TORCH: lambda: [_torch(row.eager, data)],
         COMPILED: lambda: [_torch(compiled(row), data)],
     }
@@ -288,6 +305,12 @@ def _fastest(runners: list[Runner], clock: Any) -> Runner:
     entries = [Entry(r.run, r, r.setting) for r in runners]
     chosen: Runner = (clock.best if hasattr(clock, "best") else partial(_best, clock))(entries).out
     return chosen
+
+
+def _raced(runners: list[Runner], clock: Any) -> Runner:
+    """Return what the tuner chooses: candidates race, and leave as soon as they cannot win."""
+    ranked = race(len(runners), lambda number: clock.now(runners[number].run) / 1e3)
+    return runners[ranked[0].number]
 
 
 def _best(clock: Clock, entries: Sequence[Entry]) -> Entry:

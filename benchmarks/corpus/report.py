@@ -25,7 +25,7 @@ CLOSE = 1.02
 
 OURS = """\
 Kernels of ours are written plainly, from the documentation alone, without hints: `plain` is the
-best of at most three tile shapes, `tuned` what the tuner found in the same space."""
+best of at most three tile shapes, `tuned` what the tuner's race found among all combinations."""
 HOW = {
     "cuda": f"""\
 {OURS} Kernels in Triton have four or five settings, of which the best counts. Contestants take
