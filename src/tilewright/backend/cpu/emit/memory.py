@@ -273,6 +273,16 @@ class Element:
         stride = self.view.tensor.strides[self.view.dim_map[k]]
         return stride == 1 and self.places[k].step == 1
 
+    def interleaving(self) -> tuple[int, int] | None:
+        """Return the step and the phase of lanes that take one of each few neighbours."""
+        k = self.lane_axis
+        if k is None or (self.row is not None and self.row.lanes > 1):
+            return None
+        step, phase = self.places[k].step, self.places[k].phase
+        if self.view.tensor.strides[self.view.dim_map[k]] != 1 or phase is None:
+            return None
+        return (step, phase) if lanes_access.is_interleaved(step, phase) else None
+
     def first(self) -> Vec:
         """Return the address of the first lane's element."""
         offset = self.emitter.integer(0)
@@ -365,6 +375,8 @@ def _load_whole(emitter: LlvmEmitter, element: Element, lanes: int) -> Vec:
     elem = element.view.tensor.dtype
     if lanes == 1 or element.is_dense():
         return lanes_access.load_dense(emitter, element.first(), elem, lanes)
+    if (interleaving := element.interleaving()) is not None:
+        return lanes_access.load_interleaved(emitter, element.first(), elem, lanes, *interleaving)
     everywhere = lanes_access.truths(emitter, lanes)
     padding = emitter.body.constant(memory_type(elem), lanes, 0)
     return lanes_access.gather(emitter, element.each(lanes), everywhere, padding, elem)

@@ -5,8 +5,8 @@ Sections: the ranges of needed and of unmasked steps, and the writer of nests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product, takewhile
 from typing import NamedTuple
 
 from ...llvm.builder import Vec
@@ -30,9 +30,10 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from . import access
 from .emitter import LlvmEmitter
 from .frame import NestFrame
-from .layout import read_buffer, write_buffer
+from .layout import interleaved, read_buffer, write_buffer, write_interleaved
 from .memory import Element, element_of, is_nontemporal, is_whole, window
 from .reduction import Reducer, along_lanes
 
@@ -200,9 +201,8 @@ class NestWriter:
             if self.level(nest, read) == level:
                 self.read_in_all(frames, read)
         if level == len(nest.loops):
-            for effect in nest.effects:
-                for frame in frames:
-                    self.effect(frame, effect)
+            for effect, frame in product(self.grouped(frames[0]), frames):
+                self.effect(frame, effect)
             return
         # Accumulators along the lanes are initialized before, and folded after, the outermost loop
         # that they reduce.
@@ -365,9 +365,26 @@ class NestWriter:
             case Position() | ReadView() | ReadPointer():
                 self.table[NAMES[type(read)]](frame, read)
 
-    def effect(self, frame: NestFrame, effect: Effect) -> None:
+    def grouped(self, frame: NestFrame) -> Iterator[Effect | Sequence[WriteBuffer]]:
+        """Return the statements that write; those that fill memory together as one."""
+        effects = list(frame.nest.effects)
+        while effects:
+            effect, following = effects[0], effects[1 : access.MOST_PHASES]
+            count = 1
+            if isinstance(effect, WriteBuffer):
+                writes = takewhile(lambda e: isinstance(e, WriteBuffer), following)
+                count = interleaved(
+                    frame, effect, [e for e in writes if isinstance(e, WriteBuffer)]
+                )
+            together = [e for e in effects[:count] if isinstance(e, WriteBuffer)]
+            yield effect if count == 1 else together
+            del effects[:count]
+
+    def effect(self, frame: NestFrame, effect: Effect | Sequence[WriteBuffer]) -> None:
         """Emit a statement that writes."""
         match effect:
+            case [*writes]:
+                write_interleaved(frame, writes)
             case WriteBuffer():
                 write_buffer(frame, effect)
             case SetVariable():
