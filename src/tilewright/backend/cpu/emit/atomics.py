@@ -91,6 +91,26 @@ FLOAT_COMBINE: dict[AtomicMode, Callable[[Vec, Vec], Vec]] = {
 }
 
 
+INTEGER_COMBINE: dict[AtomicMode, tuple[str, str]] = {
+    AtomicMode.ADD: ("add", "add"), AtomicMode.AND: ("and", "and"), AtomicMode.OR: ("or", "or"),
+    AtomicMode.XOR: ("xor", "xor"), AtomicMode.MAX: ("smax", "umax"),
+    AtomicMode.MIN: ("smin", "umin"),
+}  # fmt: skip
+"""The instruction or the intrinsic for signed and for unsigned integers."""
+
+
+def combined(emitter: LlvmEmitter, mode: AtomicMode, dtype: AnyDType, old: Vec, value: Vec) -> Vec:
+    """Return what an update makes of the old value."""
+    if dtype in NARROW:
+        wide = [emitter.convert(x, dtype, f32) for x in (old, value)]
+        return emitter.convert(FLOAT_COMBINE[mode](*wide), f32, dtype)
+    if dtype.is_float:
+        return FLOAT_COMBINE[mode](old, value)
+    word = INTEGER_COMBINE[mode][0 if dtype.is_signed else 1]
+    extreme = mode in (AtomicMode.MAX, AtomicMode.MIN)
+    return old.intrinsic(word, value) if extreme else old.binary(word, value)
+
+
 def update(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
     """Combine a value into memory; return the old one."""
     mode, order = op.attrs["mode"], STRONGEST
@@ -114,11 +134,8 @@ def _update_float(
         return emitter.body.emit(text, value.elem, 1)
 
     def combine(bits: Vec) -> Vec:
-        old, other = _from_bits(bits, value.elem), value
-        if dtype in NARROW:
-            old, other = emitter.convert(old, dtype, f32), emitter.convert(value, dtype, f32)
-            return emitter.convert(FLOAT_COMBINE[mode](old, other), f32, dtype)
-        return FLOAT_COMBINE[mode](old, other).cast("bitcast", bits.elem)
+        new = combined(emitter, mode, dtype, _from_bits(bits, value.elem), value)
+        return _to_bits(new, bits.elem)
 
     kind = f"i{dtype.bits}"
     text = f"load atomic {kind}, {address} {order.split()[-1]}, align {alignment(dtype)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...libm.conversion import ELEMENT
 from ...llvm.builder import FunctionBody, Vec, Writer, vector
 from ...llvm.target import CpuTarget
 from ..loopnest.nodes import Literal, Plan, Stmt, TileBuffer, Variable
+
+if TYPE_CHECKING:
+    from .private import Private
 
 # -------------------------------------------------------------------------------------------------
 # LLVM types of elements, in registers and in memory, and their constants.
@@ -145,6 +148,8 @@ class LlvmEmitter:
         self.slots: list[str] = []
         self.names: dict[Value, Vec] = {}
         self.tensors: dict[Value, TensorPointer] = {}
+        self.private: dict[Value, Private] = {}
+        """Copies of accumulators."""
         self.areas: dict[Value, Area] = {}
         """Shared memory of GPUs."""
         self.buffers: dict[TileBuffer, Vec] = {}

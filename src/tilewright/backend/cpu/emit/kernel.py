@@ -29,7 +29,7 @@ from ..loopnest.nodes import (
     Transpose,
     walk,
 )
-from . import atomics, control, elementwise, layout, matmul, memory, reduction
+from . import atomics, control, elementwise, layout, matmul, memory, private, reduction
 from .access import from_memory, perform_if
 from .emitter import Compute, LlvmEmitter, TensorPointer, memory_type
 from .layout import transpose
@@ -182,6 +182,7 @@ def _prologue(emitter: LlvmEmitter) -> None:
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
     emitter.tiles = dict(emitter.buffers)
     memory.begin(emitter)
+    private.begin(emitter)
     begin(emitter)
 
 
@@ -250,6 +251,7 @@ def _blocks(emitter: LlvmEmitter) -> None:
     emitter.store(emitter.load(counter, "i64") + emitter.blocks, counter)
     body.jump(head)
     body.label(done)
+    private.end(emitter)
     memory.end(emitter)
     emitter.do("ret void")
 

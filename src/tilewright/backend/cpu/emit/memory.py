@@ -20,6 +20,7 @@ from ..loopnest.nodes import (
     itemsize,
 )
 from . import access as lanes_access
+from . import private
 from .access import alignment, load_through, perform_if, store_dense, store_through, to_memory
 from .atomics import update
 from .control import launch_word, report
@@ -439,9 +440,13 @@ def _atomic_red_view(frame: NestFrame, effect: AtomicView) -> None:
     element = element_of(frame, effect)
     value, address = frame.value(effect.value, 1), element.first()
     elem = effect.access.view.tensor.dtype
+    copy = emitter.private.get(effect.access.tensor)
 
     def act() -> None:
-        update(emitter, effect.op, elem, address, value)
+        if copy is None:
+            update(emitter, effect.op, elem, address, value)
+        else:
+            private.change(emitter, copy, address, value)
 
     lanes_access.perform_if(emitter, element.common(), act)
 

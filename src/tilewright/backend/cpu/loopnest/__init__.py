@@ -11,6 +11,7 @@ from .lower import lower
 from .nodes import Plan
 from .packing import reuse_packed_tiles
 from .printer import decisions, print_plan
+from .privatize import privatize_accumulators
 from .vectorize import jam_reductions, narrow_streams
 from .verify import InvalidPlan, verify_plan
 
@@ -22,6 +23,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
     reuse_packed_tiles(plan, cpu.scratch_limit)
+    privatize_accumulators(plan, cpu.scratch_limit)
     mark_nontemporal_stores(plan)
     narrow_streams(plan, cpu)
     jam_reductions(plan)

@@ -497,6 +497,19 @@ class Joined:
     spread: dict[ElementAccess, int]
 
 
+@dataclass(frozen=True, slots=True)
+class PrivateCopy:
+    """Scratch memory for a worker's own copy of an accumulator.
+
+    `op` updates it, `updates` elements per block at least; `capacity` elements fit, at `offset`.
+    """
+
+    op: Op
+    offset: int
+    capacity: int
+    updates: int
+
+
 @dataclass(eq=False, slots=True)
 class Plan:
     """A whole kernel. `offsets` places each buffer in the arena of `scratch_bytes`."""
@@ -508,6 +521,8 @@ class Plan:
     sites: dict[Op, int] = field(default_factory=dict[Op, int])
     offsets: dict[TileBuffer, int] = field(default_factory=dict[TileBuffer, int])
     scratch_bytes: int = 0
+    private: dict[Value, PrivateCopy] = field(default_factory=dict[Value, PrivateCopy])
+    """The accumulators that workers may have copies of."""
     joined: Joined | None = None
     decisions: list[str] = field(default_factory=list[str])
     grouping: Grouping | None = None

@@ -82,6 +82,11 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
         lines.append(f"non-temporal stores to {name} if outputs are large")
     for name in dict.fromkeys(read.access.view.tensor.param for read in prefetched_reads(plan)):
         lines.append(f"prefetch {name} for the next block")
+    for tensor, copy in plan.private.items():
+        lines.append(
+            f"combine into a copy of {tensor.name} per worker, if it has at most {copy.capacity}"
+            " elements"
+        )
     if plan.grouping is not None:
         lines.append(f"order blocks in groups of {plan.grouping.rows} rows, column by column")
     if plan.joined is not None:
@@ -147,6 +152,9 @@ def print_plan(plan: Plan) -> str:
         printer.line(1, f"blocks along axis {plan.joined.axis} together")
     for buffer in buffers_of(plan):
         printer.line(1, _buffer(buffer, plan.offsets.get(buffer)))
+    for tensor, copy in plan.private.items():
+        words = f"up to {copy.capacity} elements at {copy.offset}"
+        printer.line(1, f"private copy of {printer.name(tensor)}, {words}")
     if plan.grouping is not None:
         printer.line(1, f"blocks in groups of {plan.grouping.rows} rows")
     printer.body(plan.body, 1)
