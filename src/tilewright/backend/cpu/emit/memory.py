@@ -22,7 +22,7 @@ from ..loopnest.nodes import (
 from . import access as lanes_access
 from . import private
 from .access import alignment, load_through, perform_if, store_dense, store_through, to_memory
-from .atomics import update
+from .atomics import update, update_stretch
 from .control import launch_word, report
 from .emitter import Compute, LlvmEmitter, TensorPointer, literal, memory_type
 from .frame import NestFrame, Window
@@ -435,20 +435,27 @@ def _store_tested(emitter: LlvmEmitter, element: Element, value: Vec) -> None:
 
 
 def _atomic_red_view(frame: NestFrame, effect: AtomicView) -> None:
-    """Emit the atomic update one element at a time."""
+    """Emit the update: of neighbours together, else one element at a time."""
     emitter = frame.emitter
     element = element_of(frame, effect)
-    value, address = frame.value(effect.value, 1), element.first()
-    elem = effect.access.view.tensor.dtype
+    lanes = frame.nest.lanes if frame.is_vector(loops_in(effect.index)) else 1
+    value, address = frame.value(effect.value, lanes), element.first()
+    dtype = effect.access.view.tensor.dtype
     copy = emitter.private.get(effect.access.tensor)
+    low, high = element.stretch() if lanes > 1 else (None, None)
 
     def act() -> None:
-        if copy is None:
-            update(emitter, effect.op, elem, address, value)
-        else:
+        if copy is not None:
             private.change(emitter, copy, address, value)
+        else:
+            update(emitter, effect.op, dtype, address, value)
 
-    lanes_access.perform_if(emitter, element.common(), act)
+    if low is None or high is None:
+        lanes_access.perform_if(emitter, element.common(), act)
+    elif copy is not None:
+        private.change_stretch(emitter, copy, address, low, high, value)
+    else:
+        update_stretch(emitter, effect.op, dtype, address, low, high, value)
 
 
 MEMORY_TABLE: dict[str, Callable[..., None]] = {

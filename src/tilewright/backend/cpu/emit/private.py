@@ -11,8 +11,8 @@ from ....base.dtypes import AnyDType
 from ....ir.attrs import AtomicMode
 from ...llvm.builder import Vec, repeat, where
 from ..loopnest.nodes import PrivateCopy
-from .access import alignment, perform_if
-from .atomics import combined, update
+from .access import alignment, load_stretch, perform_if, store_stretch
+from .atomics import combined, update, update_stretch
 from .emitter import LlvmEmitter, TensorPointer, memory_type
 
 WORTH = 4
@@ -89,17 +89,48 @@ def _flush(emitter: LlvmEmitter, private: Private) -> None:
 
 
 def change(emitter: LlvmEmitter, private: Private, address: Vec, value: Vec) -> None:
-    """Combine a value into an element: an ordinary update of the copy, or an atomic one."""
+    """Combine a value into an element."""
     op, dtype = private.copy.op, private.dtype
-    mine, theirs, after = (emitter.label(word) for word in ("private", "shared", "updated"))
-    emitter.branch(private.is_used, mine, theirs)
-    emitter.body.label(mine)
-    old = emitter.load(address, memory_type(dtype), align=alignment(dtype))
-    emitter.store(combined(emitter, op.attrs["mode"], dtype, old, value), address, alignment(dtype))
-    emitter.body.jump(after)
-    emitter.body.label(theirs)
-    update(emitter, op, dtype, address, value)
-    emitter.body.jump(after)
+
+    def mine() -> None:
+        old = emitter.load(address, memory_type(dtype), align=alignment(dtype))
+        new = combined(emitter, op.attrs["mode"], dtype, old, value)
+        emitter.store(new, address, alignment(dtype))
+
+    def theirs() -> None:
+        update(emitter, op, dtype, address, value)
+
+    _either(emitter, private, mine, theirs)
+
+
+def change_stretch(
+    emitter: LlvmEmitter, private: Private, address: Vec, low: Vec, high: Vec, value: Vec
+) -> None:
+    """Combine lanes low .. high - 1 into neighbouring elements."""
+    op, dtype = private.copy.op, private.dtype
+
+    def mine() -> None:
+        padding = emitter.body.constant(memory_type(dtype), value.lanes, 0)
+        old = load_stretch(emitter, address, low, high, padding, dtype)
+        new = combined(emitter, op.attrs["mode"], dtype, old, value)
+        store_stretch(emitter, new, address, low, high, dtype)
+
+    def theirs() -> None:
+        update_stretch(emitter, op, dtype, address, low, high, value)
+
+    _either(emitter, private, mine, theirs)
+
+
+def _either(
+    emitter: LlvmEmitter, private: Private, mine: Callable[[], None], theirs: Callable[[], None]
+) -> None:
+    """Emit an ordinary update of the copy, and an atomic one of the accumulator."""
+    own, shared, after = (emitter.label(word) for word in ("private", "shared", "updated"))
+    emitter.branch(private.is_used, own, shared)
+    for label, act in ((own, mine), (shared, theirs)):
+        emitter.body.label(label)
+        act()
+        emitter.body.jump(after)
     emitter.body.label(after)
 
 

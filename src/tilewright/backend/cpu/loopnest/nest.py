@@ -380,9 +380,21 @@ def _store_ptr(builder: NestBuilder, op: Op, index: Index) -> None:
 
 
 def _atomic_view(builder: NestBuilder, op: Op, index: Index) -> None:
-    builder.is_serial = True
     row, value = _row(builder, op, index), builder.pull(op.one("value"), index)
+    builder.is_serial |= not _lanes_are_neighbours(builder, op, index)
     builder.effects.append(AtomicView(op, builder.access(op), index, value, row))
+
+
+def _lanes_are_neighbours(builder: NestBuilder, op: Op, index: Index) -> bool:
+    """Return whether the last loop walks along neighbours in memory."""
+    view = op.one("view").view
+    return any(
+        axis[-1:] == (IndexField(builder.loops[-1], builder.loops[-1].size),)
+        and k != view.sparse
+        and view.tensor.strides[view.dim_map[k]] == 1
+        for k, axis in enumerate(index)
+        if axis
+    )
 
 
 def _atomic_pointer(builder: NestBuilder, op: Op, index: Index) -> None:

@@ -21,9 +21,9 @@ def count(counts: tl.Accumulator, x: tl.Tensor[i32]) -> None:
 
 
 @tw.entry
-def rows(acc: tl.Accumulator[f32, tl.Dyn, tl.Dyn], x: tl.Tensor[f32], at: tl.Tensor[i32]) -> None:
+def rows(acc: tl.Accumulator, x: tl.Tensor, at: tl.Tensor[i32]) -> None:
     i = tl.block_id(0)
-    acc.add(x.load_tile((1024, 4), [i, 0]), (at.load_tile(1024, i, padding=-1), 0), clip=True)
+    acc.add(x.load_tile((1024, 8), [i, 0]), (at.load_tile(1024, i, padding=-1), 0), clip=True)
 
 
 @tw.entry
@@ -97,16 +97,18 @@ def test_elements_that_nobody_updates_keep_their_sign_and_their_nan():
     assert total.to_numpy().tobytes() == start.tobytes()
 
 
-@pytest.mark.parametrize("width", [4, 5, 100])
-def test_rows_of_a_part_of_a_larger_tensor(width):
-    whole = np.full((60, width + 3), 7, np.float32)
+@pytest.mark.parametrize("start", [0, 1, 3])
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 100, 500])  # copies of 50 rows of 500 do not fit
+@pytest.mark.parametrize("dtype", [f32, f64, bf16, i32])
+def test_rows_of_a_part_of_a_larger_tensor(dtype, width, start):
+    whole = np.full((60, width + 5), 7, dtype.np)
     tensor = tw.from_numpy(whole).sync()
-    x = fresh_rng().integers(-3, 4, (4096, 4)).astype(np.float32)
+    x = fresh_rng().integers(-1, 2, (4096, 8)).astype(dtype.np)
     at = places(4096, 50)
-    rows(tensor.borrow_mut()[5:55, 1 : width + 1], x, at).grid((4,)).sync()
-    inside = (at >= 0) & (at < 50)
-    np.add.at(whole[5:55, 1:5], at[inside], x[inside])
-    np.testing.assert_array_equal(tensor.to_numpy(), whole)
+    rows(tensor.borrow_mut()[5:55, start : width + start], x, at).grid((4,)).sync()
+    inside, total = (at >= 0) & (at < 50), whole.astype("f8")
+    np.add.at(total[5:55, start : min(8, width) + start], at[inside], x[inside, :width])
+    np.testing.assert_array_equal(tensor.to_numpy().astype("f8"), total)
 
 
 def test_two_operations_stay_atomic():
