@@ -4,7 +4,7 @@
 """
 
 from .compile.store import JitStore, Stats
-from .compile.store.choosing import (
+from .compile.store.keeper import (
     clear,
     disable,
     enable,

@@ -23,7 +23,7 @@ from tilewright.backend.tileir.bytecode.writer import write
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import Code, CompileError
-from tilewright.compile.pass_order import CUDA_PASSES, PASSES
+from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.launch.code import NOTHING
 from tilewright.launch.grid import launch_grid

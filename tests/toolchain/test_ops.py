@@ -19,7 +19,7 @@ from tilewright.backend.tileir.bytecode.reader import read
 from tilewright.backend.tileir.bytecode.writer import write
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.base.errors import Code, CompileError
-from tilewright.compile.pass_order import CUDA_PASSES
+from tilewright.compile.pipeline import CUDA_PASSES
 from tilewright.ir.ops import OPS
 from toolchain import ops
 

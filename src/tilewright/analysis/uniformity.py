@@ -34,7 +34,7 @@ from ..ir.ops.simt import (
     VOTE,
 )
 from ..ir.types import SharedType, TensorType
-from .constants import constants
+from .dataflow import constants
 from .structure import Structure, structure
 
 # -------------------------------------------------------------------------------------------------

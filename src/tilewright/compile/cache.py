@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 from ..base.errors import Error
 from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shield import lifted, shielded
-from ..frontend.capture.captured import GONE, Captured
-from ..frontend.capture.sources import KernelSource
+from ..frontend.capture.sources import GONE, Captured, KernelSource
 from ..ir.signature import Signature
 from .options import CompileOptions, Key, differences
 
@@ -231,8 +230,7 @@ def _compile(
     *,
     fresh: bool = False,
 ) -> tuple[Artifact, tuple[Captured, ...]]:
-    from .pipeline import compile_kernel
-    from .runner import Runner
+    from .pipeline import Runner, compile_kernel
 
     runner = Runner(kernel.name, fresh=fresh)
     artifact, built = compile_kernel(kernel, signature, target, runner, options)

@@ -14,8 +14,7 @@ from ..frontend.capture.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..ir.signature import Signature
 from .options import PLAIN, CompileOptions
-from .pipeline import compile_kernel
-from .runner import Runner
+from .pipeline import Runner, compile_kernel
 
 # -------------------------------------------------------------------------------------------------
 # Texts of every stage of a compilation.

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.bounds.check_placement import OUTSIDE, Decision, decide
-from ..analysis.bounds.placement_report import CHECKS, bounded, checked_place, worse
-from ..analysis.constants import Constants, constants
+from ..analysis.bounds.check_placement import (
+    CHECKS,
+    OUTSIDE,
+    Decision,
+    bounded,
+    checked_place,
+    decide,
+    worse,
+)
+from ..analysis.dataflow import Constants, constants
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import bool_
 from ..ir.attrs import Predicate
-from ..ir.builder import Builder
+from ..ir.builder import Builder, Rewriter, rewrite
 from ..ir.core import Block, BoundsCheck, Func, Op, Value
 from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import FOR
 from ..ir.ops.layout import CONSTANT
-from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import I1
 
 # -------------------------------------------------------------------------------------------------

@@ -39,15 +39,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..analysis.constants import constants
+from ..analysis.dataflow import constants
 from ..analysis.ranges import Ranges, ranges
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import AnyDType, bool_, i8, i16, i32, i64, int_range, u8, u16, u32, u64
 from ..ir.attrs import Predicate, Rounding
+from ..ir.builder import Rewriter, rewrite, with_body
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import OpDef, Trait
 from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, LOOP, RETURN, SCOPE, TILE_INDEX, YIELD
-from ..ir.rewrite import Rewriter, rewrite, with_body
 from ..ir.types import I1, Type
 
 

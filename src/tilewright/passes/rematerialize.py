@@ -32,11 +32,11 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import f32
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.ops.matmul import PRODUCTS
 from ..ir.ops.memory import LOAD_VIEW
 from ..ir.ops.reduction import REDUCE, SCAN
-from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 LEAST, LONG = 16384, 32768

@@ -30,13 +30,13 @@ from dataclasses import dataclass, replace
 
 from ..analysis.structure import Structure, structure, use_counts
 from ..base.dtypes import f32, f64
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.control import FOR
 from ..ir.ops.layout import CONSTANT, PERMUTE, RESHAPE
 from ..ir.ops.matmul import MMAF, MMAI
 from ..ir.ops.memory import LOAD_PTR, LOAD_VIEW
-from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 ROWS = 64

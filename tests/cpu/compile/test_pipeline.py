@@ -20,8 +20,7 @@ from tilewright.backend.llvm import target as target_module
 from tilewright.backend.llvm.target import host_target
 from tilewright.base import files
 from tilewright.base.config import override
-from tilewright.compile.pipeline import compile_kernel
-from tilewright.compile.runner import Runner
+from tilewright.compile.pipeline import Runner, compile_kernel
 from tilewright.compile.store import Store, current_store
 from tilewright.launch.inspection import Inspection
 

@@ -12,9 +12,7 @@ from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import Config, override
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
-from tilewright.compile.pass_order import CUDA_PASSES, PASSES
-from tilewright.compile.pipeline import compile_kernel, stages
-from tilewright.compile.runner import Runner
+from tilewright.compile.pipeline import CUDA_PASSES, PASSES, Runner, compile_kernel, stages
 from tilewright.frontend.capture.annotations import capture
 from tilewright.ir.artifact import Artifact
 from tilewright.ir.core import Func

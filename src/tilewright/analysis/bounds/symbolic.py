@@ -17,9 +17,8 @@ from ...ir.ops.control import BREAK, IF, LEAVE, TILE_INDEX, YIELD
 from ...ir.ops.elementwise import ANDI, CMPI, NOTI, ORI
 from ...ir.ops.layout import CONSTANT
 from ..structure import Structure, structure
-from .linear import ONE, ZERO, Linear, condition
-from .placement_report import CHECKS
-from .proofs import Prover
+from .check_placement import CHECKS
+from .proofs import ONE, ZERO, Linear, Prover, condition
 from .symbolic_range import (
     Cause,
     Integers,

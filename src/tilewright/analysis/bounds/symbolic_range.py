@@ -18,8 +18,7 @@ from ...ir.core import Func, Op, Value
 from ...ir.launch_expr import Expr
 from ...ir.signature import ScalarSpec
 from ...ir.types import TileType
-from .linear import ONE, ZERO, Linear, number
-from .proofs import LARGEST, Prover
+from .proofs import LARGEST, ONE, ZERO, Linear, Prover, number
 
 # -------------------------------------------------------------------------------------------------
 # The lattice: bounds of an integer as linear forms over launch values.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...analysis.approximate_forms import Form, Forms
-from ...analysis.needed_precision import LAST_BITS
+from ...analysis.needed_precision import LAST_BITS, Form, Forms
 from ...ir.attrs import Rounding
 from ..llvm.builder import Vec, Writer
 

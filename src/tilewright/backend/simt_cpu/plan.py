@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...analysis.constants import Constants, constants
+from ...analysis.dataflow import Constants, constants
 from ...analysis.structure import Structure, bound_of, structure
 from ...analysis.uniformity import Over, Uniformity, uniformity
 from ...ir.attrs import WARP_SIZE

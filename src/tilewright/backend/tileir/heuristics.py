@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.monotonicity import axis_of_growing_loops
+from ...analysis.entry_bounds import axis_of_growing_loops
 from ...base.dtypes import f32, f64
 from ...base.shapes import Shape
 from ...ir.artifact import reporting_ops

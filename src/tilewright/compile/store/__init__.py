@@ -16,12 +16,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...base.files import RefusedError, opened
-from .bundle import pack, unpack
-from .choosing import current_store, disk_store, stats
-from .custom import JitStore
 from .disk import Store, try_to_write
-from .entry import Record
-from .keeper import Keeper, Stats
+from .entry import Record, pack, unpack
+from .keeper import JitStore, Keeper, Stats, current_store, disk_store, stats
 
 __all__ = [
     "JitStore",

@@ -10,10 +10,9 @@ from ...base.dtypes import DTypeMeta
 from ...base.errors import Code
 from ...ir.core import Block, Value
 from ...ir.types import I1, TileType
-from ..semantics import promotion
+from ..semantics import operands as promotion
 from ..semantics.builder import SemanticBuilder
-from ..semantics.trees import children, leaves, replace_leaves
-from ..semantics.values import Memory, OwnedIndex, describe
+from ..semantics.values import Memory, OwnedIndex, children, describe, leaves, replace_leaves
 from .interpreter import Flow, Interpreter
 
 # -------------------------------------------------------------------------------------------------

@@ -28,17 +28,15 @@ from ...ir.signature import (
 )
 from ...ir.types import PtrType, TensorType, TileType
 from ...lang.device_global import Global
-from ..capture.captured import Captured
 from ..capture.parameters import Parameter, item_name, require
-from ..capture.sources import FunctionSource, KernelSource
+from ..capture.sources import Captured, FunctionSource, KernelSource
 from ..semantics.builder import SemanticBuilder
 from ..semantics.mapped import reject_overlapping_loops
 from ..semantics.simt import refuse_large_shared, refuse_tiles
 from ..semantics.values import AccumulatorRef, MappedRef, OutputRef, SliceRef, TensorRef
 from .calls import call
-from .expressions import EXPRESSIONS
+from .expressions import EXPRESSIONS, STATEMENTS
 from .interpreter import CallFrame, Flow, Interpreter
-from .statements import STATEMENTS
 
 # -------------------------------------------------------------------------------------------------
 # TypeVars of annotations as values of a body: `N` of `tl.Tensor[f32, N]`, `S` of `*S`.

@@ -25,16 +25,18 @@ from ...base.source import Span
 from ...ir.core import Block, Value
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
-from ..capture.captured import (
+from ..capture.sources import (
+    BUILTINS,
     Absent,
     Captured,
+    FunctionNode,
+    FunctionSource,
     frozen,
     is_settled,
     may_change,
     part_of_method,
     there_or_absent,
 )
-from ..capture.sources import BUILTINS, FunctionNode, FunctionSource
 from ..rules.table import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class

@@ -14,18 +14,20 @@ from ..semantics.access import (
     access_hints,
     block_index,
     checked_index,
+    checked_offsets,
     checked_part,
     checked_rows,
+    free_offsets,
     load,
     make_view,
+    require_same_extents,
     store,
     tile_count,
     unchecked_index,
+    view_at,
 )
 from ..semantics.builder import SemanticBuilder
-from ..semantics.extents import require_same_extents
 from ..semantics.mapped import Indices, whole, within
-from ..semantics.offsets import checked_offsets, free_offsets, view_at
 from ..semantics.padding import mask_of
 from ..semantics.values import (
     AccumulatorRef,

@@ -14,8 +14,10 @@ from ...lang.stdlib.arrangement import take_along_axis
 from ..semantics.access import (
     access_hints,
     checked_index,
+    checked_offsets,
     checked_rows,
     counted,
+    free_offsets,
     load,
     make_view,
     store,
@@ -23,8 +25,7 @@ from ..semantics.access import (
     unchecked_index,
 )
 from ..semantics.builder import SemanticBuilder
-from ..semantics.offsets import checked_offsets, free_offsets
-from ..semantics.operands import parts, pointer_of, word
+from ..semantics.operands import is_weak, parts, pointer_of, word
 from ..semantics.pointers import (
     ATOMIC_ORDERS,
     LOAD_ORDERS,
@@ -40,7 +41,6 @@ from ..semantics.pointers import (
     pointee,
     value_for,
 )
-from ..semantics.promotion import is_weak
 from ..semantics.simt import update_element
 from ..semantics.values import (
     AccumulatorRef,

@@ -1,4 +1,8 @@
-"""Tile accesses: views, tile counts, index checks, padding values, rows of gather views."""
+"""Tile accesses: extents, views, tile counts, index checks, offsets in elements.
+
+An offset is checked as an index is, unless a padding is written out: then what lies outside of the
+tensor is padding, wherever the tile starts. Those of an output stay in the region of the block.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,72 @@ from typing import Any, TypeAlias
 from ...base.dtypes import AnyDType, f4e2m1fn, f4e2m1fnx2, f8e8m0fnu, i32, u32
 from ...base.errors import Code
 from ...base.shapes import Shape, broadcast, ceil_div
+from ...ir.attrs import Predicate
 from ...ir.core import Value
+from ...ir.launch_expr import Expr, LaunchCheck
 from ...ir.types import TileType, ViewType
-from . import promotion
+from ..rules.control import assert_condition
+from ..semantics import operands as promotion
 from .builder import SemanticBuilder
 from .operands import op_body, parts
 from .values import AccumulatorRef, MappedRef, OutputRef, PartitionRef, TensorRef, describe
+
+# --- equality of extents, checked at compile time, at launch, or in the kernel -----------------
+
+
+def require_same_extents(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef) -> None:
+    """Require that `src`, which is loaded like `dst`, has the extents of the tensor behind it.
+
+    Of an output that a launch covers in part, those of the part will do. Extents of parameters are
+    compared once, at launch, wherever in the kernel the load stands.
+    """
+    if not em.checked or src.value is dst.value:
+        return
+    message = f"`{src.name}` must have the extents of `{dst.name}` in load_tile_like"
+    hint = (
+        f"if the extents of `{src.name}` may differ, specify the padding:"
+        f" tl.load_tile_like({src.name}, {dst.name}, padding=0)"
+    )
+    for axis, (there, needed) in enumerate(zip(src.type.shape, dst.type.shape, strict=True)):
+        if there is not None and needed is not None and not dst.partial:
+            if there != needed:
+                em.fail(
+                    Code.SHAPE,
+                    message,
+                    expected=f"{src.name}.shape[{axis}] = {needed}, as `{dst.name}`",
+                    got=f"{src.name}.shape[{axis}] = {there}",
+                    hint=hint,
+                )
+        elif src.type.param is None:
+            assert_condition(em, _same(em, src, dst, axis), message)
+        else:
+            check = _condition(("extent", src.type.param, axis), dst, axis)
+            em.require_at_launch(LaunchCheck(check, message, em.span, hint=hint))
+
+
+def _condition(there: Expr, dst: OutputRef, axis: int) -> Expr:
+    whole: Expr = ("extent", dst.type.param, axis)
+    same: Expr = ("eq", there, whole)
+    if not dst.partial:
+        return same
+    reached = ("mul", ("grid", axis), ("const", dst.tile[axis]))
+    return ("or", same, ("eq", there, ("min", whole, reached)))
+
+
+def _same(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef, axis: int) -> Value:
+    """Require equal extents of a tensor whose extents only the kernel knows."""
+    there, whole = (em.emit("extent", ref.value, axis=axis) for ref in (src, dst))
+    same = em.emit("cmpi", there, whole, predicate=Predicate.EQ)
+    if not dst.partial:
+        return same
+    grid = em.signature.grid
+    blocks = em.emit("num_blocks", axis=axis) if grid is None else em.index(grid[axis])
+    reached = em.emit("muli", blocks, em.index(dst.tile[axis]))
+    part = em.emit("mini", whole, reached)
+    return em.emit("ori", same, em.emit("cmpi", there, part, predicate=Predicate.EQ))
+
+
+# --- tile accesses -----------------------------------------------------------------------------
 
 # -------------------------------------------------------------------------------------------------
 # Common parts of tile accesses: views, tile counts, index checks, padding, stored values.
@@ -383,3 +447,68 @@ def _outermost(em: SemanticBuilder, rows: Value) -> Value:
         "reduce", [wide], regions=[op_body(em, "maxi", u32)], axis=0, identities=(0,)
     ).result
     return em.emit("bitcast", largest, to=i32)
+
+
+# --- tiles that start at any element -----------------------------------------------------------
+
+
+def view_at(em: SemanticBuilder, ref: TensorRef | OutputRef, shape: Any, padding: Any = 0) -> Value:
+    """Return a view of tiles that start at any element; of an output, in this block's region."""
+    frame = ref.tile if isinstance(ref, OutputRef) else None
+    rank = ref.type.rank
+    return make_view(em, ref, shape, padding=padding, step=(1,) * rank, frame=frame)
+
+
+def offset_parts(em: SemanticBuilder, offsets: Any, view: Value, name: str) -> Sequence[Any]:
+    """Return offsets as one part per axis; a bare number will do for one axis."""
+    given, rank = parts(offsets), view.view.rank
+    if len(given) != rank:
+        em.fail(
+            Code.RANK,
+            f"`{name}` has {counted(rank, 'axis')}, the offsets {counted(len(given), 'number')}",
+            expected=counted(rank, "offset"),
+            got=describe(offsets),
+        )
+    return given
+
+
+def free_offsets(em: SemanticBuilder, view: Value, name: str, offsets: Any) -> tuple[Value, ...]:
+    """Return offsets as values, which may lie anywhere."""
+    given = offset_parts(em, offsets, view, name)
+    return tuple(em.index(part, f"offsets[{k}]") for k, part in enumerate(given))
+
+
+def checked_offsets(
+    em: SemanticBuilder, view: Value, name: str, offsets: Any, *, region: Shape | None = None
+) -> tuple[tuple[Value, ...], Value | None]:
+    """Return offsets as values, and a guard that is false where one lies outside.
+
+    A constant that always lies outside is rejected. `region` is the shape of this block's region,
+    in which offsets of an output count.
+    """
+    values = free_offsets(em, view, name, offsets)
+    if not em.checked:
+        return values, None
+    guard: Value | None = None
+    for axis, part in enumerate(offset_parts(em, offsets, view, name)):
+        _refuse_offset(em, view, name, axis, part, region)
+        extent = em.index(tile_count(em, view, axis))
+        ok = em.emit("check", values[axis], extent, tensor=name, axis=axis, elements=True)
+        guard = ok if guard is None else em.emit("andi", guard, ok)
+    return values, guard
+
+
+def _refuse_offset(
+    em: SemanticBuilder, view: Value, name: str, axis: int, part: Any, region: Shape | None
+) -> None:
+    known = static_tile_count(view.view, axis)
+    if isinstance(part, Value) or (part >= 0 and (known is None or part < known)):
+        return
+    inside = "of the block's region of" if region is not None else "of"
+    em.fail(
+        Code.INDEX,
+        f"element {part} is out of bounds {inside} `{name}` on axis {axis}",
+        expected="0 or more" if known is None else f"0 <= offset < {known}",
+        got=str(part),
+        hint=None if region is not None else "write padding=..., the value of elements outside",
+    )

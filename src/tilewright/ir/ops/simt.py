@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, u32
 from ..attrs import WARP_SIZE, AtomicMode, ShuffleMode, ThreadCoordinate, VoteMode
-from ..opdef import Effect, Trait, declare
+from ..opdef import Attrs, Effect, Trait, combines, declare, need, none, number, scalar, tensor
 from ..types import DYNAMIC, I1, I32, PtrType, SharedType, TensorType, TileType, Type
 from .memory import ATOMIC, BOTH
-from .rules import Attrs, combines, need, none, number, scalar, tensor
 
 THREAD = Trait.OF_THREAD
 

@@ -22,7 +22,7 @@ from tilewright.backend.tileir.interpreter.launch import run
 from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.base.dtypes import AnyDType
-from tilewright.compile.pass_order import CUDA_PASSES
+from tilewright.compile.pipeline import CUDA_PASSES
 from toolchain import ops
 
 COUNT, ALIGNMENT = 16384, 256

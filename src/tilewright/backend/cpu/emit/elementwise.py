@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....analysis.approximate_forms import form_of, note_of
+from ....analysis.needed_precision import form_of, note_of
 from ....base.dtypes import AnyDType, bf16, f16, f32, f64, int_range
 from ....ir.attrs import Predicate, Rounding
 from ....ir.core import Op

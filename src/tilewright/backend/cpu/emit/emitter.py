@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ....analysis.approximate_forms import Forms
+from ....analysis.needed_precision import Forms
 from ....base import cpu_abi, cuda_abi
 from ....base.dtypes import AnyDType, bool_, f4e2m1fnx2, f8e8m0fnu
 from ....ir.core import Op, Value

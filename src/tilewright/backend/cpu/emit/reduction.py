@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ....analysis.neutral import identities_of
+from ....analysis.structure import identities_of
 from ....base.errors import InternalError
 from ....ir.core import Op, Value
 from ....ir.opdef import Trait

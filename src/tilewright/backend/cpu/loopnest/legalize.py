@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from ....base.dtypes import AnyDType, f16, f32, f64, i32
 from ....ir.attrs import Predicate, Rounding
+from ....ir.builder import Rewriter, rewrite
 from ....ir.core import Block, Func, Op, Value
 from ....ir.opdef import OpDef, declare
 from ....ir.ops.elementwise import DIVF
 from ....ir.ops.layout import BROADCAST, PERMUTE, RESHAPE
 from ....ir.ops.matmul import MMAF, MMAI
 from ....ir.ops.memory import MAKE_VIEW
-from ....ir.rewrite import Rewriter, rewrite
 from ....ir.types import Type, ViewType
 from .facts import SMALLEST_TURN
 

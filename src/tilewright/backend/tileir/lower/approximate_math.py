@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ....analysis.approximate_forms import Form, Forms, note_of
-from ....analysis.needed_precision import LAST_BITS
+from ....analysis.needed_precision import LAST_BITS, Form, Forms, note_of
 from ....ir.attrs import Rounding
 from ....ir.core import Op
 from ..bytecode.enums import RoundingCode

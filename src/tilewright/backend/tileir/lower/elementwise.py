@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....analysis.approximate_forms import form_of
+from ....analysis.needed_precision import form_of
 from ....base.dtypes import bf16, f32, int_range
 from ....ir.attrs import Overflow, Predicate, Rounding
 from ....ir.core import Op, Value

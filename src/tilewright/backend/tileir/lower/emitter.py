@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from ....analysis.constants import Constants, constants
+from ....analysis.dataflow import Constants, constants
 from ....analysis.ranges import Ranges, ranges
 from ....analysis.structure import Structure, structure
 from ....base.errors import Code, CompileError

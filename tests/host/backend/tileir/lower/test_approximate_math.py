@@ -9,7 +9,7 @@ import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from support.narrow import BOUND, FUNCTIONS, ROUNDS_BEFORE, computed, most_ulps
 from tilewright import bf16, f16, f32
-from tilewright.analysis.approximate_forms import Form
+from tilewright.analysis.needed_precision import Form
 from tilewright.backend.tileir.interpreter.approximations import errors
 from tilewright.backend.tileir.lower import approximate_math, elementwise
 from tilewright.backend.tileir.lower.approximate_math import FORMS

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.launch_space import EXPRESSIONS, LEAF, X0, X1, M, N, form_value, value, where
-from tilewright.analysis.bounds.linear import (
+from tilewright.analysis.bounds.proofs import (
     ONE,
     PLAIN,
     ZERO,

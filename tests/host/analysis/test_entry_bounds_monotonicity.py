@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_text import kernel, parse
-from tilewright.analysis.monotonicity import axis_of_growing_loops
+from tilewright.analysis.entry_bounds import axis_of_growing_loops
 
 KERNEL = """
 %i = block_id {{axis=0}}

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from ir_text import kernel, parse
 from support.straight import PROGRAMS, RUNS, program
-from tilewright.analysis.constants import constants
+from tilewright.analysis.dataflow import constants
 from tilewright.ir.semantics import same
 
 

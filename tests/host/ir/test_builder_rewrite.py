@@ -5,10 +5,9 @@ from __future__ import annotations
 from ir_kit import func, tile
 from tilewright.base.dtypes import i32
 from tilewright.base.source import SourceFile, Span
-from tilewright.ir.builder import Builder
+from tilewright.ir.builder import Builder, rewrite
 from tilewright.ir.core import Block, Value
 from tilewright.ir.printer import print_func
-from tilewright.ir.rewrite import rewrite
 from tilewright.ir.types import I32
 from tilewright.ir.verify import verify
 

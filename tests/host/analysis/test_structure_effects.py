@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir_text import kernel, parse
-from tilewright.analysis.effects import NOTHING, POINTERS, MemoryEffects, memory_of, memory_of_all
+from tilewright.analysis.structure import NOTHING, POINTERS, MemoryEffects, memory_of, memory_of_all
 
 BODY = """
 %v = make_view %x {tile=(4), dim_map=(0)}

@@ -10,7 +10,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir
 from support.ir import Kernel
-from tilewright.analysis.neutral import identities_of
+from tilewright.analysis.structure import identities_of
 from tilewright.frontend.capture.sources import execute
 
 TEXT = """

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from support.ir import Kernel, span_of
-from tilewright.analysis.bounds.placement_report import (
+from tilewright.analysis.bounds.check_placement import (
     BOUNDED,
     FORCED,
     SETTLED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_text import kernel, parse
-from tilewright.analysis.signs import signs
+from tilewright.analysis.ranges import signs
 
 START = """
 %a = absf %f
