@@ -76,7 +76,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 the math functions, and how single ops are written."""
 
 LOADED_LATER: dict[str, tuple[str, ...]] = {
-    "compile.cache": ("compile.pipeline", "compile.pipeline"),
+    "compile.cache": ("compile.pipeline",),
     "compile.pipeline": (
         "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",
         "backend.simt_cpu.stages", "backend.tileir.stages",

@@ -4,7 +4,7 @@
 """
 
 from .compile.store import JitStore, Stats
-from .compile.store.keeper import (
+from .compile.store.choosing import (
     clear,
     disable,
     enable,

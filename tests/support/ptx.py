@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.launch import run
+from tilewright.backend.ptx.interpreter.launch import Code, run
 from tilewright.backend.ptx.interpreter.memory import Memory, Segment, Span
-from tilewright.backend.ptx.interpreter.parser import parse
+from tilewright.backend.ptx.interpreter.program import parse
 
 START = 1 << 20
 """The address of the memory."""

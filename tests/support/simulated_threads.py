@@ -14,10 +14,9 @@ from numpy.lib.array_utils import byte_bounds
 
 from tilewright.backend.ptx import module, stages
 from tilewright.backend.ptx.code import PtxTarget
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.launch import run
+from tilewright.backend.ptx.interpreter.launch import Code, run
 from tilewright.backend.ptx.interpreter.memory import Memory, Segment, Span
-from tilewright.backend.ptx.interpreter.parser import parse
+from tilewright.backend.ptx.interpreter.program import parse
 from tilewright.backend.ptx.module import Written
 from tilewright.base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from tilewright.ir.artifact import Artifact, sites_of

@@ -16,10 +16,10 @@ import pytest
 
 from support.probes import packed
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.program import Kernel as Entry
 from tilewright.backend.tileir.bytecode.program import Program
 from tilewright.backend.tileir.bytecode.writer import write
+from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import Code, CompileError

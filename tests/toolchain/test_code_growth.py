@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.backend.tileir.resources import resources
+from tilewright.backend.tileir.resource_model import resources
 from tilewright.base.dtypes import f16, f32, i32, i64
 
 pytestmark = pytest.mark.usefixtures("tool")

@@ -21,7 +21,7 @@ from ..ir.types import TileType
 from .ranges import Ranges, ranges
 from .structure import Structure, structure
 
-# --- upper bounds of integers that hold in all iterations, made of what is known at a kernel's entry ---
+# --- upper bounds ---------------------------------------------------------------------------
 
 
 class Step(Enum):

@@ -21,8 +21,6 @@ from ..ir.ops.elementwise import CMPI, NOTI
 from ..ir.ops.reduction import REDUCE, SCAN
 from ..ir.types import SharedType, TensorType, ViewType
 
-# --- structure of a function -------------------------------------------------------------------
-
 # -------------------------------------------------------------------------------------------------
 # Nesting: the op that holds each op, the op that defines each value, the target of each terminator.
 

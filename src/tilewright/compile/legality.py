@@ -19,8 +19,6 @@ from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
 
-# --- legality ----------------------------------------------------------------------------------
-
 # -------------------------------------------------------------------------------------------------
 # Divergent synchronization: ops at which threads synchronize but that some may not reach.
 

@@ -92,8 +92,6 @@ def cuda_passes(target: str, options: CompileOptions = PLAIN) -> Passes:
     return tuple(pass_ for pass_ in CUDA_PASSES if pass_ is not transpose_products)
 
 
-# --- run the stages of a compilation for any backend -------------------------------------------
-
 # -------------------------------------------------------------------------------------------------
 # The store lookup of a stage's result.
 

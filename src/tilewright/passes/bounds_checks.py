@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis.bounds.check_placement import (
-    CHECKS,
     OUTSIDE,
     Decision,
     bounded,
@@ -23,6 +22,7 @@ from ..ir.core import Block, BoundsCheck, Func, Op, Value
 from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import FOR
 from ..ir.ops.layout import CONSTANT
+from ..ir.ops.simt import CHECKS
 from ..ir.types import I1
 
 # -------------------------------------------------------------------------------------------------

@@ -62,8 +62,6 @@ from ..ir.ops.memory import INT_TO_PTR, MAKE_TOKEN
 from ..ir.semantics import Number, same
 from ..ir.types import TileType
 
-# --- simplification rules of single ops, by op name --------------------------------------------
-
 # -------------------------------------------------------------------------------------------------
 # The facts that rules may use, and the type of a rule.
 

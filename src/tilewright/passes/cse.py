@@ -24,13 +24,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ..analysis.bounds.check_placement import CHECKS
 from ..analysis.structure import MemoryEffects, memory_of, memory_of_all, place_of
 from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.memory import LOAD_VIEW
-from ..ir.ops.simt import LOAD_SLICE
+from ..ir.ops.simt import CHECKS, LOAD_SLICE
 from ..ir.printer import attr_text
 
 Key: TypeAlias = tuple[object, ...]

@@ -8,7 +8,7 @@ import pytest
 
 import tilewright.lang as tl
 from source_tree import SOURCES, code_lines
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.base.config import Config, override
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError

@@ -22,8 +22,8 @@ from ...ir.attrs import Predicate
 from ...ir.core import BoundsCheck, Func, Op, Placement
 from ...ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
 from ...ir.ops.control import ASSERT
-from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
-from ...ir.ops.simt import CHECK_INDEX
+from ...ir.ops.memory import LOAD_VIEW, STORE_VIEW
+from ...ir.ops.simt import CHECK_INDEX, CHECKS
 from .proofs import PLAIN, Linear, Prover, condition
 from .symbolic import Checked, Path, walk_checks
 from .symbolic_range import SymbolicRange, SymbolicSpan
@@ -307,9 +307,6 @@ def negated(expr: Expr) -> Expr:
 # --- report the placement of each bounds check of a finished function --------------------------
 
 RANK = {placement: number for number, placement in enumerate(Placement)}
-
-CHECKS = (CHECK, CHECK_INDEX)
-"""Ops that compare an index with what it must be below: of a tile, of an element of a slice."""
 
 SETTLED = "it is unreachable, or equal to an earlier check"
 BOUNDED = "rows and elements outside of the tensor load as padding and are not stored"

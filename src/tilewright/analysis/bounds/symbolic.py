@@ -16,8 +16,8 @@ from ...ir.launch_expr import Expr
 from ...ir.ops.control import BREAK, IF, LEAVE, TILE_INDEX, YIELD
 from ...ir.ops.elementwise import ANDI, CMPI, NOTI, ORI
 from ...ir.ops.layout import CONSTANT
+from ...ir.ops.simt import CHECKS
 from ..structure import Structure, structure
-from .check_placement import CHECKS
 from .proofs import ONE, ZERO, Linear, Prover, condition
 from .symbolic_range import (
     Cause,

@@ -11,9 +11,7 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from ..llvm.object import compile_module
-from ..llvm.target import CpuTarget, host_target
-from .artifact_codec import artifact, codec_for, summary
+from ..llvm.object import CpuTarget, artifact, codec_for, compile_module, host_target, summary
 from .emit import emit_module
 from .loopnest import Plan, build_plan, print_plan
 

@@ -16,7 +16,7 @@ from ...ir.ops.layout import CONSTANT
 from ...ir.ops.simt import CHECK_INDEX, INDEX_1D, LENGTH, PLACE, STORE_SLICE
 from ...ir.semantics import Number
 from ..cpu.loopnest.vectorize import LIGHT_NEST
-from ..llvm.target import CpuTarget
+from ..llvm.object import CpuTarget
 from .barriers import STREAMED, CooperativePlan, plan_cooperation
 
 # -------------------------------------------------------------------------------------------------

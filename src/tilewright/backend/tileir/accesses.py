@@ -20,10 +20,9 @@ from ...ir.ops.control import FOR
 from ...ir.types import TensorType, ViewType
 from .bytecode.enums import V13_3, V13_4, Version
 from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
-from .choices import Choices
+from .choices import Choices, Policy
 from .code_size import BRANCHING
 from .features import Traits, plain
-from .policy import Policy
 from .target import CodegenHints, TileTarget
 
 # -------------------------------------------------------------------------------------------------

@@ -22,9 +22,8 @@ from ...ir.ops.layout import PERMUTE
 from .accesses import TileAccess, choose_accesses
 from .bytecode.program import Hints
 from .bytecode.types import PartitionView, StridedView
-from .choices import Choices, requested
+from .choices import Choices, OccupancyConfig, Policy, found, policy_for, requested
 from .features import Traits
-from .policy import OccupancyConfig, Policy, found, policy_for
 from .target import TileTarget
 
 

@@ -22,13 +22,20 @@ from typing import TypeAlias
 from ...base.config import current
 from ...base.errors import CompileError
 from ...ir.signature import OutputSpec
-from .assembler import Defeat, Job, attempt
 from .choices import Choices, requested
 from .features import Traits
-from .lowered import WORTH_SAYING, Lowered
-from .processors import processor_of
-from .resource_model import PHASES, Estimate, Report, candidates, estimate, rank
-from .resources import memory_code, resources
+from .lowered import WORTH_SAYING, Defeat, Job, Lowered, attempt
+from .resource_model import (
+    PHASES,
+    Estimate,
+    Report,
+    candidates,
+    estimate,
+    memory_code,
+    processor_of,
+    rank,
+    resources,
+)
 from .toolchain import Process, Toolchain
 
 PATIENCE = 3.0

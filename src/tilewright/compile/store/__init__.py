@@ -16,9 +16,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...base.files import RefusedError, opened
+from .bundle import pack, unpack
+from .choosing import JitStore, current_store, disk_store, stats
 from .disk import Store, try_to_write
-from .entry import Record, pack, unpack
-from .keeper import JitStore, Keeper, Stats, current_store, disk_store, stats
+from .entry import Record
+from .keeper import Keeper, Stats
 
 __all__ = [
     "JitStore",

@@ -34,8 +34,6 @@ from ...base.source import SourceFile, Span
 from ..semantics.values import children
 from .parameters import PLAIN, Parameter, Terms
 
-# --- find the source of a Python function, and detect changes of its file ----------------------
-
 # -------------------------------------------------------------------------------------------------
 # Staleness: whether a file may have changed since this process loaded code from it.
 

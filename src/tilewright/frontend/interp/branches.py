@@ -10,7 +10,7 @@ from ...base.dtypes import DTypeMeta
 from ...base.errors import Code
 from ...ir.core import Block, Value
 from ...ir.types import I1, TileType
-from ..semantics import operands as promotion
+from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Memory, OwnedIndex, children, describe, leaves, replace_leaves
 from .interpreter import Flow, Interpreter

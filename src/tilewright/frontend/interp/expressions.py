@@ -45,8 +45,6 @@ from .interpreter import (
 )
 from .loops import RangeOf, run_break, run_for, run_while
 
-# --- expressions and comparisons ---------------------------------------------------------------
-
 # -------------------------------------------------------------------------------------------------
 # Comparisons of numbers and tiles, of tuples, and membership in tuples and ranges.
 

@@ -9,7 +9,7 @@ from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, f32, i32
 from ...base.errors import Code
 from ...ir.attrs import Overflow, Rounding
 from ...ir.core import Value
-from ..semantics import operands as promotion
+from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import word
 from ..semantics.values import describe

@@ -22,8 +22,6 @@ from ..semantics.operands import (
     flush,
     has_arithmetic,
     int_pair,
-    is_extent,
-    is_weak,
     one_float,
     one_int,
     parts,
@@ -32,6 +30,7 @@ from ..semantics.operands import (
     word,
 )
 from ..semantics.pointers import is_pointer, moved
+from ..semantics.promotion import is_extent, is_weak
 from ..semantics.values import describe
 
 # -------------------------------------------------------------------------------------------------

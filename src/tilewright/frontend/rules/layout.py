@@ -9,7 +9,7 @@ from ...base.dtypes import AnyDType, f32, i32
 from ...base.errors import Code
 from ...base.shapes import Shape, is_power_of_two, size
 from ...ir.core import Value
-from ..semantics import operands as promotion
+from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import parts, runs_in
 from ..semantics.simt import length_of, tiles_in

@@ -20,7 +20,6 @@ from ..semantics.access import (
     free_offsets,
     load,
     make_view,
-    require_same_extents,
     store,
     tile_count,
     unchecked_index,
@@ -39,6 +38,7 @@ from ..semantics.values import (
     TensorRef,
     describe,
 )
+from .control import require_same_extents
 
 # -------------------------------------------------------------------------------------------------
 # Rules of the memory family: tensors, outputs and partitions, loads and stores of tiles.

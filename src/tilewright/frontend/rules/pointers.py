@@ -25,7 +25,7 @@ from ..semantics.access import (
     unchecked_index,
 )
 from ..semantics.builder import SemanticBuilder
-from ..semantics.operands import is_weak, parts, pointer_of, word
+from ..semantics.operands import parts, pointer_of, word
 from ..semantics.pointers import (
     ATOMIC_ORDERS,
     LOAD_ORDERS,
@@ -41,6 +41,7 @@ from ..semantics.pointers import (
     pointee,
     value_for,
 )
+from ..semantics.promotion import is_weak
 from ..semantics.simt import update_element
 from ..semantics.values import (
     AccumulatorRef,

@@ -13,7 +13,7 @@ from ...base.errors import Code
 from ...base.shapes import size
 from ...ir.attrs import Predicate
 from ...ir.core import Block, Value
-from ..semantics import operands as promotion
+from ..semantics import promotion
 from ..semantics.access import Number
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import CombinerBody, op_body, parts, user_body

@@ -12,7 +12,7 @@ from ...base.shapes import is_power_of_two, size
 from ...ir.attrs import WARP_SIZE, ShuffleMode, ThreadCoordinate, VoteMode
 from ...ir.core import Value
 from ...ir.launch_expr import LaunchCheck, show
-from ..semantics import operands as promotion
+from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.launch_exprs import expression
 from ..semantics.operands import inside, parts, place_in_run, run_at, stored_element

@@ -16,7 +16,7 @@ from ...ir.launch_expr import Expr, LaunchCheck
 from ...ir.signature import GlobalSpec, Signature
 from ...ir.types import TileType
 from ...lang.device_global import Global
-from . import operands as promotion
+from . import promotion
 from .values import (
     AccumulatorRef,
     Cut,

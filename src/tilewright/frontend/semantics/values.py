@@ -18,8 +18,6 @@ from ...ir.launch_expr import Expr, show
 from ...ir.types import PtrType, SharedType, TensorType, TileType
 from ...lang.device_global import Global
 
-# --- values that a name in a kernel can have at compile time, and their descriptions in errors ---
-
 # -------------------------------------------------------------------------------------------------
 # Compile-time values.
 #

@@ -8,7 +8,7 @@ from ...base.dtypes import bool_, i32, u32
 from ..attrs import WARP_SIZE, AtomicMode, ShuffleMode, ThreadCoordinate, VoteMode
 from ..opdef import Attrs, Effect, Trait, combines, declare, need, none, number, scalar, tensor
 from ..types import DYNAMIC, I1, I32, PtrType, SharedType, TensorType, TileType, Type
-from .memory import ATOMIC, BOTH
+from .memory import ATOMIC, BOTH, CHECK
 
 THREAD = Trait.OF_THREAD
 
@@ -434,3 +434,6 @@ ASSEMBLY_OPS = (INLINE_PTX,)
 
 OPS = (*THREADS_OPS, *SLICES_OPS, *SHARED_OPS, *WARPS_OPS, *ASSEMBLY_OPS)
 """All ops of the family."""
+
+CHECKS = (CHECK, CHECK_INDEX)
+"""Ops that compare an index with what it must be below: of a tile, of an element of a slice."""

@@ -16,7 +16,7 @@ from ....ir.types import Elem, PtrType
 from ...libm import Library
 from ...libm.conversion import ELEMENT
 from ...llvm.builder import FunctionBody, Vec, Writer, vector
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.nodes import Literal, Plan, Stmt, TileBuffer, Variable
 
 # -------------------------------------------------------------------------------------------------

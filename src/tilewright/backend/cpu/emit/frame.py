@@ -11,7 +11,7 @@ from ....base.dtypes import AnyDType
 from ....ir.core import Op, Value
 from ....ir.ops.elementwise import MAXF, MINF
 from ...llvm.builder import Vec, where
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.index import IndexField, Loop, Terms
 from ..loopnest.nodes import Combine, ElementAccess, Nest, Operand, Reg, WriteView
 from .emitter import REAL, LlvmEmitter, literal

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ....base.errors import InternalError
 from ...llvm.builder import FunctionBody, Vec, vector
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.nodes import Matmul, TileBuffer
-from ..loopnest.vectorize import RegisterBlock, block_of, row_blocks
+from ..loopnest.optimize import RegisterBlock, block_of, row_blocks
 from .access import mangled
 from .emitter import LlvmEmitter, memory_type
 

@@ -8,7 +8,6 @@ from ....base.cpu_abi import CpuLaunchWord
 from ....ir.core import Op, Value
 from ....ir.types import Elem, PtrType, ViewType
 from ...llvm.builder import Vec, where
-from ..loopnest.cache_hints import LINE, nontemporal_stores
 from ..loopnest.index import Index, loops_in, terms
 from ..loopnest.nodes import (
     AtomicView,
@@ -19,6 +18,7 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from ..loopnest.optimize import LINE, nontemporal_stores
 from . import access as lanes_access
 from .access import alignment, load_through, perform_if, store_dense, store_through, to_memory
 from .atomics import update

@@ -10,15 +10,14 @@ from itertools import product
 from typing import NamedTuple
 
 from ...llvm.builder import Vec
-from ..loopnest.cache_hints import LINE
 from ..loopnest.index import Axis, IndexField, Loop
 from ..loopnest.nodes import (
     AtomicPointer,
     AtomicView,
     Combine,
     Compute,
-    Effect,
     Nest,
+    NestEffect,
     Position,
     Read,
     ReadBuffer,
@@ -30,6 +29,7 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from ..loopnest.optimize import LINE
 from .emitter import LlvmEmitter
 from .frame import NestFrame
 from .layout import read_buffer, write_buffer
@@ -87,7 +87,7 @@ def _start(frame: NestFrame, begin: Vec) -> Vec:
     return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
 
 
-def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
+def _needed(frame: NestFrame, effect: NestEffect, loop: Loop) -> Range | None:
     """Return the steps of a loop for which a store has an element in bounds; None if all."""
     if not isinstance(effect, WriteView):
         return None
@@ -220,7 +220,7 @@ class NestWriter:
         # Loop-invariant code motion by construction: a read is emitted at its innermost loop.
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
-    def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
+    def starts(self, nest: Nest, effect: NestEffect, level: int) -> bool:
         """Return whether the accumulators of an effect live around the loop of this level."""
         if not isinstance(effect, Combine) or not along_lanes(nest, effect):
             return False
@@ -365,7 +365,7 @@ class NestWriter:
             case Position() | ReadView() | ReadPointer():
                 self.table[NAMES[type(read)]](frame, read)
 
-    def effect(self, frame: NestFrame, effect: Effect) -> None:
+    def effect(self, frame: NestFrame, effect: NestEffect) -> None:
         """Emit a statement that writes."""
         match effect:
             case WriteBuffer():

@@ -24,11 +24,11 @@ from .nodes import (
     AtomicView,
     Combine,
     Compute,
-    Effect,
     ElementAccess,
     Get,
     Literal,
     Nest,
+    NestEffect,
     Operand,
     Position,
     Read,
@@ -283,7 +283,7 @@ class NestBuilder(ExprBuilder):
         self.loops = tuple(loop for group in self.groups for loop in group)
         for number, loop in enumerate(self.loops):
             loop.name = f"i{number}"
-        self.effects: list[Effect] = []
+        self.effects: list[NestEffect] = []
         self.gets: list[Get] = []
         self.descending = False
         self.scans_lanes = False

@@ -22,12 +22,12 @@ from .nodes import (
     AtomicPointer,
     Combine,
     Compute,
-    Effect,
     For,
     Get,
     Grouping,
     Matmul,
     Nest,
+    NestEffect,
     Plan,
     Position,
     Put,
@@ -239,7 +239,7 @@ def _parts(nest: Nest, packed: set[TileBuffer]) -> list[Nest]:
     return [*made, _part(nest, rest)] if rest else made
 
 
-def _part(nest: Nest, effects: list[Effect]) -> Nest:
+def _part(nest: Nest, effects: list[NestEffect]) -> Nest:
     part = replace(nest, effects=effects)
     part.reads = needed_reads(part)
     return part

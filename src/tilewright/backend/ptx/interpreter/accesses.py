@@ -1,14 +1,14 @@
-"""Loads and stores, in every space; fences order nothing here, where accesses happen in order."""
+"""Moves, loads, stores and atomic updates, in every space."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .layout import LOCAL_WINDOW, SHARED_WINDOW, Layout
+from .memory import LOCAL_WINDOW, SHARED_WINDOW, WORD, Layout
 from .program import Address, Instr, Number, Operand, PtxError, Register, Scalar, Symbol
 from .values import (
     ALL,
@@ -18,10 +18,14 @@ from .values import (
     Array,
     Lanes,
     Maker,
+    Reader,
     UndefinedError,
     bits_of,
+    canonical,
     first,
+    flushed,
     form,
+    pure,
     reader,
     unknown,
     writer,
@@ -29,6 +33,87 @@ from .values import (
 
 if TYPE_CHECKING:
     from .threads import Threads
+
+# --- moves -------------------------------------------------------------------------------------
+
+WINDOWS = {"global": 0, "const": 0, "shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+
+
+def _move(layout: Layout, instr: Instr) -> Action:
+    kind = form(instr, r"mov\.([bsu](?:16|32|64)|f32|f64|pred)", 2)[1]
+    target, source = instr.operands
+    if isinstance(source, tuple):
+        return _pack(layout, instr, kind)
+    if isinstance(target, tuple):
+        return _unpack(layout, instr, kind)
+    return pure(layout, instr, kind, (kind,), lambda a: a)
+
+
+def _parts(instr: Instr, kind: str, count: int) -> str:
+    bits = bits_of(kind) // count
+    if bits not in BITS:
+        unknown(instr)
+    return f"b{bits}"
+
+
+def _pack(layout: Layout, instr: Instr, kind: str) -> Action:
+    """Pack a vector into one number; its first part has the lowest bits."""
+    target, source = instr.operands
+    assert isinstance(source, tuple), "a vector"
+    part = _parts(instr, kind, len(source))
+    reads = [reader(layout, instr, each, part) for each in source]
+    write = writer(instr, target, f"b{bits_of(kind)}")
+    dtype = BITS[bits_of(kind)]
+
+    def act(threads: Threads, lanes: Lanes) -> None:
+        made: Array = np.asarray(0, dtype)
+        for number, read in enumerate(reads):
+            by = dtype.type(number * bits_of(part))
+            made = made | (read(threads, lanes).astype(dtype) << by)
+        write(threads, lanes, made)
+
+    return act
+
+
+def _unpack(layout: Layout, instr: Instr, kind: str) -> Action:
+    target, source = instr.operands
+    assert isinstance(target, tuple), "a vector"
+    part = _parts(instr, kind, len(target))
+    read = reader(layout, instr, source, f"b{bits_of(kind)}")
+    writes = [writer(instr, each, part) for each in target]
+    dtype, narrow = BITS[bits_of(kind)], BITS[bits_of(part)]
+
+    def act(threads: Threads, lanes: Lanes) -> None:
+        value = read(threads, lanes)
+        parts = [
+            (value >> dtype.type(number * bits_of(part))).astype(narrow)
+            for number in range(len(writes))
+        ]
+        for write, made in zip(writes, parts, strict=True):
+            write(threads, lanes, made)
+
+    return act
+
+
+def _select(layout: Layout, instr: Instr) -> Action:
+    kind = form(instr, r"selp\.([bsu](?:16|32|64)|f16|f32|f64)", 4)[1]
+    kind = f"b{bits_of(kind)}"
+    return pure(layout, instr, kind, (kind, kind, "pred"), _chosen)
+
+
+def _chosen(a: Array, b: Array, holds: Array) -> Array:
+    return np.where(holds, a, b)
+
+
+def _generic(layout: Layout, instr: Instr) -> Action:
+    """Run `cvta`: convert an address of a space to a generic one, or back."""
+    match = form(instr, r"cvta(\.to)?\.(global|const|shared|local)\.u64", 2)
+    window = np.uint64(WINDOWS[match[2]])
+    back = bool(match[1])
+    return pure(layout, instr, "u64", ("u64",), lambda a: a - window if back else a + window)
+
+
+# --- loads and stores, in every space ----------------------------------------------------------
 
 SCOPES = "cta|cluster|gpu|sys"
 ORDER = rf"(?:\.(?:volatile|mmio|weak)|\.(?:relaxed|acquire|release)\.(?:{SCOPES}))?"
@@ -259,6 +344,147 @@ def _sleep(layout: Layout, instr: Instr) -> Action:
     return lambda threads, lanes: None
 
 
-RULES: dict[str, Maker] = {
-    "ld": _load, "st": _store, "fence": _fence, "membar": _fence, "nanosleep": _sleep,
+# --- atomic updates. Those of one instruction to one address happen one after the other --------
+
+PATTERN = (
+    rf"(?:atom|red)(?:\.(?:relaxed|acquire|release|acq_rel))?(?:\.(?:{SCOPES}))?"
+    r"(?:\.(?P<space>global|shared))?\.(?P<name>add|min|max|and|or|xor|exch|cas|inc|dec)"
+    r"(?P<noftz>\.noftz)?\.(?P<kind>[bsu](?:16|32|64)|f16|bf16|f32|f64)"
+)
+Combine: TypeAlias = Callable[[Array, Array], Array] | Callable[[Array, Array, Array], Array]
+"""From what is there and the operands to what shall be there."""
+
+
+def _swapped(old: Array, expected: Array, new: Array) -> Array:
+    return np.where(old == expected, new, old)
+
+
+def _increased(old: Array, most: Array) -> Array:
+    return np.where(old >= most, 0, old + 1)
+
+
+def _decreased(old: Array, most: Array) -> Array:
+    return np.where((old == 0) | (old > most), most, old - 1)
+
+
+COMBINE: dict[str, Combine] = {
+    "add": lambda old, a: old + a,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": lambda old, a: old & a,
+    "or": lambda old, a: old | a,
+    "xor": lambda old, a: old ^ a,
+    "exch": lambda old, a: a,
+    "cas": _swapped,
+    "inc": _increased,
+    "dec": _decreased,
+}
+TYPES_OF = {
+    "add": ("u32", "s32", "u64", "f32", "f64", "f16", "bf16"),
+    "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
+    "and": ("b32", "b64"), "or": ("b32", "b64"), "xor": ("b32", "b64"),
+    "exch": ("b32", "b64"), "cas": ("b16", "b32", "b64", "u32", "u64"),
+    "inc": ("u32",), "dec": ("u32",),
 }  # fmt: skip
+
+
+def _atomic(layout: Layout, instr: Instr) -> Action:
+    returns = instr.opcode.startswith("atom.")
+    count = 2 if ".cas." in instr.opcode else 1
+    match = form(instr, PATTERN, 1 + returns + count)
+    name, kind, space = match["name"], match["kind"], match["space"] or ""
+    if kind not in TYPES_OF[name] or bool(match["noftz"]) != (kind in ("f16", "bf16")):
+        unknown(instr)
+    address = instr.operands[int(returns)]
+    if not isinstance(address, Address):
+        unknown(instr)
+    locate = located(layout, instr, address)
+    reads = [reader(layout, instr, each, kind) for each in instr.operands[1 + returns :]]
+    write = writer(instr, instr.operands[0], kind) if returns else None
+
+    def act(threads: Threads, lanes: Lanes) -> None:
+        there = locate(threads, lanes)
+        check_aligned(there, bits_of(kind) // 8)
+        given = _rows(reads, threads, lanes, len(there))
+        old = np.empty(len(there), TYPES[kind])
+        numbers = threads.numbers(lanes)
+        for where, chosen, addresses in by_space(space, there):
+            part = [row[chosen] for row in given]
+            combine = _combined(name, kind, where)
+            update = _in_shared if where == "shared" else _in_global
+            if where not in ("shared", "global"):
+                raise UndefinedError(f"an atomic update of {where} memory", 0)
+            old[chosen] = update(threads, numbers[chosen], addresses, kind, part, combine)
+        if write is not None:
+            write(threads, lanes, old)
+
+    return act
+
+
+def _rows(reads: list[Reader], threads: Threads, lanes: Lanes, count: int) -> list[Array]:
+    return [np.broadcast_to(read(threads, lanes), (count,)) for read in reads]
+
+
+def _combined(name: str, kind: str, space: str) -> Combine:
+    """Return what is computed; sums of f32 in memory of the device have no subnormal numbers."""
+    if "f" not in kind:
+        return COMBINE[name]
+    if kind == "f32" and space == "global":
+        return lambda old, a: canonical(flushed(flushed(old) + flushed(a)))
+    return lambda old, a: canonical(old + a)
+
+
+def _in_turns(
+    words: Array, at: Array, kind: str, given: list[Array], combine: Combine, order: Array
+) -> Array:
+    """Update words; of those at one place, one in each turn."""
+    compute: Callable[..., Array] = combine
+    old = np.empty(len(at), TYPES[kind])
+    left = order
+    while len(left):
+        _, chosen = np.unique(at[left], return_index=True)
+        now = left[chosen]
+        there = words[at[now]].view(TYPES[kind])
+        old[now] = there
+        made = np.asarray(compute(there, *[row[now] for row in given]), TYPES[kind])
+        words[at[now]] = made.view(words.dtype)
+        left = np.delete(left, chosen)
+    return old
+
+
+def _in_shared(
+    threads: Threads, numbers: Array, addresses: Array, kind: str, given: list[Array],
+    combine: Combine,
+) -> Array:  # fmt: skip
+    words, at = threads.shared.update(numbers, addresses, bits_of(kind) // 8)
+    order = threads.launch.rng.permutation(len(at))
+    return _in_turns(words, at, kind, given, combine, order)
+
+
+def _in_global(
+    threads: Threads, numbers: Array, addresses: Array, kind: str, given: list[Array],
+    combine: Combine,
+) -> Array:  # fmt: skip
+    """Update memory of the device: read all words there are, update them, write them back."""
+    memory, size = threads.launch.memory, bits_of(kind) // 8
+    places, at = np.unique(addresses, return_inverse=True)
+    words = memory.load(places, size, slack=WORD)[:, 0]
+    order = threads.launch.rng.permutation(len(at))
+    old = _in_turns(words, at.reshape(-1), kind, given, combine, order)
+    memory.store(places, words[:, None].astype(BITS[8 * size]), slack=WORD)
+    return old
+
+
+RULES: dict[str, Maker] = {
+    "mov": _move,
+    "selp": _select,
+    "cvta": _generic,
+    "ld": _load,
+    "st": _store,
+    "fence": _fence,
+    "membar": _fence,
+    "nanosleep": _sleep,
+    "atom": _atomic,
+    "red": _atomic,
+}
+"""Moves and accesses by the first word of their names."""

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .layout import SHARED_START, Layout
-from .memory import LocalMemory, Memory, ParamMemory
+from .memory import SHARED_START, Layout, LocalMemory, Memory, ParamMemory, SharedMemory
 from .program import PtxError, Register
-from .shared import SharedMemory
 from .values import ALL, BITS, Array, Lanes, UndefinedError, first
 
 if TYPE_CHECKING:
-    from .code import Code
+    from .launch import Code
 
 Index = tuple[int, int, int]
 WARP = 32

@@ -15,9 +15,8 @@ from ..bytecode import enums
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import F4E2M1FN, F32, I1, TileValueType
-from .approximate_math import FORMS, approximated
 from .emitter import Rule, TileEmitter, tile
-from .math_expansion import COMPOSED, in_f64, power_of_two
+from .math_expansion import COMPOSED, FORMS, approximated, in_f64, power_of_two
 
 # -------------------------------------------------------------------------------------------------
 # Division of rows by one divisor each: multiplication by its reciprocal, computed once.

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from support.ptx import HEAD, START
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.launch import run
+from tilewright.backend.ptx.interpreter.launch import Code, run
 from tilewright.backend.ptx.interpreter.memory import Memory, Segment
-from tilewright.backend.ptx.interpreter.parser import parse
-from tilewright.backend.ptx.interpreter.program import PtxError
+from tilewright.backend.ptx.interpreter.program import PtxError, parse
 
 TEXT = HEAD + """
 .visible .entry kernel(.param .u64 base, .param .u8 a, .param .u32 b, .param .u16 c)

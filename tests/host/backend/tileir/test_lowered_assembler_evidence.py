@@ -8,8 +8,8 @@ import tempfile
 
 import pytest
 
-from tilewright.backend.tileir import assembler
-from tilewright.backend.tileir.assembler import keep
+from tilewright.backend.tileir import lowered as assembler
+from tilewright.backend.tileir.lowered import keep
 from tilewright.base.files import RefusedError
 
 

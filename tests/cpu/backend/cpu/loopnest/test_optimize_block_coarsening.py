@@ -9,7 +9,7 @@ from support.ir import checked, poisoned
 from support.native import Dense, Native
 from support.numbers import assert_same, fresh_rng
 from tilewright.backend.cpu.loopnest import build_plan
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.base.dtypes import f32
 
 EXTENTS = [0, 1, 63, 64, 65, 127, 128, 129, 1000, 1021]

@@ -10,9 +10,10 @@ from support.cuda import cuda_ir, lowered
 from support.narrow import BOUND, FUNCTIONS, ROUNDS_BEFORE, computed, most_ulps
 from tilewright import bf16, f16, f32
 from tilewright.analysis.needed_precision import Form
-from tilewright.backend.tileir.interpreter.approximations import errors
-from tilewright.backend.tileir.lower import approximate_math, elementwise
-from tilewright.backend.tileir.lower.approximate_math import FORMS
+from tilewright.backend.tileir.interpreter.elementwise import errors
+from tilewright.backend.tileir.lower import elementwise
+from tilewright.backend.tileir.lower import math_expansion as approximate_math
+from tilewright.backend.tileir.lower.math_expansion import FORMS
 
 SIMULATED = pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
 DTYPES = pytest.mark.parametrize("dtype", [f16, bf16], ids=str)

@@ -8,7 +8,7 @@ import tilewright as tw
 from support import simulated_cuda
 from support.narrow import BOUND, FUNCTIONS, computed_by_threads, most_ulps
 from tilewright import bf16, f16
-from tilewright.backend.ptx.approximations import FORMS
+from tilewright.backend.ptx.module import FORMS
 from tilewright.devices import registry
 
 NAMES = (

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from support.ptx import HEAD, module_of, run_body, run_text
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.parser import parse
-from tilewright.backend.ptx.interpreter.program import PtxError
+from tilewright.backend.ptx.interpreter.launch import Code
+from tilewright.backend.ptx.interpreter.program import PtxError, parse
 
 
 @pytest.mark.parametrize(

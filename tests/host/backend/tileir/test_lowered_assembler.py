@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.backend.tileir import assembler
-from tilewright.backend.tileir.assembler import Job, assemble
+from tilewright.backend.tileir import lowered as assembler
+from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.backend.tileir.toolchain import Toolchain
 from tilewright.base.config import override
 from tilewright.base.errors import Code, CompileError

@@ -9,7 +9,7 @@ import pytest
 from tilewright.base.errors import KernelCacheError
 from tilewright.base.stage import Saved
 from tilewright.compile.store import Record, Store, pack, unpack
-from tilewright.compile.store.entry import BUNDLE_MAGIC as MAGIC
+from tilewright.compile.store.bundle import MAGIC
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from support.mutants import mutants
 from support.numbers import fresh_random
 from tilewright.base.stage import Saved
 from tilewright.compile.store import Record, Stats
+from tilewright.compile.store.choosing import METHODS, Custom
 from tilewright.compile.store.entry import encode
-from tilewright.compile.store.keeper import METHODS, Custom
 
 SAVED = Saved({"symbol": "add"}, b"code" * 100)
 RECORD, OTHER = Record.of({"kernel": "add"}), Record.of({"kernel": "other"})

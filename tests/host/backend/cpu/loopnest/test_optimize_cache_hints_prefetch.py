@@ -8,7 +8,7 @@ from support import plans
 from support.native import Dense
 from support.plans import AVX2, rows
 from tilewright.backend.cpu.loopnest import build_plan
-from tilewright.backend.cpu.loopnest.cache_hints import prefetched_reads
+from tilewright.backend.cpu.loopnest.optimize import prefetched_reads
 from tilewright.base.dtypes import f32
 
 

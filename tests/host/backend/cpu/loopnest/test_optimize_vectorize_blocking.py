@@ -7,8 +7,8 @@ import pytest
 from support.plans import AVX2
 from tilewright.backend.cpu.loopnest.index import row_major
 from tilewright.backend.cpu.loopnest.nodes import Matmul, TileBuffer
-from tilewright.backend.cpu.loopnest.vectorize import BUSY, RegisterBlock, block_of, row_blocks
-from tilewright.backend.llvm.target import CpuTarget
+from tilewright.backend.cpu.loopnest.optimize import BUSY, RegisterBlock, block_of, row_blocks
+from tilewright.backend.llvm.object import CpuTarget
 from tilewright.base.dtypes import f32, f64
 
 AVX512 = CpuTarget(

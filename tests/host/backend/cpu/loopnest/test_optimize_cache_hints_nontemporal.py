@@ -9,7 +9,7 @@ from support.ir import Kernel
 from support.native import Dense
 from support.plans import AVX2
 from tilewright.backend.cpu.loopnest import build_plan
-from tilewright.backend.cpu.loopnest.cache_hints import nontemporal_stores
+from tilewright.backend.cpu.loopnest.optimize import nontemporal_stores
 from tilewright.base.dtypes import f16, f32, i8, i32, i64
 from tilewright.ir.attrs import Ordering
 

@@ -9,7 +9,7 @@ from support.native import Dense
 from support.plans import AVX2
 from tilewright.backend.cpu.loopnest import build_plan
 from tilewright.backend.cpu.loopnest.nodes import Nest, walk
-from tilewright.backend.llvm.target import CpuTarget
+from tilewright.backend.llvm.object import CpuTarget
 from tilewright.base.dtypes import f16, f32, f64, i8
 
 AVX512 = "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,+f16c"

@@ -8,9 +8,9 @@ import pytest
 
 from source_tree import SOURCES
 from support.ir import Kernel, span_of
-from tilewright.backend.cpu import artifact_codec
 from tilewright.backend.cpu.stages import compile_func
-from tilewright.backend.llvm.target import CpuTarget, host_target
+from tilewright.backend.llvm import object as native_code
+from tilewright.backend.llvm.object import CpuTarget, host_target
 from tilewright.base.dtypes import f32
 from tilewright.base.stage import Saved
 from tilewright.ir.artifact import Artifact
@@ -40,7 +40,7 @@ def test_what_comes_back_is_what_was_made():
     func = kernel()
     made = compile_func(func, CPU)
     assert made.decisions
-    assert artifact_codec.restore(func, CPU, artifact_codec.save(func, made)) == made
+    assert native_code.restore(func, CPU, native_code.save(func, made)) == made
 
 
 def test_every_field_is_saved_or_comes_from_the_function():
@@ -54,9 +54,9 @@ def test_every_field_is_saved_or_comes_from_the_function():
 def test_places_are_those_of_the_function_at_hand():
     """The same code may stand elsewhere by now, in another file even."""
     old, new = kernel(line=5), kernel(line=1234)
-    kept = artifact_codec.save(old, compile_func(old, CPU))
+    kept = native_code.save(old, compile_func(old, CPU))
     assert "kernel.py" not in str(kept.metadata)
-    restored = artifact_codec.restore(new, CPU, kept)
+    restored = native_code.restore(new, CPU, kept)
     fresh = compile_func(new, CPU)
     assert restored.decisions == fresh.decisions
     assert any("kernel.py:1235:1" in line for line in restored.decisions)
@@ -67,24 +67,24 @@ def test_places_are_those_of_the_function_at_hand():
 def test_places_that_begin_alike_are_told_apart():
     places = {"k.py:1:1": 0, "k.py:1:12": 1, "k.py:11:1": 2}
     line = "kept (k.py:1:12) and (k.py:1:1) and (k.py:11:1) and (k.py:1:123)"
-    parts = artifact_codec._without_places(line, places)
+    parts = native_code._without_places(line, places)
     assert parts == ["kept (", 1, ") and (", 0, ") and (", 2, ") and (k.py:1:123)"]
-    assert artifact_codec._without_places(line, {}) == [line]
+    assert native_code._without_places(line, {}) == [line]
 
 
 def test_ops_without_a_place():
     func = kernel()
-    kept = artifact_codec.save(func, compile_func(func, CPU))
+    kept = native_code.save(func, compile_func(func, CPU))
     for op in func.walk():
         op.span = None
-    assert any("no place" in line for line in artifact_codec.restore(func, CPU, kept).decisions)
+    assert any("no place" in line for line in native_code.restore(func, CPU, kept).decisions)
 
 
 # What it depends on.
 
 
 def test_the_same_code_has_the_same_facts():
-    assert artifact_codec.facts(kernel(line=5), CPU) == artifact_codec.facts(kernel(line=99), CPU)
+    assert native_code.facts(kernel(line=5), CPU) == native_code.facts(kernel(line=99), CPU)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_same_code_has_the_same_facts():
     ids=["ir", "kernel", "cpu", "features", "triple", "scratch_limit"],
 )
 def test_every_fact_about_the_code_is_named(func, cpu, changed):
-    old, new = artifact_codec.facts(kernel(), CPU), artifact_codec.facts(func, cpu)
+    old, new = native_code.facts(kernel(), CPU), native_code.facts(func, cpu)
     assert old.keys() == new.keys()
     assert changed in {key for key in old if old[key] != new[key]}
 
@@ -108,29 +108,29 @@ def test_every_fact_about_the_code_is_named(func, cpu, changed):
 @pytest.mark.parametrize(
     ("where", "name", "value", "fact"),
     [
-        ("tilewright.backend.cpu.artifact_codec.llvm", "llvm_version_info", (1, 2, 3), "llvm"),
+        ("tilewright.backend.llvm.object.llvm", "llvm_version_info", (1, 2, 3), "llvm"),
         ("llvmlite", "__version__", "0.0.1", "llvmlite"),
         ("numpy", "__version__", "0.0.1", "numpy"),
         ("ml_dtypes", "__version__", "0.0.1", "ml_dtypes"),
         ("sys", "version_info", (3, 99, 0), "python"),
-        ("tilewright.backend.cpu.artifact_codec", "source_hash", lambda *f: "other", "sources"),
+        ("tilewright.backend.llvm.object", "source_hash", lambda *f: "other", "sources"),
     ],
 )
 def test_every_fact_about_the_compiler_is_named(monkeypatch, where, name, value, fact):
-    old = artifact_codec.facts(kernel(), CPU)
+    old = native_code.facts(kernel(), CPU)
     monkeypatch.setattr(f"{where}.{name}", value)
-    artifact_codec._fixed.cache_clear()
-    new = artifact_codec.facts(kernel(), CPU)
+    native_code._fixed.cache_clear()
+    new = native_code.facts(kernel(), CPU)
     assert {key for key in old if old[key] != new[key]} == {fact}
 
 
 def test_all_that_the_backend_can_run_is_hashed():
     """Its own folder and those that the import table lets it use, standing below it."""
-    assert set(artifact_codec.SOURCES) == {
+    assert set(native_code.SOURCES) == {
         "base", "ir", "analysis",
         "backend/llvm", "backend/libm", "backend/cpu", "backend/simt_cpu",
     }  # fmt: skip
-    assert all((SOURCES / folder).is_dir() for folder in artifact_codec.SOURCES)
+    assert all((SOURCES / folder).is_dir() for folder in native_code.SOURCES)
 
 
 def test_the_backend_does_not_look_at_constants():
@@ -143,10 +143,10 @@ def test_unknown_sources_or_attributes_are_not_kept(monkeypatch):
     func = kernel()
     op = next(op for op in func.walk() if op.name == "check")
     op.attrs = {**op.attrs, "tensor": object()}
-    assert artifact_codec.facts(func, CPU) is None
-    artifact_codec._fixed.cache_clear()
-    monkeypatch.setattr(artifact_codec, "source_hash", lambda *folders: None)
-    assert artifact_codec.facts(kernel(), CPU) is None
+    assert native_code.facts(func, CPU) is None
+    native_code._fixed.cache_clear()
+    monkeypatch.setattr(native_code, "source_hash", lambda *folders: None)
+    assert native_code.facts(kernel(), CPU) is None
 
 
 # What is wrong.
@@ -158,7 +158,7 @@ GOOD = {
 
 
 def test_this_is_good():
-    restored = artifact_codec.restore(kernel(), CPU, Saved(GOOD, b"code"))
+    restored = native_code.restore(kernel(), CPU, Saved(GOOD, b"code"))
     assert (restored.scratch_bytes, restored.together, restored.code) == (64, 2, b"code")
     assert restored.decisions == ("a kernel.py:1:1 b", "")
 
@@ -179,18 +179,18 @@ def test_this_is_good():
 )  # fmt: skip
 def test_every_field_is_checked(change):
     with pytest.raises(ValueError, match="not "):
-        artifact_codec.restore(kernel(), CPU, Saved({**GOOD, **change}, b"code"))
+        native_code.restore(kernel(), CPU, Saved({**GOOD, **change}, b"code"))
 
 
 @pytest.mark.parametrize("missing", GOOD)
 def test_every_field_must_be_there(missing):
     metadata = {key: value for key, value in GOOD.items() if key != missing}
     with pytest.raises(ValueError, match="not "):
-        artifact_codec.restore(kernel(), CPU, Saved(metadata, b"code"))
+        native_code.restore(kernel(), CPU, Saved(metadata, b"code"))
 
 
 def test_another_cpu_gets_code_of_its_own():
     plain = CpuTarget("x86-64", "", "x86_64-unknown-linux-gnu")
     func = kernel()
     assert compile_func(func, plain).target == "cpu x86-64"
-    assert artifact_codec.facts(func, plain) != artifact_codec.facts(func, CPU)
+    assert native_code.facts(func, plain) != native_code.facts(func, CPU)

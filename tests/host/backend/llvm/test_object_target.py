@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.backend.llvm.target import CpuTarget, host_target
+from tilewright.backend.llvm.object import CpuTarget, host_target
 from tilewright.base import config
 
 X86 = "x86_64-unknown-linux-gnu"
