@@ -76,7 +76,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 the math functions, and how single ops are written."""
 
 LOADED_LATER: dict[str, tuple[str, ...]] = {
-    "compile.cache": ("compile.pipeline",),
+    "compile.cache": ("compile.pipeline", "compile.runner"),
     "compile.pipeline": (
         "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",
         "backend.simt_cpu.stages", "backend.tileir.stages",
@@ -85,7 +85,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "devices.cuda.finding": ("devices.cuda.bindings",),
     "devices.cuda.module": ("devices.cuda.loading",),
     "launch.definition": (
-        "compile.legality", "frontend.capture.annotations", "launch.exporting", "launch.inspection",
+        "compile.checks", "frontend.capture.annotations", "launch.exporting", "launch.inspection",
     ),
     "launch.kernel": ("launch.run",),
     "launch.report": ("analysis.bounds.check_placement",),

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from source_tree import ROOT
-from tilewright.compile.legality import Checks
+from tilewright.compile.checks import Checks
 from tilewright.launch.inspection import Inspection
 from tilewright.launch.watching import Needed, watching
 

@@ -25,10 +25,11 @@ from numpy.lib.array_utils import byte_bounds
 from support.fake_cuda import FakeCuda
 from support.native_cuda import NativeCuda
 from support.simulated_threads import Threads, interpret, made_threads, note_threads
-from tilewright.backend.ptx.interpreter.memory import Segment
+from tilewright.backend.ptx.interpreter.memory import MemorySegment
 from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
+from tilewright.backend.tileir.abi import ParameterSlot, slots
 from tilewright.backend.tileir.bytecode.enums import NEWEST
 from tilewright.backend.tileir.bytecode.program import Kernel
 from tilewright.backend.tileir.bytecode.reader import read
@@ -36,7 +37,6 @@ from tilewright.backend.tileir.interpreter.launch import run
 from tilewright.backend.tileir.interpreter.machine import TileIRError
 from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.lowered import Lowered
-from tilewright.backend.tileir.target import ParameterSlot, slots
 from tilewright.backend.tileir.toolchain import Toolchain
 from tilewright.base.elf import MAGIC
 from tilewright.devices import registry
@@ -198,7 +198,7 @@ class SimulatedCuda(NativeCuda):
         self, threads: Threads, name: str, values: list[int], shape: Any, seen: dict[int, Any]
     ) -> None:
         found = [*self._allocations(seen), *self._pinned_allocations()]
-        segments = [Segment(each.start, each.data, each.written) for each in found]
+        segments = [MemorySegment(each.start, each.data, each.written) for each in found]
         arguments = None if threads.func is None else arguments_of(threads.func, values)
         try:
             interpret(threads, name, values, shape, segments, arguments)

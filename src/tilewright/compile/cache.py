@@ -230,7 +230,8 @@ def _compile(
     *,
     fresh: bool = False,
 ) -> tuple[Artifact, tuple[Captured, ...]]:
-    from .pipeline import Runner, compile_kernel
+    from .pipeline import compile_kernel
+    from .runner import Runner
 
     runner = Runner(kernel.name, fresh=fresh)
     artifact, built = compile_kernel(kernel, signature, target, runner, options)

@@ -14,7 +14,8 @@ from ..frontend.capture.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..ir.signature import Signature
 from .options import PLAIN, CompileOptions
-from .pipeline import Runner, compile_kernel
+from .pipeline import compile_kernel
+from .runner import Runner
 
 # -------------------------------------------------------------------------------------------------
 # Texts of every stage of a compilation.

@@ -1,21 +1,17 @@
-"""Legality: reject kernels that a target cannot run, and list the checks of a compiled one."""
+"""Legality: reject well-formed kernels that a target cannot run, before any pass."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import wraps
-from itertools import groupby
-from typing import Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
 from ..analysis.uniformity import Over, Parting, partings
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..ir.attrs import ThreadCoordinate
-from ..ir.core import BoundsCheck, Func, Op, Placement
-from ..ir.launch_expr import LaunchCheck
+from ..ir.core import Func, Op
 from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
 
@@ -40,10 +36,10 @@ HINTS = {
 def refuse_parted(func: Func) -> None:
     """Raise for the first op at which threads synchronize and some may not come."""
     for parting in partings(func):
-        _refuse_divergent(parting)
+        _refuse(parting)
 
 
-def _refuse_divergent(parting: Parting) -> None:
+def _refuse(parting: Parting) -> None:
     whose = TOGETHER[parting.over]
     raise CompileError(
         f"not all threads of {whose} reach {_words(parting.meeting.span, 'this op')}",
@@ -175,95 +171,3 @@ def limit_depth(
         raise error
 
     return compiling
-
-
-# --- the bounds checks of a compiled kernel ----------------------------------------------------
-
-IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
-
-
-class Checks(NamedTuple):
-    """The number of bounds checks by placement: one for each access and axis of the source."""
-
-    proved: int = 0
-    at_launch: int = 0
-    hoisted: int = 0
-    in_place: int = 0
-
-    @classmethod
-    def of(cls, obligations: Sequence[BoundsCheck]) -> Checks:
-        """Count them."""
-        found = Counter(o.placement for o in obligations)
-        return cls(*(found[placement] for placement in Placement))
-
-    @property
-    def in_kernel(self) -> int:
-        """How many are left for the kernel to make."""
-        return self.hoisted + self.in_place
-
-    def __str__(self) -> str:
-        pairs = zip(Placement, self, strict=True)
-        return "  ".join(f"{placement.value}: {number}" for placement, number in pairs)
-
-
-def lines(obligations: Sequence[BoundsCheck]) -> Iterator[str]:
-    """Yield every access, where each of its checks went and why, and the totals."""
-    for span, group in groupby(obligations, key=lambda o: o.span):
-        yield f"access {_place(span)}"
-        for o in group:
-            yield f"  {named(o.tensor, o.axis)}, {o.placement.value}: {o.reason}"
-            if o.advice:
-                yield f"    to avoid it, {o.advice}"
-    yield str(Checks.of(obligations))
-
-
-def _place(span: Span | None) -> str:
-    if span is None:
-        return "somewhere"
-    line = span.file.line(span.line) or ""
-    end = span.end_column if span.end_line == span.line else len(line)
-    return f"{span.file.name.rsplit('/', 1)[-1]}:{span.line}: {line[span.column : end].strip()}"
-
-
-LEFT_OUT: dict[str, tuple[str, ...]] = {
-    "placed": (),
-    "pinned": ("place_checks",),
-    "forced": ("prove_checks", "place_checks"),
-}
-"""The passes that each way to place checks does without."""
-
-
-def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
-    """Return where all checks are in the end; raises if one always fails, or is left but denied."""
-    doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
-    if doomed is not None:
-        _refuse_doomed(kernel, doomed)
-    obligations = final_placements(func)
-    if kernel.terms.deny_in_kernel_checks and checks == "placed":
-        for o in obligations:
-            if o.placement in IN_KERNEL:
-                _deny(kernel.name, o)
-    return obligations
-
-
-def _refuse_doomed(kernel: KernelSource, check: LaunchCheck) -> NoReturn:
-    expected, got = constant_bound(check)
-    raise CompileError(
-        f"index out of range in every launch of `{kernel.name}`: {check.message}",
-        code=Code.INDEX,
-        span=check.span,
-        expected=expected,
-        got=got,
-        hint="indices count tiles, not elements" if kernel.dialect == "tile" else None,
-    )
-
-
-def _deny(kernel: str, o: BoundsCheck) -> NoReturn:
-    raise CompileError(
-        f"`{kernel}` denies checks in the kernel, but {named(o.tensor, o.axis)} needs one here",
-        code=Code.INDEX,
-        span=o.span,
-        expected="an index that is proved or checked at launch",
-        got=f"a check {o.placement.value}: {o.reason}",
-        hint=f"{o.advice}; or drop deny_in_kernel_checks",
-    )

@@ -18,7 +18,7 @@ from .kernel import Kernel
 from .operation import Launch
 
 if TYPE_CHECKING:
-    from ..compile.legality import Checks
+    from ..compile.checks import Checks
     from ..ir.artifact import Artifact
     from .exporting import Exported
     from .inspection import Inspection
@@ -182,7 +182,7 @@ class Entry(NativeEntry, Maker):
 
         Without arguments: in the latest compilation.
         """
-        from ..compile.legality import Checks
+        from ..compile.checks import Checks
         from .inspection import latest
 
         if not (args or constants):

@@ -10,8 +10,8 @@ from ..analysis.bounds.check_placement import shown
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape
+from ..compile.checks import lines as check_lines
 from ..compile.inspect import Made, make, stage_texts
-from ..compile.legality import lines as check_lines
 from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
 from ..ir.signature import OutputSpec, Signature

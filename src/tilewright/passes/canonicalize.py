@@ -10,7 +10,7 @@ Non-goals: removing unused ops (`dce`), merging equal ops (`cse`), moving ops (`
 identities that are true of numbers but not of floats (x + 0.0, x - x, x * 0.0, reassociation);
 checks (`prove_checks`).
 
-Rules (those of single ops are in `passes.simplify`, by family):
+Rules:
 
  1. Fold. A result that is a known number becomes a constant, tiles of one number included.
         %c = addi %2, %3                      ->  %c = constant 5

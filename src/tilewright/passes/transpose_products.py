@@ -47,7 +47,7 @@ COLUMNS = 8
 
 def transpose_products(func: Func) -> Func:
     """Transpose products wherever the rules above allow."""
-    chooser = _Chooser(func)
+    chooser = _ProductChooser(func)
     return rewrite(func, _Transposer(chooser.chains()).visit)
 
 
@@ -64,7 +64,7 @@ class _Chain:
     """The position of the accumulator among the values that the loop carries."""
 
 
-class _Chooser:
+class _ProductChooser:
     def __init__(self, func: Func) -> None:
         self.func = func
         self.nesting: Structure = structure(func)

@@ -19,7 +19,8 @@ from tilewright.backend.llvm import object as native_code
 from tilewright.backend.llvm.object import host_target
 from tilewright.base import files
 from tilewright.base.config import override
-from tilewright.compile.pipeline import Runner, compile_kernel
+from tilewright.compile.pipeline import compile_kernel
+from tilewright.compile.runner import Runner
 from tilewright.compile.store import Store, current_store
 from tilewright.launch.inspection import Inspection
 

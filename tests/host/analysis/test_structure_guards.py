@@ -10,7 +10,7 @@ from support.ir import Kernel
 from tilewright import f32, i32, simt
 from tilewright.analysis.structure import bound_of, structure
 from tilewright.base.dtypes import bool_, u32
-from tilewright.compile.legality import Checks
+from tilewright.compile.checks import Checks
 from tilewright.ir.attrs import Predicate
 
 

@@ -402,7 +402,7 @@ def test_what_is_not_asked_for_any_more_is_let_go(monkeypatch):
 
 
 def test_a_slow_compilation_is_told_of_once(monkeypatch, capsys):
-    monkeypatch.setattr("tilewright.compile.pipeline.SLOW_SECONDS", 0.0)
+    monkeypatch.setattr("tilewright.compile.runner.SLOW_SECONDS", 0.0)
     cache, kernel = KernelCache(), source()
     for _ in range(2):
         cache.get(kernel, signature(), "reference", OPTIONS)

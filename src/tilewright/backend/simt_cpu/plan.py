@@ -15,7 +15,7 @@ from ...ir.ops.control import IF, RETURN, YIELD
 from ...ir.ops.layout import CONSTANT
 from ...ir.ops.simt import CHECK_INDEX, INDEX_1D, LENGTH, PLACE, STORE_SLICE
 from ...ir.semantics import Number
-from ..cpu.loopnest.vectorize import LIGHT_NEST
+from ..cpu.loopnest.optimize import LIGHT_NEST
 from ..llvm.object import CpuTarget
 from .barriers import STREAMED, CooperativePlan, plan_cooperation
 

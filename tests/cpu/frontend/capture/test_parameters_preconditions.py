@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32
-from tilewright.compile.legality import Checks
+from tilewright.compile.checks import Checks
 
 
 def copy(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:

@@ -44,8 +44,8 @@ from .nodes import (
     WritePointer,
     WriteView,
 )
+from .optimize import lane_width
 from .schedule import Assign, CatPart, EffectDraft, Keep, Key, NestDraft, Sink, State, sink_shape
-from .vectorize import lane_width
 
 # -------------------------------------------------------------------------------------------------
 # Demand-driven lowering of element expressions: what an element needs, and how it is computed.

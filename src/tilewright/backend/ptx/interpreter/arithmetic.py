@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .memory import Layout
-from .program import Instr, Number
+from .memory import PtxLayout
+from .program import PtxInstr, PtxNumber
 from .values import (
     TYPES,
     Action,
@@ -20,7 +20,7 @@ from .values import (
     Compute,
     Lanes,
     Maker,
-    UndefinedError,
+    UndefinedPtxError,
     bits_of,
     canonical,
     first,
@@ -37,7 +37,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .threads import Threads
+    from .threads import PtxThreads
 
 # --- integer arithmetic, with carries, and the bits of integers --------------------------------
 
@@ -57,7 +57,7 @@ def _wrapped(function: Compute) -> Callable[..., Maker]:
     """Return an operation modulo a power of two: signs make no difference."""
 
     def make(name: str, count: int) -> Maker:
-        def maker(layout: Layout, instr: Instr) -> Action:
+        def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
             kind = _unsigned(form(instr, rf"{name}\.{INTEGER}", count + 1)["kind"])
             return pure(layout, instr, kind, (kind,) * count, function)
 
@@ -67,7 +67,7 @@ def _wrapped(function: Compute) -> Callable[..., Maker]:
 
 
 def _signed(name: str, count: int, function: Compute) -> Maker:
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         kind = form(instr, rf"{name}\.{INTEGER}", count + 1)["kind"]
         return pure(layout, instr, kind, (kind,) * count, function)
 
@@ -92,7 +92,7 @@ def _wide(a: Array, b: Array) -> Array:
     return np.asarray(a.astype(wide) * b.astype(wide))
 
 
-def _multiply(layout: Layout, instr: Instr) -> Action:
+def _multiply(layout: PtxLayout, instr: PtxInstr) -> Action:
     match = form(instr, rf"mul(?:24)?\.(?P<part>lo|hi|wide)\.{INTEGER}", 3)
     kind, part = match["kind"], match["part"]
     if part == "wide":
@@ -103,7 +103,7 @@ def _multiply(layout: Layout, instr: Instr) -> Action:
     return pure(layout, instr, kind, (kind, kind), high)
 
 
-def _multiply_add(layout: Layout, instr: Instr) -> Action:
+def _multiply_add(layout: PtxLayout, instr: PtxInstr) -> Action:
     if ".cc." in instr.opcode:
         return _with_carry(layout, instr)
     match = form(instr, rf"mad\.(?P<part>lo|hi|wide)\.{INTEGER}", 4)
@@ -121,12 +121,12 @@ def _quotient(a: Array, b: Array) -> tuple[Array, Array]:
     """Return the quotient toward zero, and the remainder."""
     wrong = np.atleast_1d(b == 0)
     if wrong.any():
-        raise UndefinedError("a division by zero", first(wrong) if wrong.size > 1 else 0)
+        raise UndefinedPtxError("a division by zero", first(wrong) if wrong.size > 1 else 0)
     if a.dtype.kind == "u":
         return a // b, a % b
     wrong = np.atleast_1d((a == np.iinfo(a.dtype).min) & (b == -1))
     if wrong.any():
-        raise UndefinedError("a division that overflows", first(wrong) if wrong.size > 1 else 0)
+        raise UndefinedPtxError("a division that overflows", first(wrong) if wrong.size > 1 else 0)
     floor = a // b
     rest = a - floor * b
     quotient = floor + ((rest != 0) & ((rest < 0) != (a < 0)))
@@ -141,7 +141,7 @@ CARRY = (
 )
 
 
-def _with_carry(layout: Layout, instr: Instr) -> Action:
+def _with_carry(layout: PtxLayout, instr: PtxInstr) -> Action:
     """Add words of a long sum: `.cc` sets the carry of a thread, a `c` behind the name adds it."""
     multiplies = instr.opcode.startswith("mad")
     match = form(instr, CARRY, 4 if multiplies else 3)
@@ -152,7 +152,7 @@ def _with_carry(layout: Layout, instr: Instr) -> Action:
     reads = [reader(layout, instr, operand, kind) for operand in instr.operands[1:]]
     write = writer(instr, instr.operands[0], kind)
 
-    def act(threads: Threads, lanes: Lanes) -> None:
+    def act(threads: PtxThreads, lanes: Lanes) -> None:
         given = [read(threads, lanes) for read in reads]
         if multiplies:
             a, b, c = given
@@ -181,7 +181,7 @@ def _subtract(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
 def _sum(name: str, function: Compute) -> Maker:
     plain = _wrapped(function)(name, 2)
 
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         return _with_carry(layout, instr) if ".cc." in instr.opcode else plain(layout, instr)
 
     return maker
@@ -191,7 +191,7 @@ def _sum(name: str, function: Compute) -> Maker:
 
 
 def _bitwise(name: str, count: int, function: Compute) -> Maker:
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         kind = form(instr, rf"{name}\.(b(?:{WIDTHS})|pred)", count + 1)[1]
         return pure(layout, instr, kind, (kind,) * count, function)
 
@@ -201,7 +201,7 @@ def _bitwise(name: str, count: int, function: Compute) -> Maker:
 def _shift(name: str) -> Maker:
     """Return a shift; by its width or more it moves out all bits."""
 
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         kind = form(instr, rf"{name}\.([bsu](?:{WIDTHS}))", 3)[1]
         function = _left if name == "shl" else _right
         return pure(layout, instr, kind, (kind, "u32"), function)
@@ -221,7 +221,7 @@ def _right(a: Array, amount: Array) -> Array:
     return np.where((amount < bits) | (a.dtype.kind == "i"), a >> by, 0)
 
 
-def _funnel(layout: Layout, instr: Instr) -> Action:
+def _funnel(layout: PtxLayout, instr: PtxInstr) -> Action:
     match = form(instr, r"shf\.(l|r)\.(wrap|clamp)\.b32", 4)
 
     def shift(low: Array, up: Array, amount: Array) -> Array:
@@ -233,7 +233,7 @@ def _funnel(layout: Layout, instr: Instr) -> Action:
     return pure(layout, instr, "b32", ("b32", "b32", "u32"), shift)
 
 
-def _extract(layout: Layout, instr: Instr) -> Action:
+def _extract(layout: PtxLayout, instr: PtxInstr) -> Action:
     kind = form(instr, r"bfe\.([su](?:32|64))", 4)[1]
     bits = bits_of(kind)
 
@@ -253,7 +253,7 @@ def _extract(layout: Layout, instr: Instr) -> Action:
     return pure(layout, instr, kind, (kind, "u32", "u32"), extract)
 
 
-def _insert(layout: Layout, instr: Instr) -> Action:
+def _insert(layout: PtxLayout, instr: PtxInstr) -> Action:
     kind = form(instr, r"bfi\.(b32|b64)", 5)[1]
 
     def insert(a: Array, b: Array, position: Array, length: Array) -> Array:
@@ -266,7 +266,7 @@ def _insert(layout: Layout, instr: Instr) -> Action:
 
 
 def _counts(name: str, function: Callable[[Array], Array]) -> Maker:
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         kind = form(instr, rf"{name}\.(b32|b64)", 2)[1]
         return pure(layout, instr, "u32", (kind,), function)
 
@@ -282,7 +282,7 @@ def _leading_zeros(a: Array) -> Array:
     return count.astype(np.uint32)
 
 
-def _reverse(layout: Layout, instr: Instr) -> Action:
+def _reverse(layout: PtxLayout, instr: PtxInstr) -> Action:
     kind = form(instr, r"brev\.(b32|b64)", 2)[1]
 
     def reverse(a: Array) -> Array:
@@ -294,7 +294,7 @@ def _reverse(layout: Layout, instr: Instr) -> Action:
     return pure(layout, instr, kind, (kind,), reverse)
 
 
-def _permute(layout: Layout, instr: Instr) -> Action:
+def _permute(layout: PtxLayout, instr: PtxInstr) -> Action:
     form(instr, r"prmt\.b32", 4)
 
     def permute(a: Array, b: Array, selector: Array) -> Array:
@@ -311,11 +311,11 @@ def _permute(layout: Layout, instr: Instr) -> Action:
     return pure(layout, instr, "b32", ("b32", "b32", "b32"), permute)
 
 
-def _logic(layout: Layout, instr: Instr) -> Action:
+def _logic(layout: PtxLayout, instr: PtxInstr) -> Action:
     """Run `lop3`: any function of three bits, given by its table."""
     form(instr, r"lop3\.b32", 5)
     table = instr.operands[-1]
-    if not isinstance(table, Number):
+    if not isinstance(table, PtxNumber):
         unknown(instr)
 
     def look(a: Array, b: Array, c: Array, _: Array) -> Array:
@@ -374,7 +374,7 @@ ONLY_NEAREST = ("div", "rcp", "sqrt")
 
 
 def _arithmetic(count: int) -> Maker:
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         if count == 2 and instr.opcode.startswith(("div.approx", "div.full")):
             return _approximate(layout, instr)
         match = form(instr, ARITHMETIC, count + 1)
@@ -414,7 +414,7 @@ def _of_both(name: str, floats: Maker) -> Maker:
     """Return a name that integers have as well."""
     integers = SHARED_NAMES[name]
 
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         is_float = instr.opcode.rsplit(".", 1)[-1] in KINDS.split("|")
         return (floats if is_float else integers)(layout, instr)
 
@@ -427,7 +427,7 @@ def _of_both(name: str, floats: Maker) -> Maker:
 def _sign(name: str, function: Callable[[Array, Any], Array]) -> Maker:
     """Run `neg` or `abs`, which change one bit."""
 
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         match = form(instr, rf"{name}(?P<ftz>\.ftz)?\.(?P<kind>{KINDS})", 2)
         kind, bits = match["kind"], TYPES[match["kind"]].itemsize * 8
         unsigned = TYPES[f"u{bits}"].type
@@ -442,13 +442,13 @@ def _sign(name: str, function: Callable[[Array, Any], Array]) -> Maker:
     return maker
 
 
-def _copy_sign(layout: Layout, instr: Instr) -> Action:
+def _copy_sign(layout: PtxLayout, instr: PtxInstr) -> Action:
     kind = form(instr, r"copysign\.(f32|f64)", 3)[1]
     return pure(layout, instr, kind, (kind, kind), lambda a, b: np.copysign(b, a))
 
 
 def _extremum(name: str, function: Callable[..., Array]) -> Maker:
-    def maker(layout: Layout, instr: Instr) -> Action:
+    def maker(layout: PtxLayout, instr: PtxInstr) -> Action:
         match = form(instr, rf"{name}(?P<ftz>\.ftz)?(?P<nan>\.NaN)?\.(?P<kind>{KINDS})", 3)
         kind, least = match["kind"], name == "min"
 
@@ -477,7 +477,7 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
-def _compare(layout: Layout, instr: Instr) -> Action:
+def _compare(layout: PtxLayout, instr: PtxInstr) -> Action:
     words = "|".join((*COMPARISONS, *UNSIGNED, *(f"{w}u" for w in COMPARISONS), "num", "nan"))
     match = form(instr, rf"setp\.(?P<word>{words})(?P<ftz>\.ftz)?\.(?P<kind>[bsuf]\d+|bf16)", 3)
     word, kind = match["word"], match["kind"]
@@ -510,7 +510,7 @@ def _compare_floats(word: str, *, ftz: bool) -> Callable[[Array, Array], Array]:
     return compare
 
 
-def _test(layout: Layout, instr: Instr) -> Action:
+def _test(layout: PtxLayout, instr: PtxInstr) -> Action:
     match = form(
         instr, r"testp\.(finite|infinite|number|notanumber|normal|subnormal)\.(f32|f64)", 2
     )
@@ -534,7 +534,7 @@ APPROXIMATE: dict[str, Compute] = {
 }  # fmt: skip
 
 
-def _approximate(layout: Layout, instr: Instr) -> Action:
+def _approximate(layout: PtxLayout, instr: PtxInstr) -> Action:
     match = form(
         instr,
         r"(?P<name>\w+)\.(?:approx|full)(?P<ftz>\.ftz)?\.(?P<kind>f32|f64)",
@@ -562,7 +562,7 @@ def _approximate(layout: Layout, instr: Instr) -> Action:
     return pure(layout, instr, kind, (kind,) * count, compute)
 
 
-def _root(layout: Layout, instr: Instr) -> Action:
+def _root(layout: PtxLayout, instr: PtxInstr) -> Action:
     maker = _approximate if ".approx" in instr.opcode else _arithmetic(1)
     return maker(layout, instr)
 
@@ -579,7 +579,7 @@ WHOLE: dict[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 
 
-def _convert(layout: Layout, instr: Instr) -> Action:
+def _convert(layout: PtxLayout, instr: PtxInstr) -> Action:
     match = form(instr, PATTERN, 2)
     to, given, mode = match["to"], match["given"], match["mode"] or ""
     flush, sat = bool(match["ftz"]), bool(match["sat"])
@@ -587,7 +587,7 @@ def _convert(layout: Layout, instr: Instr) -> Action:
     read = reader(layout, instr, instr.operands[1], given, wide=True)
     write = writer(instr, instr.operands[0], to, wide=True)
 
-    def act(threads: Threads, lanes: Lanes) -> None:
+    def act(threads: PtxThreads, lanes: Lanes) -> None:
         value = read(threads, lanes)
         if flush and given == "f32":
             value = flushed(value)
@@ -600,7 +600,7 @@ def _convert(layout: Layout, instr: Instr) -> Action:
 
 
 def _function(
-    instr: Instr, to: str, given: str, mode: str, *, sat: bool
+    instr: PtxInstr, to: str, given: str, mode: str, *, sat: bool
 ) -> Callable[[Array], Array]:
     floats = "f" in given, "f" in to
     if floats == (False, False) and not mode:
@@ -656,7 +656,7 @@ def _widened(a: Array) -> Array:
 
 
 def _between_floats(
-    instr: Instr, to: str, given: str, mode: str, *, sat: bool
+    instr: PtxInstr, to: str, given: str, mode: str, *, sat: bool
 ) -> Callable[[Array], Array]:
     widens = TYPES[to].itemsize > TYPES[given].itemsize
     if (to == given) != (mode in WHOLE or (sat and not mode)) or (widens and mode):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .memory import Layout
-from .program import Function, Instr, Operand, PtxError, Symbol
+from .memory import PtxLayout
+from .program import Operand, PtxError, PtxFunction, PtxInstr, PtxSymbol
 from .values import (
     TYPES,
     Array,
     Lanes,
-    UndefinedError,
+    UndefinedPtxError,
     bits_of,
     first,
     form,
@@ -27,11 +27,11 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .threads import Threads
+    from .threads import PtxThreads
 
 # --- where threads go --------------------------------------------------------------------------
 
-End: TypeAlias = "Callable[[Threads, Lanes], None]"
+End: TypeAlias = "Callable[[PtxThreads, Lanes], None]"
 """Lets threads that have run a step go on."""
 
 
@@ -43,13 +43,13 @@ def jump(step: int) -> End:
 def falls_off() -> End:
     """Refuse to run beyond the end of a function."""
 
-    def end(threads: Threads, lanes: Lanes) -> None:
-        raise UndefinedError("the function ends without a return", 0)
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
+        raise UndefinedPtxError("the function ends without a return", 0)
 
     return end
 
 
-def _held(threads: Threads, lanes: Lanes, instr: Instr) -> tuple[Array, Array]:
+def _held(threads: PtxThreads, lanes: Lanes, instr: PtxInstr) -> tuple[Array, Array]:
     """Return the threads for which the guard holds, and the others."""
     numbers = threads.numbers(lanes)
     if instr.guard is None:
@@ -58,10 +58,10 @@ def _held(threads: Threads, lanes: Lanes, instr: Instr) -> tuple[Array, Array]:
     return numbers[holds], numbers[~holds]
 
 
-def branch(instr: Instr, target: int, following: int) -> End:
+def branch(instr: PtxInstr, target: int, following: int) -> End:
     """Continue at a label, or at the next step."""
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         if instr.guard is None:
             threads.go(lanes, target)
             return
@@ -73,50 +73,50 @@ def branch(instr: Instr, target: int, following: int) -> End:
     return end
 
 
-def _check_uniform(threads: Threads, lanes: Lanes, holds: Array) -> None:
+def _check_uniform(threads: PtxThreads, lanes: Lanes, holds: Array) -> None:
     """Check that the threads of a warp that run `bra.uni` agree."""
     warps = threads.warp[threads.numbers(lanes)]
     taken = np.zeros(int(threads.warp[-1]) + 1, np.bool_)
     taken[warps] = holds
     wrong = taken[warps] != holds
     if wrong.any():
-        raise UndefinedError("threads of a warp disagree about it", first(wrong))
+        raise UndefinedPtxError("threads of a warp disagree about it", first(wrong))
 
 
-def indexed(layout: Layout, instr: Instr, steps: Sequence[int]) -> End:
+def indexed(layout: PtxLayout, instr: PtxInstr, steps: Sequence[int]) -> End:
     """Continue at one of several labels."""
     (index,) = instr.operands
     read = reader(layout, instr, index, "u32")
     table = np.array(steps, np.int32)
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         number = read(threads, lanes)
         wrong = np.atleast_1d(number >= len(table))
         if wrong.any():
-            raise UndefinedError("an index beyond the labels", first(wrong))
+            raise UndefinedPtxError("an index beyond the labels", first(wrong))
         threads.go(lanes, table[number])
 
     return end
 
 
-def stop(instr: Instr, following: int) -> End:
+def stop(instr: PtxInstr, following: int) -> End:
     """End threads; `trap` ends all with an error."""
     if instr.operands:
         unknown(instr)
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         ending, others = _held(threads, lanes, instr)
         if instr.opcode == "trap" and len(ending):
-            raise UndefinedError("a trap", 0)
+            raise UndefinedPtxError("a trap", 0)
         threads.end(ending)
         threads.go(others, following)
 
     return end
 
 
-def call(layout: Layout, instr: Instr, called: Function, start: int, number: int) -> End:
+def call(layout: PtxLayout, instr: PtxInstr, called: PtxFunction, start: int, number: int) -> End:
     """Pass parameters, and go to a function; its registers and memory hold nothing yet."""
-    names = [operand.name for operand in instr.operands if isinstance(operand, Symbol)]
+    names = [operand.name for operand in instr.operands if isinstance(operand, PtxSymbol)]
     if len(names) != len(called.params) or len(instr.results) != len(called.results):
         raise PtxError(f"{instr}: {called.name} has other parameters")
     if instr.guard is not None or called.is_entry:
@@ -129,7 +129,7 @@ def call(layout: Layout, instr: Instr, called: Function, start: int, number: int
         raise PtxError(f"{instr}: {called.name} has larger parameters")
     local = layout.local_of[called.name]
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         for given, wanted in pairs:
             threads.params.copy(lanes, given.start, wanted.start, wanted.nbytes)
         for register in called.registers:
@@ -137,17 +137,17 @@ def call(layout: Layout, instr: Instr, called: Function, start: int, number: int
         threads.local.forget(lanes, *local)
         returns = threads.returns.setdefault(called.name, np.full(threads.count, -1, np.int32))
         if (returns[lanes] >= 0).any():
-            raise UndefinedError(f"{called.name} calls itself", 0)
+            raise UndefinedPtxError(f"{called.name} calls itself", 0)
         returns[lanes] = number
         threads.go(lanes, start)
 
     return end
 
 
-def leave(function: Function, instr: Instr, following: int) -> End:
+def leave(function: PtxFunction, instr: PtxInstr, following: int) -> End:
     """Return from a function with its results, or end."""
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         ending, others = _held(threads, lanes, instr)
         threads.go(others, following)
         if function.is_entry:
@@ -163,7 +163,7 @@ def leave(function: Function, instr: Instr, following: int) -> End:
     return end
 
 
-def _pass_results(threads: Threads, lanes: Array, function: Function, number: int) -> None:
+def _pass_results(threads: PtxThreads, lanes: Array, function: PtxFunction, number: int) -> None:
     """Pass the results of a function to the call that ends a step."""
     layout = threads.launch.layout
     caller, made = threads.launch.code.call_at(number)
@@ -176,30 +176,30 @@ def _pass_results(threads: Threads, lanes: Array, function: Function, number: in
 # --- what threads do together ------------------------------------------------------------------
 
 WARP = 32
-EndMaker: TypeAlias = "Callable[[Layout, Instr, int], End]"
-Together: TypeAlias = "Callable[[Threads, Array], None]"
+EndMaker: TypeAlias = "Callable[[PtxLayout, PtxInstr, int], End]"
+Together: TypeAlias = "Callable[[PtxThreads, Array], None]"
 """What is done by threads that are all there."""
 
 
 # --- barriers of blocks --------------------------------------------------------------------------
 
 
-def _barrier(layout: Layout, instr: Instr, number: int) -> End:
+def _barrier(layout: PtxLayout, instr: PtxInstr, number: int) -> End:
     if instr.opcode == "bar.warp.sync":
         return _warp_barrier(layout, instr, number)
     form(instr, r"bar\.sync|barrier\.sync(?:\.aligned)?|barrier\.cta\.sync(?:\.aligned)?", 1)
     read = reader(layout, instr, instr.operands[0], "u32")
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         if np.any(read(threads, lanes) != 0):
-            raise UndefinedError("a barrier other than 0", 0)
+            raise UndefinedPtxError("a barrier other than 0", 0)
         threads.wait(lanes)
         _pass_barriers(threads, lanes, number)
 
     return end
 
 
-def _pass_barriers(threads: Threads, lanes: Lanes, number: int) -> None:
+def _pass_barriers(threads: PtxThreads, lanes: Lanes, number: int) -> None:
     """Resume blocks whose threads have all arrived."""
     shape = (-1, threads.padded)
     there = (threads.turn != threads.pc) & (threads.pc == number)
@@ -214,16 +214,16 @@ def _pass_barriers(threads: Threads, lanes: Lanes, number: int) -> None:
 # --- warps ---------------------------------------------------------------------------------------
 
 
-def _meeting(layout: Layout, instr: Instr, number: int, mask: Operand, act: Together) -> End:
+def _meeting(layout: PtxLayout, instr: PtxInstr, number: int, mask: Operand, act: Together) -> End:
     """Wait for the threads that a mask names, then act together."""
     read = reader(layout, instr, mask, "b32")
 
-    def end(threads: Threads, lanes: Lanes) -> None:
+    def end(threads: PtxThreads, lanes: Lanes) -> None:
         threads.wait(lanes)
         numbers = threads.numbers(lanes)
         masks = np.broadcast_to(read(threads, lanes), numbers.shape)
         if not ((masks >> (numbers % WARP).astype(np.uint32)) & 1).all():
-            raise UndefinedError("a thread that its own mask does not name", 0)
+            raise UndefinedPtxError("a thread that its own mask does not name", 0)
         # Others of the warp may have come here before.
         warps = np.unique(threads.warp[numbers])
         here = np.flatnonzero(
@@ -237,7 +237,7 @@ def _meeting(layout: Layout, instr: Instr, number: int, mask: Operand, act: Toge
     return end
 
 
-def _ready(threads: Threads, here: Array, masks: Array) -> Array:
+def _ready(threads: PtxThreads, here: Array, masks: Array) -> Array:
     """Return those of the threads that wait whose companions all wait as well."""
     bits = np.uint32(1) << (here % WARP).astype(np.uint32)
     present = np.zeros(threads.count // WARP, np.uint32)
@@ -253,14 +253,14 @@ def _ready(threads: Threads, here: Array, masks: Array) -> Array:
     lane = np.arange(WARP, dtype=np.uint32)
     named = (masks[:, None] >> lane & 1 != 0) & (present[warp][:, None] >> lane & 1 != 0)
     if (named & (by_warp != masks[:, None])).any():
-        raise UndefinedError("threads of a warp that meet name different ones", 0)
+        raise UndefinedPtxError("threads of a warp that meet name different ones", 0)
     return ready
 
 
-def _warp_barrier(layout: Layout, instr: Instr, number: int) -> End:
+def _warp_barrier(layout: PtxLayout, instr: PtxInstr, number: int) -> End:
     form(instr, r"bar\.warp\.sync", 1)
 
-    def act(threads: Threads, lanes: Array) -> None:
+    def act(threads: PtxThreads, lanes: Array) -> None:
         latest = np.zeros(threads.count // WARP, np.int64)
         np.maximum.at(latest, threads.warp[lanes], threads.warp_epoch[lanes])
         threads.warp_epoch[lanes] = latest[threads.warp[lanes]] + 1
@@ -268,14 +268,14 @@ def _warp_barrier(layout: Layout, instr: Instr, number: int) -> End:
     return _meeting(layout, instr, number, instr.operands[0], act)
 
 
-def _spread(threads: Threads, lanes: Array, values: Array) -> Array:
+def _spread(threads: PtxThreads, lanes: Array, values: Array) -> Array:
     """Return values of threads by warp and lane; zero where there is none."""
     all_lanes = np.zeros(threads.count, values.dtype)
     all_lanes[lanes] = values
     return all_lanes.reshape(-1, WARP)
 
 
-def _shuffle(layout: Layout, instr: Instr, number: int) -> End:
+def _shuffle(layout: PtxLayout, instr: PtxInstr, number: int) -> End:
     count = len(instr.operands)
     mode = form(instr, r"shfl\.sync\.(up|down|bfly|idx)\.b32", 6 if count == 6 else 5)[1]
     target, *found = instr.operands[:1] + instr.operands[-4:]
@@ -287,7 +287,7 @@ def _shuffle(layout: Layout, instr: Instr, number: int) -> End:
     write = writer(instr, target, "b32")
     write_holds = None if holds is None else writer(instr, holds, "pred")
 
-    def act(threads: Threads, lanes: Array) -> None:
+    def act(threads: PtxThreads, lanes: Array) -> None:
         shape = lanes.shape
         given = np.broadcast_to(value(threads, lanes), shape)
         steps = np.broadcast_to(by(threads, lanes), shape) & 31
@@ -298,7 +298,7 @@ def _shuffle(layout: Layout, instr: Instr, number: int) -> End:
         wrong = ~present[lanes // WARP, lane]
         if wrong.any():
             which = int(np.flatnonzero(wrong)[0])
-            raise UndefinedError(
+            raise UndefinedPtxError(
                 f"{threads.described(int(lanes[which]))} takes from lane {int(lane[which])}, "
                 f"which does not take part"
             )
@@ -325,7 +325,7 @@ def _source(mode: str, lane: Array, steps: Array, bounds: Array) -> tuple[Array,
     return source, source <= high
 
 
-def _vote(layout: Layout, instr: Instr, number: int) -> End:
+def _vote(layout: PtxLayout, instr: PtxInstr, number: int) -> End:
     match = form(instr, r"vote\.sync\.(all|any|uni|ballot)\.(pred|b32)", 3)
     mode = match[1]
     if (mode == "ballot") != (match[2] == "b32"):
@@ -335,7 +335,7 @@ def _vote(layout: Layout, instr: Instr, number: int) -> End:
     write = writer(instr, target, match[2])
     masks = reader(layout, instr, mask, "b32")
 
-    def act(threads: Threads, lanes: Array) -> None:
+    def act(threads: PtxThreads, lanes: Array) -> None:
         votes = np.broadcast_to(read(threads, lanes), lanes.shape)
         named = np.broadcast_to(masks(threads, lanes), lanes.shape)
         bit = np.uint32(1) << (lanes % WARP).astype(np.uint32)
@@ -352,14 +352,14 @@ def _vote(layout: Layout, instr: Instr, number: int) -> End:
     return _meeting(layout, instr, number, mask, act)
 
 
-def _match(layout: Layout, instr: Instr, number: int) -> End:
+def _match(layout: PtxLayout, instr: PtxInstr, number: int) -> End:
     kind = form(instr, r"match\.any\.sync\.(b32|b64)", 3)[1]
     target, value, mask = instr.operands
     read = reader(layout, instr, value, kind)
     write = writer(instr, target, "b32")
     masks = reader(layout, instr, mask, "b32")
 
-    def act(threads: Threads, lanes: Array) -> None:
+    def act(threads: PtxThreads, lanes: Array) -> None:
         given = np.broadcast_to(read(threads, lanes), lanes.shape)
         named = np.broadcast_to(masks(threads, lanes), lanes.shape)
         present = _spread(threads, lanes, np.ones(lanes.shape, np.bool_))[lanes // WARP]
@@ -377,7 +377,7 @@ REDUCTIONS: dict[str, np.ufunc] = {
 }  # fmt: skip
 
 
-def _reduce(layout: Layout, instr: Instr, number: int) -> End:
+def _reduce(layout: PtxLayout, instr: PtxInstr, number: int) -> End:
     match = form(instr, r"redux\.sync\.(add|min|max|and|or|xor)\.([bsu]32)", 3)
     target, value, mask = instr.operands
     read = reader(layout, instr, value, match[2])
@@ -385,7 +385,7 @@ def _reduce(layout: Layout, instr: Instr, number: int) -> End:
     masks = reader(layout, instr, mask, "b32")
     function = REDUCTIONS[match[1]]
 
-    def act(threads: Threads, lanes: Array) -> None:
+    def act(threads: PtxThreads, lanes: Array) -> None:
         given = np.broadcast_to(read(threads, lanes), lanes.shape)
         named = np.broadcast_to(masks(threads, lanes), lanes.shape)
         made = np.empty(lanes.shape, TYPES[match[2]])

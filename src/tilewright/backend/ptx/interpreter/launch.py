@@ -12,10 +12,10 @@ import numpy as np
 from ....base.tables import merged
 from . import accesses, arithmetic, control
 from .control import End
-from .memory import Layout, Memory, Segment
-from .program import BRANCHES, Function, Guard, Instr, Module, PtxError
-from .threads import Index, Launch, Threads
-from .values import Action, Array, Lanes, Maker, UndefinedError, unknown
+from .memory import MemorySegment, PtxLayout, PtxMemory
+from .program import BRANCHES, Guard, PtxError, PtxFunction, PtxInstr, PtxModule
+from .threads import Index, PtxLaunch, PtxThreads
+from .values import Action, Array, Lanes, Maker, UndefinedPtxError, unknown
 
 # --- the steps of a kernel ---------------------------------------------------------------------
 
@@ -31,10 +31,10 @@ ENDS = re.compile(r"(bra|brx|ret|exit|trap|call|bar|barrier|shfl|vote|match|redu
 class Line:
     """An instruction, and what it does."""
 
-    instr: Instr
+    instr: PtxInstr
     act: Action
 
-    def run(self, threads: Threads, lanes: Lanes) -> None:
+    def run(self, threads: PtxThreads, lanes: Lanes) -> None:
         """Run it on threads, those that its guard chooses."""
         guard = self.instr.guard
         if guard is not None:
@@ -44,7 +44,7 @@ class Line:
         self.act(threads, lanes)
 
 
-def chosen(threads: Threads, lanes: Lanes, guard: Guard) -> Array:
+def chosen(threads: PtxThreads, lanes: Lanes, guard: Guard) -> Array:
     """Return the threads for which a guard holds."""
     holds = threads.read(guard.register, lanes) != guard.negated
     taken: Array = threads.numbers(lanes)[holds]
@@ -52,36 +52,36 @@ def chosen(threads: Threads, lanes: Lanes, guard: Guard) -> Array:
 
 
 @dataclass(slots=True)
-class Step:
+class PtxStep:
     """Instructions that run one after the other."""
 
     number: int
     lines: list[Line] = field(default_factory=list[Line])
-    last: Instr | None = None
+    last: PtxInstr | None = None
     end: End | None = None
 
-    def run(self, threads: Threads, lanes: Lanes) -> None:
+    def run(self, threads: PtxThreads, lanes: Lanes) -> None:
         """Run the step on the threads that are at it, and advance them."""
         instr = None
         try:
             for line in self.lines:
                 instr = line.instr
                 line.run(threads, lanes)
-        except UndefinedError as error:
+        except UndefinedPtxError as error:
             raise _explained(error, threads, lanes, instr) from None
         self.finish(threads, lanes)
 
-    def finish(self, threads: Threads, lanes: Lanes) -> None:
+    def finish(self, threads: PtxThreads, lanes: Lanes) -> None:
         """Let threads that have run all instructions continue, or wait."""
         assert self.end is not None, "a step has an end"
         try:
             self.end(threads, lanes)
-        except UndefinedError as error:
+        except UndefinedPtxError as error:
             raise _explained(error, threads, lanes, self.last) from None
 
 
 def _explained(
-    error: UndefinedError, threads: Threads, lanes: Lanes, instr: Instr | None
+    error: UndefinedPtxError, threads: PtxThreads, lanes: Lanes, instr: PtxInstr | None
 ) -> PtxError:
     guarded = instr is not None and instr.guard is not None
     if error.which is None or guarded:
@@ -90,16 +90,16 @@ def _explained(
     return PtxError(f"{instr}, {threads.described(thread)}: {error}")
 
 
-class Code:
+class PtxCode:
     """A kernel and the functions that it calls, as steps that are numbered through."""
 
-    def __init__(self, module: Module, entry: str) -> None:
+    def __init__(self, module: PtxModule, entry: str) -> None:
         found = module.functions.get(entry)
         if found is None or not found.is_entry:
             raise PtxError(f"there is no kernel {entry}")
         self.entry = found
-        self.layout = Layout(module, found)
-        self.steps: list[Step] = []
+        self.layout = PtxLayout(module, found)
+        self.steps: list[PtxStep] = []
         self.starts: dict[str, int] = {}
         self._labels: dict[tuple[str, str], int] = {}
         functions = [f for f in module.functions.values() if not f.is_entry or f is found]
@@ -111,7 +111,7 @@ class Code:
         self.start = self.starts[entry]
         self.registers = module.registers
 
-    def _split(self, function: Function) -> None:
+    def _split(self, function: PtxFunction) -> None:
         """Number the steps of a function, and find which one each label names."""
         self.starts[function.name] = len(self.steps)
         at = set(function.labels.values())
@@ -129,12 +129,12 @@ class Code:
             if place == len(function.code):
                 self._labels[function.name, label] = step.number
 
-    def _new_step(self) -> Step:
-        made = Step(len(self.steps))
+    def _new_step(self) -> PtxStep:
+        made = PtxStep(len(self.steps))
         self.steps.append(made)
         return made
 
-    def _join(self, function: Function) -> None:
+    def _join(self, function: PtxFunction) -> None:
         """Build the steps of instructions."""
         later = [start for start in self.starts.values() if start > self.starts[function.name]]
         stop = min(later, default=len(self.steps))
@@ -150,13 +150,13 @@ class Code:
                 is_last = step.number + 1 == stop
                 step.end = control.falls_off() if is_last else control.jump(step.number + 1)
 
-    def _action(self, instr: Instr) -> Action:
+    def _action(self, instr: PtxInstr) -> Action:
         make = RULES.get(instr.opcode.split(".")[0])
         if make is None:
             unknown(instr)
         return make(self.layout, instr)
 
-    def _end(self, function: Function, number: int, instr: Instr) -> End:
+    def _end(self, function: PtxFunction, number: int, instr: PtxInstr) -> End:
         word = instr.opcode.split(".")[0]
         if instr.opcode in BRANCHES:
             return control.branch(instr, self._step(function, instr.targets[0]), number + 1)
@@ -178,19 +178,19 @@ class Code:
             unknown(instr)
         return make(self.layout, instr, number)
 
-    def call_at(self, number: int) -> tuple[str, Instr]:
+    def call_at(self, number: int) -> tuple[str, PtxInstr]:
         """Return the call that ends a step, and the function that it is in."""
         last = self.steps[number].last
         assert last is not None, "a step that calls ends in the call"
         return max((s, name) for name, s in self.starts.items() if s <= number)[1], last
 
-    def _step(self, function: Function, label: str) -> int:
+    def _step(self, function: PtxFunction, label: str) -> int:
         if (function.name, label) not in self._labels:
             raise PtxError(f"{function.name} has no label {label}")
         return self._labels[function.name, label]
 
 
-def _nothing(threads: Threads, lanes: Lanes) -> None:
+def _nothing(threads: PtxThreads, lanes: Lanes) -> None:
     raise AssertionError("an instruction that was not decoded")
 
 
@@ -205,11 +205,11 @@ POISONED = 0xCB
 
 
 def run(
-    code: Code,
+    code: PtxCode,
     parameters: Sequence[int],
     grid: Index,
     block: Index,
-    memory: Memory,
+    memory: PtxMemory,
     *,
     dynamic: int = 0,
     seed: int = 0,
@@ -228,22 +228,22 @@ def run(
     params = _packed(code, parameters)
     whole = memory.with_statics(_statics(code))
     rng = np.random.default_rng(seed)
-    launch = Launch(code, whole, params, grid, block, dynamic, rng)
+    launch = PtxLaunch(code, whole, params, grid, block, dynamic, rng)
     order = rng.permutation(int(np.prod(grid)))
     together = _together(launch)
     # Overflow, division by zero and NaN are ordinary results here.
     with np.errstate(all="ignore"):
         for start in range(0, len(order), together):
-            Threads(launch, _places(order[start : start + together], grid)).run()
+            PtxThreads(launch, _places(order[start : start + together], grid)).run()
 
 
-def _together(launch: Launch) -> int:
+def _together(launch: PtxLaunch) -> int:
     """Return how many blocks run together."""
     shared = launch.layout.shared_end + launch.dynamic
     return max(1, min(AT_ONCE // int(np.prod(launch.block)), MOST_BYTES // shared))
 
 
-def _packed(code: Code, parameters: Sequence[int]) -> bytes:
+def _packed(code: PtxCode, parameters: Sequence[int]) -> bytes:
     """Return the parameters of a kernel in memory, each at its place."""
     params = code.entry.params
     if len(parameters) != len(params):
@@ -258,14 +258,14 @@ def _packed(code: Code, parameters: Sequence[int]) -> bytes:
     return bytes(made)
 
 
-def _statics(code: Code) -> list[Segment]:
+def _statics(code: PtxCode) -> list[MemorySegment]:
     """Return the variables of a module."""
-    found: list[Segment] = []
+    found: list[MemorySegment] = []
     for address, variable in code.layout.statics:
         initial = variable.initial or bytes(variable.nbytes)
         room = -(-len(initial) // 16) * 16
         data = np.frombuffer(initial.ljust(room, bytes([POISONED])), np.uint8).copy()
-        found.append(Segment(address, data[: len(initial)]))
+        found.append(MemorySegment(address, data[: len(initial)]))
     return found
 
 

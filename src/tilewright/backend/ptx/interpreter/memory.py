@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .program import Address, Function, Module, Operand, PtxError, Register, Variable
-from .values import ALL, BITS, Array, Lanes, UndefinedError, first
+from .program import Operand, PtxAddress, PtxError, PtxFunction, PtxModule, PtxVariable, Register
+from .values import ALL, BITS, Array, Lanes, UndefinedPtxError, first
 
 if TYPE_CHECKING:
-    from .threads import Threads
+    from .threads import PtxThreads
 
 # --- memory of the device and of threads -------------------------------------------------------
 
@@ -34,7 +34,7 @@ WORD = 4
 
 
 @dataclass(slots=True)
-class Segment:
+class MemorySegment:
     """Memory in one piece: where it starts, its bytes, which of them were ever written."""
 
     start: int
@@ -57,7 +57,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MemorySpan:
     """Addresses that a launch may reach: the first, one behind the last, whether it may write."""
 
     start: int
@@ -68,7 +68,7 @@ class Span:
 class _Reach:
     """Disjoint spans, in order."""
 
-    def __init__(self, spans: Iterable[Span]) -> None:
+    def __init__(self, spans: Iterable[MemorySpan]) -> None:
         merged: list[list[int]] = []
         for span in sorted(spans, key=lambda each: each.start):
             if merged and span.start <= merged[-1][1]:
@@ -81,7 +81,7 @@ class _Reach:
     def check(self, addresses: Array, nbytes: int, what: str, slack: int) -> None:
         """Raise for an access that is not inside one of the spans."""
         if not len(self.starts):
-            raise UndefinedError(f"{what} at {int(addresses[0]):#x}: there is no such memory", 0)
+            raise UndefinedPtxError(f"{what} at {int(addresses[0]):#x}: there is no such memory", 0)
         if slack > 1:
             starts, ends = self.starts // slack * slack, -(-self.ends // slack) * slack
         else:
@@ -90,7 +90,7 @@ class _Reach:
         wrong = (found < 0) | (addresses + nbytes > ends[found])
         if wrong.any():
             which = first(wrong)
-            raise UndefinedError(self._complaint(int(addresses[which]), nbytes, what), which)
+            raise UndefinedPtxError(self._complaint(int(addresses[which]), nbytes, what), which)
 
     def _complaint(self, address: int, nbytes: int, what: str) -> str:
         gaps = [
@@ -104,22 +104,26 @@ class _Reach:
         )
 
 
-class Memory:
+class PtxMemory:
     """All memory of the device that a launch may reach."""
 
-    def __init__(self, segments: Sequence[Segment], spans: Iterable[Span] | None = None) -> None:
+    def __init__(
+        self, segments: Sequence[MemorySegment], spans: Iterable[MemorySpan] | None = None
+    ) -> None:
         self.segments = sorted(segments, key=lambda each: each.start)
         self._starts = np.array([each.start for each in self.segments], np.int64)
         self.spans = list(spans) if spans is not None else [_whole(each) for each in segments]
         self._readable = _Reach(self.spans)
         self._writable = _Reach(span for span in self.spans if span.writable)
 
-    def with_statics(self, segments: Sequence[Segment]) -> Memory:
+    def with_statics(self, segments: Sequence[MemorySegment]) -> PtxMemory:
         """Return the same, and variables of a module, which it only reads."""
-        more = [Span(each.start, each.start + len(each.data), writable=False) for each in segments]
-        return Memory([*self.segments, *segments], [*self.spans, *more])
+        more = [
+            MemorySpan(each.start, each.start + len(each.data), writable=False) for each in segments
+        ]
+        return PtxMemory([*self.segments, *segments], [*self.spans, *more])
 
-    def _pieces(self, addresses: Array) -> Iterator[tuple[Segment, Array | slice, Array]]:
+    def _pieces(self, addresses: Array) -> Iterator[tuple[MemorySegment, Array | slice, Array]]:
         numbers = np.searchsorted(self._starts, addresses, side="right") - 1
         low = int(numbers[0])
         if (numbers == low).all():
@@ -174,11 +178,11 @@ def _extent(size: int, columns: Array) -> tuple[int, int]:
     return first_byte, (int(columns[-1]) + 1) * size - first_byte
 
 
-def _whole(segment: Segment) -> Span:
-    return Span(segment.start, segment.start + len(segment.data))
+def _whole(segment: MemorySegment) -> MemorySpan:
+    return MemorySpan(segment.start, segment.start + len(segment.data))
 
 
-def _check_written(segment: Segment, offsets: Array, nbytes: int) -> None:
+def _check_written(segment: MemorySegment, offsets: Array, nbytes: int) -> None:
     written = segment.written
     if written is None:
         return
@@ -186,7 +190,7 @@ def _check_written(segment: Segment, offsets: Array, nbytes: int) -> None:
     known = written[offsets] | written[last]
     if not known.all():
         which = first(~known)
-        raise UndefinedError(
+        raise UndefinedPtxError(
             f"byte {int(offsets[which])} of an allocation is read, but was never written", which
         )
 
@@ -194,7 +198,7 @@ def _check_written(segment: Segment, offsets: Array, nbytes: int) -> None:
 def _check_constant(dirty: Array, offsets: Array, nbytes: int) -> None:
     wrong = dirty[offsets] | dirty[offsets + nbytes - 1]
     if wrong.any():
-        raise UndefinedError("ld.global.nc reads what this launch has written", first(wrong))
+        raise UndefinedPtxError("ld.global.nc reads what this launch has written", first(wrong))
 
 
 def bytes_in(size: int, columns: Array) -> Array:
@@ -221,7 +225,7 @@ class LocalMemory:
         wrong = (offsets < 0) | (offsets + nbytes > self.nbytes)
         if wrong.any():
             which = first(wrong)
-            raise UndefinedError(
+            raise UndefinedPtxError(
                 f"{what} of {nbytes} bytes at byte {int(offsets[which])} of the memory of a "
                 f"thread, which has {self.nbytes}", which
             )  # fmt: skip
@@ -233,7 +237,9 @@ class LocalMemory:
         at = self._at(threads, offsets, bytes_in(size, columns), "a load")
         known = np.asarray(self.written.reshape(-1)[at].any(1))
         if not known.all():
-            raise UndefinedError("memory of a thread is read, but was never written", first(~known))
+            raise UndefinedPtxError(
+                "memory of a thread is read, but was never written", first(~known)
+            )
         return self.data.reshape(-1)[at].view(BITS[8 * size])
 
     def store(self, threads: Array, offsets: Array, values: Array) -> None:
@@ -269,10 +275,10 @@ class _Last:
         self.atomic = np.zeros(nbytes, np.bool_)
 
 
-class SharedMemory:
+class BlockMemory:
     """The memory of some blocks, side by side."""
 
-    def __init__(self, blocks: int, nbytes: int, threads: Threads) -> None:
+    def __init__(self, blocks: int, nbytes: int, threads: PtxThreads) -> None:
         self.nbytes = nbytes
         self.room = -(-nbytes // LINE) * LINE
         self.threads = threads
@@ -287,7 +293,7 @@ class SharedMemory:
         wrong = (offsets < 0) | (offsets + nbytes > self.nbytes)
         if wrong.any():
             which = first(wrong)
-            raise UndefinedError(
+            raise UndefinedPtxError(
                 f"{what} of {nbytes} bytes at byte {int(offsets[which])} of the shared memory "
                 f"of a block, which has {self.nbytes}", which
             )  # fmt: skip
@@ -300,7 +306,7 @@ class SharedMemory:
         at = self._at(threads, addresses, bytes_in(size, columns), "a load")
         known = np.asarray(self.written[at].all(1))
         if not known.all():
-            raise UndefinedError("shared memory is read, but was never written", first(~known))
+            raise UndefinedPtxError("shared memory is read, but was never written", first(~known))
         self._judge(threads, at, self.writes, "a read of what", "wrote", atomic=False)
         self._note_reads(threads, at)
         return self.data[at].view(BITS[8 * size])
@@ -314,7 +320,9 @@ class SharedMemory:
         self.data[at] = raw
         wrong = (self.data[at] != raw).any(1)
         if wrong.any():
-            raise UndefinedError("a race in shared memory: two threads write at once", first(wrong))
+            raise UndefinedPtxError(
+                "a race in shared memory: two threads write at once", first(wrong)
+            )
         self.written[at] = True
         self._note_writes(threads, at, atomic=False)
 
@@ -323,7 +331,9 @@ class SharedMemory:
         at = self._at(threads, addresses, np.arange(size), "an atomic update")
         known = np.asarray(self.written[at].all(1))
         if not known.all():
-            raise UndefinedError("shared memory is updated, but was never written", first(~known))
+            raise UndefinedPtxError(
+                "shared memory is updated, but was never written", first(~known)
+            )
         self._judge(threads, at, self.writes, "an atomic update of what", "wrote", atomic=True)
         self._judge(threads, at, self.reads, "an atomic update of what", "read", atomic=True)
         self._note_writes(threads, at, atomic=True)
@@ -351,7 +361,7 @@ class SharedMemory:
             which = first(race.any(1))
             other = int(earlier[which][first(race[which])])
             name = state.described(other) if other != SEVERAL else "several threads"
-            raise UndefinedError(
+            raise UndefinedPtxError(
                 f"a race in shared memory: {what} {name} {did}, with no barrier between", which
             )
 
@@ -404,12 +414,12 @@ class Place:
 
 
 @dataclass(slots=True)
-class Layout:
+class PtxLayout:
     """Where everything is that instructions name, in one function at a time."""
 
-    module: Module
-    entry: Function
-    function: Function = field(init=False)
+    module: PtxModule
+    entry: PtxFunction
+    function: PtxFunction = field(init=False)
     """The one whose instructions are being read."""
     addresses: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Of variables, by function ("" for those of the module) and name."""
@@ -417,7 +427,7 @@ class Layout:
     places: dict[tuple[str, str], Place] = field(default_factory=dict[tuple[str, str], Place])
     """Of parameters of functions and of calls, by function and name."""
     kernel_params: dict[str, Place] = field(default_factory=dict[str, Place])
-    statics: list[tuple[int, Variable]] = field(default_factory=list[tuple[int, Variable]])
+    statics: list[tuple[int, PtxVariable]] = field(default_factory=list[tuple[int, PtxVariable]])
     shared_end: int = SHARED_START
     local_end: int = 0
     param_end: int = 0
@@ -457,13 +467,13 @@ class Layout:
             else:
                 raise PtxError(f"a variable of the module in {variable.space} memory")
 
-    def _place_shared(self, key: tuple[str, str], variable: Variable) -> None:
+    def _place_shared(self, key: tuple[str, str], variable: PtxVariable) -> None:
         if variable.nbytes:
             self.shared_end = _aligned(self.shared_end, variable.align)
             self.addresses[key] = self.shared_end
             self.shared_end += variable.nbytes
 
-    def _place_function(self, function: Function) -> None:
+    def _place_function(self, function: PtxFunction) -> None:
         start = self.local_end
         for variable in function.variables.values():
             key = function.name, variable.name
@@ -481,7 +491,7 @@ class Layout:
             for variable in (*function.params, *function.results):
                 self._place_param((function.name, variable.name), variable)
 
-    def _place_param(self, key: tuple[str, str], variable: Variable) -> None:
+    def _place_param(self, key: tuple[str, str], variable: PtxVariable) -> None:
         self.param_end = _aligned(self.param_end, max(variable.align, 16))
         self.places[key] = Place(self.param_end, variable.nbytes)
         self.param_end += variable.nbytes
@@ -517,13 +527,13 @@ class Layout:
         return self.places[owner, name]
 
 
-def _registers(function: Function) -> Iterator[Register]:
+def _registers(function: PtxFunction) -> Iterator[Register]:
     for instr in function.code:
         if instr.guard is not None:
             yield instr.guard.register
         for operand in instr.operands:
             for part in operand if isinstance(operand, tuple) else (operand,):
-                named = part.base if isinstance(part, Address) else part
+                named = part.base if isinstance(part, PtxAddress) else part
                 if isinstance(named, Register):
                     yield named
 

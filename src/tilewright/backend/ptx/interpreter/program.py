@@ -25,7 +25,7 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class PtxNumber:
     """An immediate integer, or the bits of a float and how many there are."""
 
     value: int
@@ -40,7 +40,7 @@ class Special:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class PtxSymbol:
     """The name of a variable or a parameter."""
 
     name: str
@@ -52,15 +52,15 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PtxAddress:
     """`[base + offset]`."""
 
-    base: Register | Symbol | Number
+    base: Register | PtxSymbol | PtxNumber
     offset: int
 
 
-Scalar: TypeAlias = Register | Number | Special | Symbol | Sink
-Operand: TypeAlias = Scalar | Address | tuple[Scalar, ...]
+Scalar: TypeAlias = Register | PtxNumber | Special | PtxSymbol | Sink
+Operand: TypeAlias = Scalar | PtxAddress | tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Instr:
+class PtxInstr:
     """One instruction; `line` is that of the text."""
 
     opcode: str
@@ -89,7 +89,7 @@ class Instr:
 
 
 @dataclass(slots=True)
-class Variable:
+class PtxVariable:
     """A variable: where it lies, its bytes, its alignment, what it holds at first."""
 
     name: str
@@ -100,16 +100,16 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Function:
+class PtxFunction:
     """A kernel or a function: parameters, results, its own variables, and code with labels."""
 
     name: str
     is_entry: bool
-    params: list[Variable] = field(default_factory=list[Variable])
-    results: list[Variable] = field(default_factory=list[Variable])
-    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    params: list[PtxVariable] = field(default_factory=list[PtxVariable])
+    results: list[PtxVariable] = field(default_factory=list[PtxVariable])
+    variables: dict[str, PtxVariable] = field(default_factory=dict[str, PtxVariable])
     registers: list[Register] = field(default_factory=list[Register])
-    code: list[Instr] = field(default_factory=list[Instr])
+    code: list[PtxInstr] = field(default_factory=list[PtxInstr])
     labels: dict[str, int] = field(default_factory=dict[str, int])
     """The number of the instruction behind each label."""
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -118,12 +118,12 @@ class Function:
 
 
 @dataclass(slots=True)
-class Module:
+class PtxModule:
     """A file of PTX."""
 
     target: str
-    functions: dict[str, Function]
-    variables: dict[str, Variable]
+    functions: dict[str, PtxFunction]
+    variables: dict[str, PtxVariable]
     registers: int
     """How many registers all functions have."""
 
@@ -152,7 +152,7 @@ class _Token:
     line: int
 
 
-def parse(text: str) -> Module:
+def parse(text: str) -> PtxModule:
     """Read a module."""
     return _Parser(_tokens(text)).module()
 
@@ -213,11 +213,11 @@ class _Parser(_Tokens):
     def __init__(self, tokens: list[_Token]) -> None:
         super().__init__(tokens)
         self.registers = 0
-        self.functions: dict[str, Function] = {}
-        self.variables: dict[str, Variable] = {}
+        self.functions: dict[str, PtxFunction] = {}
+        self.variables: dict[str, PtxVariable] = {}
         self.target = ""
 
-    def module(self) -> Module:
+    def module(self) -> PtxModule:
         self.take(".version")
         self.take()
         self.take(".target")
@@ -229,7 +229,7 @@ class _Parser(_Tokens):
             self.fail("addresses must have 64 bits")
         while self.next:
             self._top_level()
-        return Module(self.target, self.functions, self.variables, self.registers)
+        return PtxModule(self.target, self.functions, self.variables, self.registers)
 
     def _top_level(self) -> None:
         while self.accept(*LINKAGE):
@@ -243,14 +243,14 @@ class _Parser(_Tokens):
 
     # --- declarations --------------------------------------------------------------------------
 
-    def define(self, known: dict[str, Variable]) -> None:
+    def define(self, known: dict[str, PtxVariable]) -> None:
         made = self.variable()
         if made.name in known:
             self.fail(f"{made.name} is defined twice")
         known[made.name] = made
         self.take(";")
 
-    def variable(self) -> Variable:
+    def variable(self) -> PtxVariable:
         """Return a declaration up to its end, with the bytes that it holds at first."""
         space = self.take().removeprefix(".")
         align, size = 0, 0
@@ -270,7 +270,7 @@ class _Parser(_Tokens):
             count *= 0 if self.next == "]" else self.integer()
             self.take("]")
         initial = self._initial(size, size * count) if self.accept("=") else None
-        return Variable(name, space, size * count, align or size, initial)
+        return PtxVariable(name, space, size * count, align or size, initial)
 
     def _initial(self, size: int, nbytes: int) -> bytes:
         mask = (1 << 8 * size) - 1
@@ -295,7 +295,7 @@ class _Parser(_Tokens):
     def _function(self) -> None:
         is_entry = self.take() == ".entry"
         results = self._parameters() if self.next == "(" else []
-        made = Function(self.take(), is_entry, results=results)
+        made = PtxFunction(self.take(), is_entry, results=results)
         if self.next == "(":
             made.params = self._parameters()
         while self.next.startswith("."):
@@ -307,16 +307,16 @@ class _Parser(_Tokens):
         self.functions[made.name] = made
         _Body(self, made).read()
 
-    def _parameters(self) -> list[Variable]:
+    def _parameters(self) -> list[PtxVariable]:
         self.take("(")
-        found: list[Variable] = []
+        found: list[PtxVariable] = []
         while not self.accept(")"):
             if found:
                 self.take(",")
             found.append(self.variable())
         return found
 
-    def _directive(self, made: Function) -> None:
+    def _directive(self, made: PtxFunction) -> None:
         word = self.take()
         if word == ".noreturn":
             return
@@ -332,11 +332,11 @@ class _Parser(_Tokens):
 class _Body:
     """The code of a function; registers that a scope declares are known until it ends."""
 
-    def __init__(self, parser: _Parser, function: Function) -> None:
+    def __init__(self, parser: _Parser, function: PtxFunction) -> None:
         self.parser = parser
         self.function = function
         self.scopes: list[dict[str, Register]] = []
-        self.call_params: dict[str, Variable] = {}
+        self.call_params: dict[str, PtxVariable] = {}
         self.families: list[dict[str, tuple[int, int]]] = []
         """Registers by a common prefix: how many there are, and their bits."""
 
@@ -439,10 +439,10 @@ class _Body:
             targets = ()
             if opcode.startswith("brx."):
                 table = operands[-1]
-                assert isinstance(table, Symbol), "a table of labels has a name"
+                assert isinstance(table, PtxSymbol), "a table of labels has a name"
                 targets, operands = (table.name,), operands[:-1]
         p.take(";")
-        self.function.code.append(Instr(opcode, operands, guard, line, targets, results))
+        self.function.code.append(PtxInstr(opcode, operands, guard, line, targets, results))
 
     def _guard(self) -> Guard | None:
         p = self.parser
@@ -461,7 +461,7 @@ class _Body:
             p.take(",")
         name = p.take()
         given = self._names() if p.accept(",") else ()
-        return (name,), results, tuple(Symbol(each) for each in given)
+        return (name,), results, tuple(PtxSymbol(each) for each in given)
 
     def _names(self) -> tuple[str, ...]:
         p = self.parser
@@ -494,14 +494,14 @@ class _Body:
             return tuple(parts)
         return self._scalar()
 
-    def _address(self) -> Address:
+    def _address(self) -> PtxAddress:
         p = self.parser
         base = self._scalar()
-        if not isinstance(base, Register | Symbol | Number):
+        if not isinstance(base, Register | PtxSymbol | PtxNumber):
             p.fail("an address begins with a register, a name or a number")
         offset = p.integer() if p.accept("+") else 0
         p.take("]")
-        return Address(base, offset)
+        return PtxAddress(base, offset)
 
     def _scalar(self) -> Scalar:
         p = self.parser
@@ -509,8 +509,8 @@ class _Body:
             match = FLOAT.fullmatch(p.next)
             if match:
                 p.take()
-                return Number(int(match[2], 16), 32 if match[1] in "fF" else 64)
-            return Number(p.integer())
+                return PtxNumber(int(match[2], 16), 32 if match[1] in "fF" else 64)
+            return PtxNumber(p.integer())
         return self._word(p.take())
 
     def _word(self, word: str) -> Scalar:
@@ -528,4 +528,4 @@ class _Body:
             return Special(word)
         if word.startswith("%"):
             self.parser.fail(f"{word} is not declared, and no special register known here")
-        return Symbol(word)
+        return PtxSymbol(word)

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from ....base.dtypes import bf16
-from .program import Instr, Number, Operand, PtxError, Register, Sink, Special, Symbol
+from .program import Operand, PtxError, PtxInstr, PtxNumber, PtxSymbol, Register, Sink, Special
 
 if TYPE_CHECKING:
-    from .memory import Layout
-    from .threads import Threads
+    from .memory import PtxLayout
+    from .threads import PtxThreads
 
 # --- the values of registers -------------------------------------------------------------------
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Lanes: TypeAlias = "slice | Array"
 """The threads that run an instruction: their numbers, or `ALL`."""
-Action: TypeAlias = "Callable[[Threads, Lanes], None]"
-Reader: TypeAlias = "Callable[[Threads, Lanes], Array]"
-Maker: TypeAlias = "Callable[[Layout, Instr], Action]"
+Action: TypeAlias = "Callable[[PtxThreads, Lanes], None]"
+Reader: TypeAlias = "Callable[[PtxThreads, Lanes], Array]"
+Maker: TypeAlias = "Callable[[PtxLayout, PtxInstr], Action]"
 """Makes of an instruction what it does; raises PtxError for a form that is not known."""
 
 Compute: TypeAlias = (
@@ -51,7 +51,7 @@ BITS = {1: np.dtype(np.bool_), **{bits: TYPES[f"b{bits}"] for bits in (8, 16, 32
 """How registers of so many bits are kept."""
 
 
-class UndefinedError(Exception):
+class UndefinedPtxError(Exception):
     """What an instruction does is not defined; `which` of the threads that run it is at fault."""
 
     def __init__(self, what: str, which: int | None = None) -> None:
@@ -64,12 +64,12 @@ def first(wrong: Array) -> int:
     return int(np.flatnonzero(wrong)[0])
 
 
-def unknown(instr: Instr) -> NoReturn:
+def unknown(instr: PtxInstr) -> NoReturn:
     """Refuse an instruction."""
     raise PtxError(f"the interpreter does not know the instruction of {instr}")
 
 
-def form(instr: Instr, pattern: str, operands: int) -> re.Match[str]:
+def form(instr: PtxInstr, pattern: str, operands: int) -> re.Match[str]:
     """Match a whole opcode, and the number of operands."""
     match = re.fullmatch(pattern, instr.opcode)
     if match is None or len(instr.operands) != operands:
@@ -83,7 +83,7 @@ def bits_of(kind: str) -> int:
 
 
 def reader(
-    layout: Layout, instr: Instr, operand: Operand, kind: str, *, wide: bool = False
+    layout: PtxLayout, instr: PtxInstr, operand: Operand, kind: str, *, wide: bool = False
 ) -> Reader:
     """Read an operand as a type; with `wide`, the low bits of a register that has more."""
     dtype, bits = TYPES[kind], bits_of(kind)
@@ -92,9 +92,9 @@ def reader(
     if isinstance(operand, Special):
         name = operand.name
         return lambda threads, lanes: _taken(threads.special(name), lanes).view(dtype)
-    if isinstance(operand, Number):
+    if isinstance(operand, PtxNumber):
         constant = _number(instr, operand, dtype, bits)
-    elif isinstance(operand, Symbol):
+    elif isinstance(operand, PtxSymbol):
         constant = np.asarray(layout.address(operand.name), np.uint64).astype(TYPES[f"u{bits}"])
     else:
         raise PtxError(f"{instr} cannot have the operand {operand}")
@@ -107,7 +107,7 @@ def _taken(array: Array, lanes: Lanes) -> Array:
 
 
 def _register_reader(
-    instr: Instr, register: Register, dtype: np.dtype[Any], bits: int, *, wide: bool
+    instr: PtxInstr, register: Register, dtype: np.dtype[Any], bits: int, *, wide: bool
 ) -> Reader:
     if register.bits == bits:
         return lambda threads, lanes: threads.read(register, lanes).view(dtype)
@@ -117,7 +117,7 @@ def _register_reader(
     return lambda threads, lanes: threads.read(register, lanes).astype(narrow).view(dtype)
 
 
-def _number(instr: Instr, number: Number, dtype: np.dtype[Any], bits: int) -> Array:
+def _number(instr: PtxInstr, number: PtxNumber, dtype: np.dtype[Any], bits: int) -> Array:
     if bits == 1:
         return np.asarray(bool(number.value))
     if number.float_bits not in (0, bits):
@@ -126,8 +126,8 @@ def _number(instr: Instr, number: Number, dtype: np.dtype[Any], bits: int) -> Ar
 
 
 def writer(
-    instr: Instr, operand: Operand, kind: str, *, wide: bool = False
-) -> Callable[[Threads, Lanes, Array], None]:
+    instr: PtxInstr, operand: Operand, kind: str, *, wide: bool = False
+) -> Callable[[PtxThreads, Lanes, Array], None]:
     """Write a register as a type; with `wide`, extended to a register that has more bits."""
     bits = bits_of(kind)
     if isinstance(operand, Sink):
@@ -147,7 +147,7 @@ def writer(
 
 
 def pure(
-    layout: Layout, instr: Instr, result: str, given: tuple[str, ...], function: Compute
+    layout: PtxLayout, instr: PtxInstr, result: str, given: tuple[str, ...], function: Compute
 ) -> Action:
     """Return an instruction that computes its first operand of the others."""
     write = writer(instr, instr.operands[0], result)
@@ -157,7 +157,7 @@ def pure(
 
     compute: Callable[..., Array] = function
 
-    def act(threads: Threads, lanes: Lanes) -> None:
+    def act(threads: PtxThreads, lanes: Lanes) -> None:
         made = compute(*[read(threads, lanes) for read in reads])
         write(threads, lanes, np.asarray(made, dtype))
 

@@ -10,7 +10,7 @@ from ....ir.artifact import reporting_ops
 from ....ir.core import Func, Value
 from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
 from ....ir.types import TensorType
-from .. import target as abi
+from .. import abi
 from ..bytecode.enums import V13_3, ComparisonCode, RoundingCode, Signedness
 from ..bytecode.program import Bounded, DivBy, InstructionRegion, Kernel, Val
 from ..bytecode.types import I32, I64, INDEX, SCALAR_OF, Pointer, TileValueType

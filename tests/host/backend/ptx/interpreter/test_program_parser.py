@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.ptx import HEAD, module_of, run_body, run_text
-from tilewright.backend.ptx.interpreter.launch import Code
+from tilewright.backend.ptx.interpreter.launch import PtxCode
 from tilewright.backend.ptx.interpreter.program import PtxError, parse
 
 
@@ -29,12 +29,12 @@ from tilewright.backend.ptx.interpreter.program import PtxError, parse
 )
 def test_what_is_not_known_is_refused(body, said):
     with pytest.raises(PtxError, match=said):
-        Code(parse(module_of(body)), "kernel")
+        PtxCode(parse(module_of(body)), "kernel")
 
 
 def test_other_kernels_and_sizes_are_refused():
     with pytest.raises(PtxError, match="no kernel other"):
-        Code(parse(module_of("")), "other")
+        PtxCode(parse(module_of("")), "other")
     with pytest.raises(PtxError, match="64 bits"):
         parse(HEAD.replace("64", "32"))
     text = module_of("").replace("(.param .u64 base)", "(.param .u64 base) .reqntid 8, 1, 1")

@@ -11,7 +11,7 @@ from support.ir import Kernel
 from tilewright.base.config import Config
 from tilewright.base.dtypes import f32
 from tilewright.base.stage import ArtifactCodec, Saved, Stage
-from tilewright.compile.pipeline import Runner
+from tilewright.compile.runner import Runner
 from tilewright.compile.store import Store
 from tilewright.ir.core import Func
 from tilewright.ir.verify import InvalidIR

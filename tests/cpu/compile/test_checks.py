@@ -9,7 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.proved import NAMES, cases
 from tilewright import f32, i32, simt
-from tilewright.compile.legality import Checks
+from tilewright.compile.checks import Checks
 
 COUNTS = {
     "add": Checks(2, 0),

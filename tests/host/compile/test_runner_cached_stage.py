@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tilewright.base.stage import ArtifactCodec, Saved
-from tilewright.compile.pipeline import look_up
+from tilewright.compile.runner import look_up
 from tilewright.compile.store import Store
 
 SCRIPT = """
