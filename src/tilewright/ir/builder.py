@@ -1,4 +1,4 @@
-"""Build ops in a block, and functions out of others: result types follow from declarations.
+"""Build ops in a block, and rebuild functions; result types follow from the declarations of ops.
 
 A pass passes a visitor to `rewrite`. The visitor sees each op with its operands already mapped. It
 returns None (the op is copied) or the values that replace the op's results, having built them

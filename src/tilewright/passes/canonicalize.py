@@ -50,7 +50,6 @@ from ..analysis.dataflow import Constants, constants
 from ..analysis.ranges import Interval, Ranges, ranges
 from ..analysis.structure import Structure, structure, use_counts
 from ..base.dtypes import FLOATS, bool_, tf32
-from ..base.tables import merged
 from ..ir.attrs import Predicate, Rounding
 from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
@@ -166,24 +165,6 @@ def _any_rounding(op: Op) -> bool:
     return True
 
 
-ARITHMETIC_RULES: dict[str, Rule] = {
-    "addi": _neutral(0, either=True),
-    "subi": _first_of(_neutral(0), _same_gives_zero),
-    "muli": _first_of(_neutral(1, either=True), _zero_wins),
-    "divi": _neutral(1),
-    "remi": _by_one_leaves_zero,
-    "maxi": _same_gives_itself,
-    "mini": _same_gives_itself,
-    "negi": _twice,
-    # x + 0.0 is not x for x = -0.0, and x * 0.0 is not 0.0 for NaN: these are not here.
-    "addf": _exactly(_neutral(-0.0, either=True), _nearest),
-    "subf": _exactly(_neutral(0.0), _nearest),
-    "mulf": _exactly(_neutral(1.0, either=True), _any_rounding),
-    "divf": _exactly(_neutral(1.0), _any_rounding),
-    "negf": _twice,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Identities of and, or, xor, not and shifts, on integers and booleans.
 
@@ -250,11 +231,6 @@ def _shift(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     return r.many((op.one("lhs"),)) if facts.is_number(op.one("rhs"), 0) else None
 
 
-BITWISE_RULES: dict[str, Rule] = {
-    "andi": _andi, "ori": _ori, "xori": _xori, "noti": _noti, "shli": _shift, "shri": _shift,
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Comparisons and selections that are decided.
 
@@ -300,9 +276,6 @@ def _select(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None
     if facts.is_number(a, False) and facts.is_number(b, True):
         return (r.emit("noti", r.get(cond)),)
     return None
-
-
-COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "select": _select}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -431,9 +404,6 @@ def _stays(facts: SimplifyFacts, op: Op, slot: int, leaving: OpDef) -> bool:
     return all(any(e.operands[slot] is v for v in same) for e in ends)
 
 
-CONTROL_RULES: dict[str, Rule] = {"if": _if, "for": _for, "loop": _loop, "scope": _scope}
-
-
 # -------------------------------------------------------------------------------------------------
 # Conversions that change nothing, and pairs that cancel.
 
@@ -461,15 +431,6 @@ def _bitcast(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | Non
     if inner is None or inner.attrs["to"] is tf32:
         return _to_the_same(facts, r, op)
     return (r.emit("bitcast", r.get(inner.one("arg")), to=op.attrs["to"]),)
-
-
-CONVERSION_RULES: dict[str, Rule] = {
-    "ftof": _to_the_same,
-    "trunci": _there_and_back(EXTI),
-    "bitcast": _bitcast,
-    "pack": _there_and_back(UNPACK),
-    "unpack": _there_and_back(PACK),
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -507,11 +468,6 @@ def _permute(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | Non
         return None
     first: tuple[int, ...] = inner.attrs["order"]
     return (r.emit("permute", r.get(inner.one("arg")), order=tuple(first[k] for k in order)),)
-
-
-LAYOUT_RULES: dict[str, Rule] = {
-    "reshape": _reshape, "broadcast": _broadcast, "permute": _permute, "extract": _same_shape,
-}  # fmt: skip
 
 
 # -------------------------------------------------------------------------------------------------
@@ -574,24 +530,57 @@ def _unmasked(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | No
     return _without(r, op, "mask", "padding")
 
 
-MEMORY_RULES: dict[str, Rule] = {
-    "assert": _assert,
-    "load_view": _load_view, "store_view": _write("guard"), "atomic_red_view": _write("guard"),
-    "load_ptr": _unmasked, "store_ptr": _write("mask"),
-    "atomic_rmw": _unmasked, "atomic_cas": _unmasked,
-    "load_slice": _load_slice, "store_slice": _write("guard"),
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # The table of all rules by op name.
 
 
-RULES: dict[str, Rule] = merged({
-    "arithmetic": ARITHMETIC_RULES, "bitwise": BITWISE_RULES, "comparison": COMPARISON_RULES,
-    "control": CONTROL_RULES, "conversion": CONVERSION_RULES, "layout": LAYOUT_RULES,
-    "memory": MEMORY_RULES,
-})  # fmt: skip
+RULES: dict[str, Rule] = {
+    "addi": _neutral(0, either=True),
+    "subi": _first_of(_neutral(0), _same_gives_zero),
+    "muli": _first_of(_neutral(1, either=True), _zero_wins),
+    "divi": _neutral(1),
+    "remi": _by_one_leaves_zero,
+    "maxi": _same_gives_itself,
+    "mini": _same_gives_itself,
+    "negi": _twice,
+    # x + 0.0 is not x for x = -0.0, and x * 0.0 is not 0.0 for NaN: these are not here.
+    "addf": _exactly(_neutral(-0.0, either=True), _nearest),
+    "subf": _exactly(_neutral(0.0), _nearest),
+    "mulf": _exactly(_neutral(1.0, either=True), _any_rounding),
+    "divf": _exactly(_neutral(1.0), _any_rounding),
+    "negf": _twice,
+    "andi": _andi,
+    "ori": _ori,
+    "xori": _xori,
+    "noti": _noti,
+    "shli": _shift,
+    "shri": _shift,
+    "cmpi": _cmpi,
+    "select": _select,
+    "if": _if,
+    "for": _for,
+    "loop": _loop,
+    "scope": _scope,
+    "ftof": _to_the_same,
+    "trunci": _there_and_back(EXTI),
+    "bitcast": _bitcast,
+    "pack": _there_and_back(UNPACK),
+    "unpack": _there_and_back(PACK),
+    "reshape": _reshape,
+    "broadcast": _broadcast,
+    "permute": _permute,
+    "extract": _same_shape,
+    "assert": _assert,
+    "load_view": _load_view,
+    "store_view": _write("guard"),
+    "atomic_red_view": _write("guard"),
+    "load_ptr": _unmasked,
+    "store_ptr": _write("mask"),
+    "atomic_rmw": _unmasked,
+    "atomic_cas": _unmasked,
+    "load_slice": _load_slice,
+    "store_slice": _write("guard"),
+}
 
 
 # --- canonicalization --------------------------------------------------------------------------

@@ -81,9 +81,6 @@ def _place(frame: Frame, op: Op) -> Results:
     return (np.asarray(_sizes(frame, what)[op.attrs["axis"]], np.int32),)
 
 
-THREADS_RULES: dict[str, Rule] = {"index_1d": _index_1d, "index_2d": _index_2d, "place": _place}
-
-
 # -------------------------------------------------------------------------------------------------
 # Slices: elements are read and written one at a time, in bounds only.
 
@@ -125,15 +122,6 @@ def _store_slice(frame: Frame, op: Op) -> Results:
 def _slice_pointer(frame: Frame, op: Op) -> Results:
     index, itemsize = frame.integer(op.one("index")), op.one("slice").tensor.dtype.itemsize
     return (np.asarray(frame.tensor(op.one("slice")).address + index * itemsize, np.int64),)
-
-
-SLICES_RULES: dict[str, Rule] = {
-    "length": _length,
-    "check_index": _check_index,
-    "load_slice": _load_slice,
-    "store_slice": _store_slice,
-    "slice_pointer": _slice_pointer,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -244,18 +232,6 @@ def _cas_shared(frame: Frame, op: Op) -> Results:
     )
 
 
-SHARED_RULES: dict[str, Rule] = {
-    "shared": _shared,
-    "dynamic_shared": _dynamic_shared,
-    "shared_length": _shared_length,
-    "load_shared": _load_shared,
-    "store_shared": _store_shared,
-    "atomic_shared": _atomic_shared,
-    "cas_shared": _cas_shared,
-    "sync_threads": meets,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Warp ops: from the operands of all lanes to the results of all lanes.
 
@@ -335,8 +311,23 @@ TOGETHER: dict[str, Together] = {
     "ballot": _ballot,
     "match": _match,
 }
-WARPS_RULES: dict[str, Rule] = dict.fromkeys(TOGETHER, meets)
 
 RULES: dict[str, Rule] = {
-    **THREADS_RULES, **SLICES_RULES, **SHARED_RULES, **WARPS_RULES,
-}  # fmt: skip
+    "index_1d": _index_1d,
+    "index_2d": _index_2d,
+    "place": _place,
+    "length": _length,
+    "check_index": _check_index,
+    "load_slice": _load_slice,
+    "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
+    "shared": _shared,
+    "dynamic_shared": _dynamic_shared,
+    "shared_length": _shared_length,
+    "load_shared": _load_shared,
+    "store_shared": _store_shared,
+    "atomic_shared": _atomic_shared,
+    "cas_shared": _cas_shared,
+    "sync_threads": meets,
+    **dict.fromkeys(TOGETHER, meets),
+}

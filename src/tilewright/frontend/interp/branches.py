@@ -12,7 +12,8 @@ from ...ir.core import Block, Value
 from ...ir.types import I1, TileType
 from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
-from ..semantics.values import Memory, OwnedIndex, children, describe, leaves, replace_leaves
+from ..semantics.trees import children, leaves, replace_leaves
+from ..semantics.values import Memory, OwnedIndex, describe
 from .interpreter import Flow, Interpreter
 
 # -------------------------------------------------------------------------------------------------

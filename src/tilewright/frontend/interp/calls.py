@@ -29,7 +29,8 @@ from ..capture.sources import (
     library_source,
 )
 from ..rules.table import RULES
-from ..semantics.values import Memory, describe, is_record, leaves, replace_leaves
+from ..semantics.trees import is_record, leaves, replace_leaves
+from ..semantics.values import Memory, describe
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure
 from .interpreter import MAX_DEPTH, CallFrame, Closure, Flow, FlowExit, Interpreter, Target
 from .loops import RangeOf

@@ -21,15 +21,8 @@ from ...lang.synonyms import SYNONYMS
 from ..capture.sources import IMMUTABLE, is_written
 from ..rules.control import assert_condition
 from ..rules.table import PROPERTIES, RULES
-from ..semantics.values import (
-    FormatString,
-    Indexed,
-    OwnedIndex,
-    describe,
-    leaves,
-    part_names,
-    receiver_class,
-)
+from ..semantics.trees import leaves, part_names
+from ..semantics.values import FormatString, Indexed, OwnedIndex, describe, receiver_class
 from .branches import eval_boolop, eval_ifexp, eval_not, run_if
 from .calls import Method, binary, call, eval_call, is_structure, run_return, unary
 from .interpreter import (

@@ -14,7 +14,8 @@ from ...ir.types import TileType
 from ..rules.control import assert_condition
 from ..semantics.mapped import Indices, bounds_of, owned_index
 from ..semantics.promotion import natural_dtype
-from ..semantics.values import describe, leaves, replace_leaves
+from ..semantics.trees import leaves, replace_leaves
+from ..semantics.values import describe
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure, truth
 from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_names
 

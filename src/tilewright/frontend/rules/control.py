@@ -33,7 +33,6 @@ def static_range(em: SemanticBuilder, start: Any, stop: Any = None, step: Any = 
     return range(*bounds)
 
 
-CONTROL_RULES: dict[str, Callable[..., Any]] = {"static_range": static_range}
 PROPERTIES: frozenset[str] = frozenset()
 
 
@@ -70,14 +69,6 @@ def _get_tile_block_id(em: SemanticBuilder) -> tuple[Value, ...]:
 
 def _get_num_tile_blocks(em: SemanticBuilder) -> tuple[int | Value, ...]:
     return tuple(_num_blocks(em, k) for k in range(3))
-
-
-GRID_RULES: dict[str, Callable[..., Any]] = {
-    "block_id": _block_id,
-    "num_blocks": _num_blocks,
-    "get_tile_block_id": _get_tile_block_id,
-    "get_num_tile_blocks": _get_num_tile_blocks,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -292,15 +283,16 @@ def cuda_tile_assert(
     assert_condition(em, condition, _text(em, message, "message", "assertion failed"))
 
 
-DEBUG_RULES: dict[str, Callable[..., Any]] = {
+RULES: dict[str, Callable[..., Any]] = {
+    "static_range": static_range,
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "get_tile_block_id": _get_tile_block_id,
+    "get_num_tile_blocks": _get_num_tile_blocks,
     "builtins.print": print_values,
     "cuda_tile_print": cuda_tile_print,
     "cuda_tile_assert": cuda_tile_assert,
 }
-
-RULES: dict[str, Callable[..., Any]] = {
-    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
-}  # fmt: skip
 
 
 # --- equality of extents, checked at compile time, at launch, or in the kernel -----------------

@@ -155,19 +155,6 @@ def _one_element(em: SemanticBuilder, value: Value, what: str) -> Value:
     return em.emit("reshape", value, shape=()) if value.tile.rank else value
 
 
-CREATION_RULES: dict[str, Callable[..., Any]] = {
-    "zeros": zeros,
-    "ones": ones,
-    "full": full,
-    "constant": constant,
-    "arange": arange,
-    "iota": iota,
-    "broadcast_scalar": broadcast_scalar,
-    "scalar_to_tile": scalar_to_tile,
-    "tile_to_scalar": tile_to_scalar,
-    "Tile.item": item,
-}
-
 CREATION_PROPERTIES: frozenset[str] = frozenset()
 
 
@@ -531,7 +518,21 @@ def _len(em: SemanticBuilder, x: Any) -> int | Value:
     return value.tile.shape[0]
 
 
-LAYOUT_RULES: dict[str, Rule] = {
+LAYOUT_PROPERTIES: frozenset[str] = frozenset(
+    f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
+)
+
+RULES: dict[str, Callable[..., Any]] = {
+    "zeros": zeros,
+    "ones": ones,
+    "full": full,
+    "constant": constant,
+    "arange": arange,
+    "iota": iota,
+    "broadcast_scalar": broadcast_scalar,
+    "scalar_to_tile": scalar_to_tile,
+    "tile_to_scalar": tile_to_scalar,
+    "Tile.item": item,
     "reshape": reshape,
     "broadcast": broadcast,
     "expand_dims": expand_dims,
@@ -554,13 +555,5 @@ LAYOUT_RULES: dict[str, Rule] = {
     "Tile.ndim": _rank,
     "Tile.size": _size,
 }
-
-LAYOUT_PROPERTIES: frozenset[str] = frozenset(
-    f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
-)
-
-RULES: dict[str, Callable[..., Any]] = {
-    **CREATION_RULES, **LAYOUT_RULES,
-}  # fmt: skip
 
 PROPERTIES: frozenset[str] = CREATION_PROPERTIES | LAYOUT_PROPERTIES

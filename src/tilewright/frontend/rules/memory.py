@@ -628,20 +628,6 @@ def _mapped_rank(em: SemanticBuilder, self: Any) -> int:
     return len(self.tile)
 
 
-MAPPED_RULES: dict[str, Callable[..., Any]] = {
-    "MappedPartitionMut.iter_indices": _iter_indices,
-    "MappedPartitionMut.iter_indices_with": _iter_indices_with,
-    "MappedPartitionMut.iter_indices_within": _iter_indices_within,
-    "MappedPartitionMut.iter_indices_within_with": _iter_indices_within_with,
-    "MappedPartitionMut.store": _store,
-    "MappedPartitionMut.load": _load,
-    "MappedPartitionMut.index": _index,
-    "MappedPartitionMut.shape": _shape,
-    "MappedPartitionMut.dtype": _mapped_dtype,
-    "MappedPartitionMut.rank": _mapped_rank,
-    "MappedPartitionMut.ndim": _mapped_rank,
-    "PartitionIndex.at": _at,
-}
 MAPPED_PROPERTIES: frozenset[str] = frozenset(
     f"MappedPartitionMut.{name}" for name in ("shape", "dtype", "rank", "ndim")
 )
@@ -736,7 +722,19 @@ PROMISES_RULES: dict[str, Callable[..., Any]] = {
 
 
 RULES: dict[str, Callable[..., Any]] = {
-    **MEMORY_RULES, **MAPPED_RULES,
-}  # fmt: skip
+    **MEMORY_RULES,
+    "MappedPartitionMut.iter_indices": _iter_indices,
+    "MappedPartitionMut.iter_indices_with": _iter_indices_with,
+    "MappedPartitionMut.iter_indices_within": _iter_indices_within,
+    "MappedPartitionMut.iter_indices_within_with": _iter_indices_within_with,
+    "MappedPartitionMut.store": _store,
+    "MappedPartitionMut.load": _load,
+    "MappedPartitionMut.index": _index,
+    "MappedPartitionMut.shape": _shape,
+    "MappedPartitionMut.dtype": _mapped_dtype,
+    "MappedPartitionMut.rank": _mapped_rank,
+    "MappedPartitionMut.ndim": _mapped_rank,
+    "PartitionIndex.at": _at,
+}
 
 PROPERTIES: frozenset[str] = MEMORY_PROPERTIES | MAPPED_PROPERTIES

@@ -231,18 +231,6 @@ def store_view_tko(
     store(em, tile, ref.view, ref.name, values, **access_hints(em, latency, allow_tma))
 
 
-RAW_VIEWS_RULES: dict[str, Callable[..., Any]] = {
-    "make_tensor_view": make_tensor_view,
-    "load_tensor": load_tensor,
-    "make_partition_view": make_partition_view,
-    "make_partition_view_mut": make_partition_view_mut,
-    "make_strided_view": make_strided_view,
-    "make_gather_scatter_view": make_gather_scatter_view,
-    "load_view_tko": load_view_tko,
-    "store_view_tko": store_view_tko,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of the pointer family: pointers, accesses through them, globals; all need unsafe code.
 
@@ -440,38 +428,6 @@ def _pointer_rank(em: SemanticBuilder, self: Any) -> int:
     return as_pointers(em, self).tile.rank
 
 
-POINTER_RULES: dict[str, Callable[..., Any]] = {
-    "PointerTile.offset": offset,
-    "PointerTile.offset_tile": offset,
-    "PointerTile.broadcast": _broadcast,
-    "PointerTile.reshape": _reshape,
-    "PointerTile.shape": _pointer_shape,
-    "PointerTile.dtype": _pointer_dtype,
-    "PointerTile.rank": _pointer_rank,
-    "PointerTile.ndim": _pointer_rank,
-    "pointer_to_tile": pointer_to_tile,
-    "tile_to_pointer": tile_to_pointer,
-    "addptr": _addptr,
-    "addptr_tile": _addptr,
-    "broadcast_ptr": broadcast_ptr,
-    "reshape_ptr": reshape_ptr,
-    "ptr_to_int": ptr_to_int,
-    "int_to_ptr": int_to_ptr,
-    "ptr_to_ptr": ptr_to_ptr,
-    "load_ptr": load_ptr,
-    "load_ptr_tko": load_ptr,
-    "store_ptr": store_ptr,
-    "store_ptr_tko": store_ptr,
-    "gather": gather,
-    "scatter": scatter,
-    "get_global": get_global,
-    "Global.load": _load_global,
-    "Global.store": _store_global,
-    "Global.shape": _global_fact("shape"),
-    "Global.dtype": _global_fact("dtype"),
-    **RAW_VIEWS_RULES,
-    **memory.PROMISES_RULES,
-}
 POINTER_PROPERTIES: frozenset[str] = frozenset(
     (*(f"PointerTile.{n}" for n in ("shape", "dtype", "rank", "ndim")), "Global.shape",
      "Global.dtype")
@@ -741,7 +697,48 @@ def _accept(
         )
 
 
-ATOMICS_RULES: dict[str, Callable[..., Any]] = {
+ATOMICS_PROPERTIES: frozenset[str] = frozenset(
+    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
+)
+
+RULES: dict[str, Callable[..., Any]] = {
+    "PointerTile.offset": offset,
+    "PointerTile.offset_tile": offset,
+    "PointerTile.broadcast": _broadcast,
+    "PointerTile.reshape": _reshape,
+    "PointerTile.shape": _pointer_shape,
+    "PointerTile.dtype": _pointer_dtype,
+    "PointerTile.rank": _pointer_rank,
+    "PointerTile.ndim": _pointer_rank,
+    "pointer_to_tile": pointer_to_tile,
+    "tile_to_pointer": tile_to_pointer,
+    "addptr": _addptr,
+    "addptr_tile": _addptr,
+    "broadcast_ptr": broadcast_ptr,
+    "reshape_ptr": reshape_ptr,
+    "ptr_to_int": ptr_to_int,
+    "int_to_ptr": int_to_ptr,
+    "ptr_to_ptr": ptr_to_ptr,
+    "load_ptr": load_ptr,
+    "load_ptr_tko": load_ptr,
+    "store_ptr": store_ptr,
+    "store_ptr_tko": store_ptr,
+    "gather": gather,
+    "scatter": scatter,
+    "get_global": get_global,
+    "Global.load": _load_global,
+    "Global.store": _store_global,
+    "Global.shape": _global_fact("shape"),
+    "Global.dtype": _global_fact("dtype"),
+    "make_tensor_view": make_tensor_view,
+    "load_tensor": load_tensor,
+    "make_partition_view": make_partition_view,
+    "make_partition_view_mut": make_partition_view_mut,
+    "make_strided_view": make_strided_view,
+    "make_gather_scatter_view": make_gather_scatter_view,
+    "load_view_tko": load_view_tko,
+    "store_view_tko": store_view_tko,
+    **memory.PROMISES_RULES,
     "atomic_rmw": atomic_rmw,
     "atomic_rmw_tko": atomic_rmw,
     "atomic_cas": atomic_cas,
@@ -758,12 +755,5 @@ ATOMICS_RULES: dict[str, Callable[..., Any]] = {
     "Accumulator.rank": _rank_of,
     "Accumulator.ndim": _rank_of,
 }
-ATOMICS_PROPERTIES: frozenset[str] = frozenset(
-    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
-)
-
-RULES: dict[str, Callable[..., Any]] = {
-    **POINTER_RULES, **ATOMICS_RULES,
-}  # fmt: skip
 
 PROPERTIES: frozenset[str] = POINTER_PROPERTIES | ATOMICS_PROPERTIES

@@ -291,16 +291,6 @@ def _trunci(frame: BlockFrame, instr: Instr) -> Results:
     return (integers(arrays[0], kind),)
 
 
-INTEGERS_RULES: dict[str, Rule] = {
-    "addi": _wrapping(np.add), "subi": _wrapping(np.subtract), "muli": _wrapping(np.multiply),
-    "negi": _wrapping(np.negative), "divi": _divi, "remi": _remi, "mulhii": _mulhii,
-    "absi": _absi, "maxi": _integer_extreme(np.maximum), "mini": _integer_extreme(np.minimum),
-    "andi": _bitwise(np.bitwise_and), "ori": _bitwise(np.bitwise_or),
-    "xori": _bitwise(np.bitwise_xor), "shli": _shli, "shri": _shri,
-    "cmpi": _cmpi, "exti": _exti, "trunci": _trunci,
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Float arithmetic, functions and comparisons.
 #
@@ -487,19 +477,6 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt": _rsqrt, "pow": np.power, "atan2": np.arctan2,
 }  # fmt: skip
 
-FLOATS_RULES: dict[str, Rule] = {
-    "addf": _rounded(np.add, sign_of(_sum)),
-    "subf": _rounded(np.subtract, sign_of(_difference)),
-    "mulf": _rounded(np.multiply, sign_of(_product)),
-    "divf": _rounded(np.divide, sign_of_quotient, *FAST),
-    "sqrt": _rounded(np.sqrt, sign_of_root, RoundingCode.APPROX),
-    "fma": _rounded(_fma, sign_of(_product_sum)),
-    "maxf": _float_extreme, "minf": _float_extreme, "remf": _remainder, "cmpf": _cmpf,
-    "negf": _exact_float(_negf), "absf": _exact_float(np.abs), "ceil": _exact_float(np.ceil),
-    "floor": _exact_float(np.floor),
-    **{name: _function(native) for name, native in FUNCTIONS.items()},
-}  # fmt: skip
-
 
 # -------------------------------------------------------------------------------------------------
 # Conversions between element types, and reinterpretation of bits.
@@ -603,11 +580,44 @@ def _repacked(frame: BlockFrame, instr: Instr) -> Results:
     return (data.view(ELEMENTS[kind]),)
 
 
-CONVERSIONS_RULES: dict[str, Rule] = {
-    "ftof": _ftof, "itof": _itof, "ftoi": _ftoi, "bitcast": _bitcast,
-    "pack": _repacked, "unpack": _repacked,
-}  # fmt: skip
-
 RULES: dict[str, Rule] = {
-    **INTEGERS_RULES, **FLOATS_RULES, **CONVERSIONS_RULES,
-}  # fmt: skip
+    "addi": _wrapping(np.add),
+    "subi": _wrapping(np.subtract),
+    "muli": _wrapping(np.multiply),
+    "negi": _wrapping(np.negative),
+    "divi": _divi,
+    "remi": _remi,
+    "mulhii": _mulhii,
+    "absi": _absi,
+    "maxi": _integer_extreme(np.maximum),
+    "mini": _integer_extreme(np.minimum),
+    "andi": _bitwise(np.bitwise_and),
+    "ori": _bitwise(np.bitwise_or),
+    "xori": _bitwise(np.bitwise_xor),
+    "shli": _shli,
+    "shri": _shri,
+    "cmpi": _cmpi,
+    "exti": _exti,
+    "trunci": _trunci,
+    "addf": _rounded(np.add, sign_of(_sum)),
+    "subf": _rounded(np.subtract, sign_of(_difference)),
+    "mulf": _rounded(np.multiply, sign_of(_product)),
+    "divf": _rounded(np.divide, sign_of_quotient, *FAST),
+    "sqrt": _rounded(np.sqrt, sign_of_root, RoundingCode.APPROX),
+    "fma": _rounded(_fma, sign_of(_product_sum)),
+    "maxf": _float_extreme,
+    "minf": _float_extreme,
+    "remf": _remainder,
+    "cmpf": _cmpf,
+    "negf": _exact_float(_negf),
+    "absf": _exact_float(np.abs),
+    "ceil": _exact_float(np.ceil),
+    "floor": _exact_float(np.floor),
+    **{name: _function(native) for name, native in FUNCTIONS.items()},
+    "ftof": _ftof,
+    "itof": _itof,
+    "ftoi": _ftoi,
+    "bitcast": _bitcast,
+    "pack": _repacked,
+    "unpack": _repacked,
+}

@@ -206,13 +206,6 @@ def _apart(piece: Piece) -> list[Piece]:
     ]  # fmt: skip
 
 
-ACCESSES_RULES: dict[str, Rule] = {
-    "offset": _offset, "ptr_to_int": _ptr_to_int, "int_to_ptr": _int_to_ptr,
-    "ptr_to_ptr": _ptr_to_ptr, "load_ptr_tko": _load_pointers, "store_ptr_tko": _store_pointers,
-    "atomic_rmw_tko": _rmw, "atomic_cas_tko": _cas,
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Tensor views and tiles of them: loads and stores, padded and clipped at the boundary.
 #
@@ -376,15 +369,21 @@ def _tensor_shape(frame: BlockFrame, instr: Instr) -> Results:
     return _dims(frame, instr, tensor.shape)
 
 
-VIEWS_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    "offset": _offset,
+    "ptr_to_int": _ptr_to_int,
+    "int_to_ptr": _int_to_ptr,
+    "ptr_to_ptr": _ptr_to_ptr,
+    "load_ptr_tko": _load_pointers,
+    "store_ptr_tko": _store_pointers,
+    "atomic_rmw_tko": _rmw,
+    "atomic_cas_tko": _cas,
     "make_tensor_view": _make_tensor,
     **dict.fromkeys(
         ("make_partition_view", "make_strided_view", "make_gather_scatter_view"), _make_view
     ),
-    "load_view_tko": _load_tile, "store_view_tko": _store_tile,
-    "get_index_space_shape": _index_space_shape, "get_tensor_shape": _tensor_shape,
-}  # fmt: skip
-
-RULES: dict[str, Rule] = {
-    **ACCESSES_RULES, **VIEWS_RULES,
-}  # fmt: skip
+    "load_view_tko": _load_tile,
+    "store_view_tko": _store_tile,
+    "get_index_space_shape": _index_space_shape,
+    "get_tensor_shape": _tensor_shape,
+}

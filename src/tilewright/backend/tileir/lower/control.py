@@ -82,13 +82,6 @@ def numbers(em: TileEmitter) -> Numbers[Val]:
     )
 
 
-GRID_RULES: dict[str, Rule] = {
-    "block_id": _block_id,
-    "num_blocks": _num_blocks,
-    "tile_index": _tile_index,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Checks, assertions and prints: records in the launch's memory. They never trap.
 
@@ -249,7 +242,6 @@ def _store_at(em: TileEmitter, start: Val, at: int, value: Val) -> None:
     em.op("store_ptr_tko", [TOKEN], base, value, memory_ordering_semantics=MemoryOrdering.WEAK)
 
 
-DEBUG_RULES: dict[str, Rule] = {"print": _print, "assert": _assert}
 CHECK: dict[str, Rule] = {"check": _check}
 """Declared with memory, but a report like the others."""
 
@@ -377,12 +369,16 @@ def _desugared(em: TileEmitter, op: Op) -> Sequence[Val]:
     raise AssertionError(f"{op.name} is left: lower_control_flow comes before this backend")
 
 
-CONTROL_RULES: dict[str, Rule] = {
-    "for": _for, "loop": _loop, "if": _if, "return": _return,
+RULES: dict[str, Rule] = {
+    "for": _for,
+    "loop": _loop,
+    "if": _if,
+    "return": _return,
     **dict.fromkeys(("yield", "continue", "break"), _jump),
     **dict.fromkeys(("scope", "leave"), _desugared),
-}  # fmt: skip
-
-RULES: dict[str, Rule] = {
-    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
-}  # fmt: skip
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "tile_index": _tile_index,
+    "print": _print,
+    "assert": _assert,
+}

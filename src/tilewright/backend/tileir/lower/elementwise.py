@@ -226,18 +226,6 @@ def _remi(em: TileEmitter, op: Op) -> Sequence[Val]:
     return (rest if zero is None else em.one("select", lhs.kind, zero, lhs, rest),)
 
 
-ARITHMETIC_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("addf", "subf", "mulf"), rounded),
-    "fma": _fma,
-    "divf": _divf,
-    **dict.fromkeys(("remf", "negf", "absf"), plain),
-    **dict.fromkeys(("maxf", "minf"), _extreme),
-    **dict.fromkeys(("addi", "subi", "muli", "negi"), wrapping),
-    **dict.fromkeys(("maxi", "mini"), signed),
-    "divi": _divi, "remi": _remi, "mulhi": renamed("mulhii"), "absi": _absi,
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Functions of floats: one to one, except exponentials and functions that Tile IR lacks.
 
@@ -284,7 +272,6 @@ EXACT_RULES: dict[str, Rule] = {
     "sqrt": rounded,
     **COMPOSED,
 }
-MATH_RULES: dict[str, Rule] = {name: _by_need(rule) for name, rule in EXACT_RULES.items()}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -343,9 +330,6 @@ def _select_wide(em: TileEmitter, cond: Val, a: Val, b: Val, kind: TileValueType
     return em.one("ftof", kind, em.one("select", kind.of(F32), cond, *wide))
 
 
-COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": _select}
-
-
 # -------------------------------------------------------------------------------------------------
 # Bitwise ops; shift amounts are reduced below the width first, as Tile IR leaves others open.
 
@@ -394,11 +378,24 @@ def _shri(em: TileEmitter, op: Op) -> Sequence[Val]:
     return (shifted if signed else _or_zero(em, amount, width, shifted),)
 
 
-BITWISE_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("andi", "ori", "xori"), plain),
-    "noti": _noti, "shli": _shli, "shri": _shri,
-}  # fmt: skip
-
 RULES: dict[str, Rule] = {
-    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES,
-}  # fmt: skip
+    **dict.fromkeys(("addf", "subf", "mulf"), rounded),
+    "fma": _fma,
+    "divf": _divf,
+    **dict.fromkeys(("remf", "negf", "absf"), plain),
+    **dict.fromkeys(("maxf", "minf"), _extreme),
+    **dict.fromkeys(("addi", "subi", "muli", "negi"), wrapping),
+    **dict.fromkeys(("maxi", "mini"), signed),
+    "divi": _divi,
+    "remi": _remi,
+    "mulhi": renamed("mulhii"),
+    "absi": _absi,
+    **{name: _by_need(rule) for name, rule in EXACT_RULES.items()},
+    "cmpi": _cmpi,
+    "cmpf": _cmpf,
+    "select": _select,
+    **dict.fromkeys(("andi", "ori", "xori"), plain),
+    "noti": _noti,
+    "shli": _shli,
+    "shri": _shri,
+}

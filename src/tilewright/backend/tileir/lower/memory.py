@@ -507,13 +507,6 @@ def _without_token(rule: Rule, results: int) -> Rule:
     return plain
 
 
-MEMORY_RULES: dict[str, Rule] = {
-    "extent": _extent, "make_tensor": _make_tensor, "make_view": _make_view,
-    "num_tiles": _num_tiles,
-    "load_view": _without_token(_load, 1), "store_view": _without_token(_store, 0),
-    "atomic_red_view": _without_token(_atomic_red, 0),
-    **control.CHECK,
-}  # fmt: skip
 ORDERED: dict[str, Rule] = {
     "load_view_tko": _load, "store_view_tko": _store, "atomic_red_view_tko": _atomic_red,
 }  # fmt: skip
@@ -538,5 +531,13 @@ TOKEN_RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 RULES: dict[str, Rule] = {
-    **MEMORY_RULES, **TOKEN_RULES,
-}  # fmt: skip
+    "extent": _extent,
+    "make_tensor": _make_tensor,
+    "make_view": _make_view,
+    "num_tiles": _num_tiles,
+    "load_view": _without_token(_load, 1),
+    "store_view": _without_token(_store, 0),
+    "atomic_red_view": _without_token(_atomic_red, 0),
+    **control.CHECK,
+    **TOKEN_RULES,
+}

@@ -103,10 +103,6 @@ def _plain_access(rule: Rule, results: int) -> Rule:
     return without_token
 
 
-POINTER_RULES: dict[str, Rule] = {
-    "offset": _offset, "load_ptr": _plain_access(_load, 1), "store_ptr": _plain_access(_store, 0),
-    **dict.fromkeys(("ptr_to_int", "int_to_ptr", "ptr_to_ptr"), _recast),
-}  # fmt: skip
 POINTER_ORDERED: dict[str, Rule] = {"load_ptr_tko": _load, "store_ptr_tko": _store}
 
 
@@ -386,12 +382,13 @@ def _plain_atomic(rule: Rule) -> Rule:
     return without_token
 
 
-ATOMICS_RULES: dict[str, Rule] = {
-    "atomic_rmw": _plain_atomic(_rmw),
-    "atomic_cas": _plain_atomic(_cas),
-}
 ATOMICS_ORDERED: dict[str, Rule] = {"atomic_rmw_tko": _rmw, "atomic_cas_tko": _cas}
 
 RULES: dict[str, Rule] = {
-    **POINTER_RULES, **ATOMICS_RULES,
-}  # fmt: skip
+    "offset": _offset,
+    "load_ptr": _plain_access(_load, 1),
+    "store_ptr": _plain_access(_store, 0),
+    **dict.fromkeys(("ptr_to_int", "int_to_ptr", "ptr_to_ptr"), _recast),
+    "atomic_rmw": _plain_atomic(_rmw),
+    "atomic_cas": _plain_atomic(_cas),
+}

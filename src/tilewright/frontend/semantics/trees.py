@@ -1,0 +1,58 @@
+"""Values as trees: tuples, lists, NamedTuples and frozen dataclasses have parts; leaves have none.
+
+Launches use it for captured values, so it does not depend on the rest of the front end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.leaf import Leaf
+
+
+def is_record(x: Any) -> bool:
+    """Return whether x is an instance of a frozen dataclass of the user's."""
+    params = getattr(type(x), "__dataclass_params__", None)
+    return params is not None and params.frozen and not isinstance(x, Leaf)
+
+
+def part_names(x: Any) -> Sequence[str]:
+    """Return the names of the parts of a NamedTuple or a frozen dataclass."""
+    if isinstance(x, tuple):
+        return getattr(x, "_fields", ())
+    return [f.name for f in dataclasses.fields(x)]
+
+
+def children(x: Any) -> list[Any] | None:
+    """Return the parts of a structured value, or None for a leaf."""
+    if isinstance(x, tuple | list):
+        return list(x)
+    if is_record(x):
+        return [getattr(x, f.name) for f in dataclasses.fields(x)]
+    return None
+
+
+def rebuild(like: Any, parts: Sequence[Any]) -> Any:
+    """Return a structured value like this one with other parts."""
+    if isinstance(like, tuple):
+        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+    if isinstance(like, list):
+        return list(parts)
+    names = [f.name for f in dataclasses.fields(like)]
+    return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))
+
+
+def leaves(x: Any) -> list[Any]:
+    """Return all leaves of a value, left to right."""
+    parts = children(x)
+    return [x] if parts is None else [leaf for part in parts for leaf in leaves(part)]
+
+
+def replace_leaves(x: Any, values: list[Any]) -> Any:
+    """Return the same tree with its leaves taken from `values`, which is used up from the front."""
+    parts = children(x)
+    if parts is None:
+        return values.pop(0)
+    return rebuild(x, [replace_leaves(part, values) for part in parts])
