@@ -271,8 +271,8 @@ def directed(
     shaped = np.broadcast_arrays(*given, result)
     for at in np.ndindex(result.shape):
         row = [float(x[at]) for x in shaped]
-        if not all(map(math.isfinite, row[:-1])):
-            continue
+        if not all(map(math.isfinite, row[:-1])) or math.isnan(row[-1]):
+            continue  # exact, or without a value: the square root of a negative number
         target = _target(row[-1], sign(*row), mode)
         if target is not None:
             result[at] = np.nextafter(result[at], np.asarray(target, result.dtype))
