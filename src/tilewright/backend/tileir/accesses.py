@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -147,8 +148,9 @@ class AccessPlan:
     """Whether one bounds test selects the version for all full tiles."""
 
     def lines(self) -> list[str]:
-        """Return what was decided about each access."""
-        return [_line(op, access) for op, access in self.by_op.items()]
+        """Return what was decided about each access, copies of unrolled code in one line."""
+        found = Counter(_line(op, access) for op, access in self.by_op.items())
+        return [line if n == 1 else f"{line}, {n} times" for line, n in found.items()]
 
 
 def choose_accesses(

@@ -9,9 +9,10 @@ instructions, the number of iterations is hidden from the assembler, or the loop
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from ....base.source import where
+from ....base.source import Span, where
 from ....ir.core import Op
 from ..bytecode.program import Hints, Instr, InstructionRegion, Val
 from ..bytecode.types import INDEX
@@ -33,6 +34,8 @@ in it branch; and in a loop with products, whose factors wait in the shared memo
 LOADS = ("load_view_tko", "load_ptr_tko")
 NOT_PIPELINED = 10
 """A latency for which the assembler would need more registers than there are: the largest."""
+MANY_COPIES, LARGEST_REPEATED = 4, 4096
+"""Copies of a line of source code, and their instructions, beyond which a note suggests a loop."""
 WARPS = 4
 """Warps of a block of which nothing is said."""
 
@@ -63,6 +66,34 @@ def bounded(em: TileEmitter, loop: Op, bounds: Sequence[Val], body: InstructionR
             copies = 1
     em.loop_sizes[body] = once * copies
     return upper
+
+
+def note_repetition(em: TileEmitter, body: InstructionRegion) -> None:
+    """Note the lines of which much code is there many times, as `static_range` makes it.
+
+    The author asked for these copies, so they stay; the assembler takes time for each.
+    """
+    measure = code_size(em)
+    for region in (body, *(r for i in instructions(body) for r in i.regions if r is not None)):
+        places: dict[Span, list[Instr]] = {}
+        for instr in region.code:
+            if instr.span is not None:
+                places.setdefault(instr.span, []).append(instr)
+        copies = {
+            span: min(Counter(instr.op.name for instr in found).values())
+            for span, found in places.items()
+        }
+        times = max(copies.values(), default=1)
+        size = sum(
+            measure.instruction(instr)
+            for span, found in places.items() if copies[span] > 1 for instr in found
+        )  # fmt: skip
+        if times >= MANY_COPIES and size > LARGEST_REPEATED:
+            first = min(copies, key=lambda span: (copies[span] < times, span.line))
+            em.notes.append(
+                f"{times} copies of unrolled code, {_kib(size)} in all: `range` instead of"
+                f" `static_range` makes one loop of them{where(first)}"
+            )
 
 
 def code_size(em: TileEmitter) -> CodeSize:
