@@ -46,11 +46,11 @@ class Analysis(ABC, Generic[F]):
 
     @abstractmethod
     def transfer(self, op: Op, known: Facts[F]) -> Sequence[F | None]:
-        """Return the facts of an op's results; an empty sequence if nothing is known of any."""
+        """Return the facts of an op's results; an empty sequence if none is known."""
 
     @abstractmethod
     def join(self, value: Value, a: F, b: F) -> F | None:
-        """Return what holds of a value of which one of two facts holds."""
+        """Return the fact that holds of a value for which one of two facts holds."""
 
     def widen(self, value: Value, old: F, new: F) -> F | None:
         """Return a fact above both that ends an ascending chain; `new` is above `old`."""
@@ -66,7 +66,7 @@ class Analysis(ABC, Generic[F]):
 
 
 def solve(func: Func, analysis: Analysis[F], given: Mapping[Value, F] | None = None) -> Facts[F]:
-    """Return the facts of all values; those `given` hold whatever the analysis finds."""
+    """Return the facts of all values; the facts in `given` are assumed."""
     driver = _Driver(analysis, given or {})
     driver.block(func.body)
     return driver.known

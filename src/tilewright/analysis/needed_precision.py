@@ -63,7 +63,7 @@ class Form(Generic[W]):
     """The rounding that the op must have, if any."""
 
     def serves(self, op: Op) -> bool:
-        """Return whether this form keeps enough bits of an op."""
+        """Return whether this form keeps enough bits for an op."""
         enough = 0 < op.attrs.get("bits", 0) <= self.bits
         return enough and self.rounding in (None, op.attrs.get("rounding"))
 
@@ -73,7 +73,7 @@ Forms: TypeAlias = Mapping[str, Sequence[Form[W]]]
 
 
 def form_of(forms: Forms[W], op: Op) -> Form[W] | None:
-    """Return the form of a function that keeps enough bits; None where the exact one must be."""
+    """Return the form of a function that keeps enough bits; None if only the exact one does."""
     return next((form for form in forms.get(op.name, ()) if form.serves(op)), None)
 
 
@@ -127,11 +127,11 @@ class NeededPrecision:
             self.follow(self.todo.pop())
 
     def of(self, value: Value) -> float:
-        """Return how large the relative error of a value may be; NONE if every bit may matter."""
+        """Return the relative error that a value may have; NONE if every bit may matter."""
         return self.found.get(value, NONE)
 
     def bits(self) -> dict[Op, int]:
-        """Return what each function that may be approximated must keep of its result."""
+        """Return the bits of its result that each function which may be approximated must keep."""
         made: dict[Op, int] = {}
         for op in self.func.walk():
             if is_approximable(op) and (own := self.own(op)) > NONE:
@@ -167,7 +167,7 @@ class NeededPrecision:
                 self.limit(value, NONE)
 
     def passes_on(self, op: Op) -> bool:
-        """Return whether an op computes floats, or says what a region passes on."""
+        """Return whether an op computes floats, or passes floats out of a region."""
         if op in self.nesting.target:
             return not self.nesting.target[op].is_a(REDUCE, SCAN)
         return bool(op.results) and op.defn.pure and all(map(_is_wide, op.results))

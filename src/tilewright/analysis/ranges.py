@@ -285,7 +285,7 @@ Signs: TypeAlias = dict[Value, Sign]
 
 
 def signs(func: Func) -> Signs:
-    """Return the floats of a function whose sign is known."""
+    """Return the signs of the floats of a function, as far as they are known."""
     return solve(func, _SignAnalysis(constants(func)))
 
 

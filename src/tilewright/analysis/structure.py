@@ -66,7 +66,7 @@ class Structure:
         return any(outer is op for outer in self.ancestors(owner))
 
     def definer(self, value: Value) -> Op | None:
-        """Return the op whose result a value is; None for parameters and region arguments."""
+        """Return the op that defines a value; None for parameters and region arguments."""
         owner = self.owner.get(value)
         return owner if owner is not None and any(value is r for r in owner.results) else None
 

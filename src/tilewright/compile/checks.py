@@ -69,7 +69,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 
 
 def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
-    """Return where all checks are in the end; raises if one always fails, or is left but denied."""
+    """Return the final placement of all checks; raise if one always fails or is denied."""
     doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
     if doomed is not None:
         _refuse(kernel, doomed)

@@ -76,7 +76,7 @@ def shared_passes(options: CompileOptions = PLAIN) -> Passes:
 
 
 def cuda_passes(target: str, options: CompileOptions = PLAIN) -> Passes:
-    """Return what follows for one architecture."""
+    """Return the passes that follow for one CUDA architecture."""
     wanted = options.register_operands
     if target in WARP_GROUPS if wanted is None else wanted:
         return CUDA_PASSES

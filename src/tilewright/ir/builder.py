@@ -205,5 +205,5 @@ def rewrite(func: Func, visit: Visitor) -> Func:
 
 
 def with_body(func: Func, body: Block) -> Func:
-    """Return the same function with another body."""
+    """Return a copy of the function with another body."""
     return replace(func, body=body)

@@ -58,7 +58,7 @@ def prove_checks(func: Func) -> Func:
 
 
 def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[LaunchCheck, ...]:
-    """Return each condition once: where it was asked for first."""
+    """Return each condition once, at its first place."""
     checks = {(check.expr, check.where): check for check in known}
     for check in (check for decision in found for check in decision.launch):
         checks.setdefault((check.expr, check.where), check)
@@ -189,7 +189,7 @@ class _Rounds:
         return b.emit("andi", runs, b.emit("cmpi", zero, self.by, predicate=Predicate.LT))
 
     def before(self, b: Builder, op: Op) -> Op:
-        """Return a check, or what one has become, as it is made for all iterations at once."""
+        """Return the form of a check before a loop, which covers all of its iterations."""
         operands, attrs = op.operands, op.attrs
         if op.is_a(*CHECKS):
             attrs = {**attrs, "hoisted": True}

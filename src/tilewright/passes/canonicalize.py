@@ -80,7 +80,7 @@ class SimplifyFacts:
         return known is not None and same(known, number)
 
     def made_by(self, value: Value, declared: OpDef) -> Op | None:
-        """Return the op that makes a value, if it is this one."""
+        """Return the op that defines a value if it is of this kind, else None."""
         op = self.nesting.definer(value)
         return op if op is not None and op.is_a(declared) else None
 
@@ -148,7 +148,7 @@ def _first_of(*rules: Rule) -> Rule:
 
 
 def _exactly(rule: Rule, allowed: Callable[[Op], bool]) -> Rule:
-    """Return a rule for floats, which may round otherwise or flush subnormals by attribute."""
+    """Return a rule for floats that applies if no attribute changes rounding or flushes."""
 
     def guarded(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
         return rule(facts, r, op) if allowed(op) and not op.attrs["ftz"] else None
@@ -248,7 +248,7 @@ REFLEXIVE = (Predicate.EQ, Predicate.LE, Predicate.GE)
 
 
 def decided(facts: SimplifyFacts, op: Op) -> bool | None:
-    """Return what a comparison of integers provably gives, or None."""
+    """Return the provable result of a comparison of integers, or None."""
     lhs, rhs = op.operands
     predicate = Predicate(op.attrs["predicate"])
     if lhs is rhs:
@@ -308,7 +308,7 @@ def _if(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 def _joined(
     facts: SimplifyFacts, r: Rewriter, op: Op, ends: Sequence[Op]
 ) -> Sequence[Value] | None:
-    """Return results that both arms agree on, or that a select of scalars gives."""
+    """Return the results on which both arms agree, or selects of scalar ones."""
     pairs = list(zip(*(end.operands for end in ends), strict=True))
     bare = all(len(region.ops) == 1 for region in op.regions)
     if bare and all(a is b or _is_scalar(a) for a, b in pairs):
@@ -367,7 +367,7 @@ def _scope(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 
 
 def _one_exit(facts: SimplifyFacts, op: Op) -> bool:
-    """Return whether nothing but the terminator of its region speaks to the op."""
+    """Return whether only the terminator of its region leaves the op."""
     exits = facts.nesting.exits.get(op, [])
     return all(end is op.regions[0].terminator for end in exits)
 

@@ -100,7 +100,7 @@ class _Merger:
 
 
 def key_of(op: Op, r: Rewriter) -> Key:
-    """Return what two ops must have in common to be equal, in terms of new values."""
+    """Return the key that equal ops share, in terms of new values."""
     operands: Sequence[object] = r.many(op.operands)
     # Of two NaNs the first may be the one that stays: floats are equal in one order only.
     if op.has(Trait.COMMUTATIVE) and not op.result.tile.dtype.is_float:

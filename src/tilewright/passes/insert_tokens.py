@@ -104,7 +104,7 @@ class _Independence:
     ranges: Ranges
 
     def holds(self, loop: Op, chain: str) -> bool:
-        """Return whether no iteration of a loop can see what another does to a chain."""
+        """Return whether iterations of a loop do not see each other's accesses in a chain."""
         if any(end.is_a(LEAVE) for end in self.nesting.leaves(loop)):
             return False
         accesses = [o for o in loop.regions[0].walk() if self.chains.of_op(o) == chain]

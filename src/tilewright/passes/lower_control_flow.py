@@ -79,12 +79,12 @@ class _Loop:
 
 
 def _values(target: Op | None) -> tuple[Type, ...]:
-    """Return what leaving for a target passes on."""
+    """Return the values that a jump to a target passes."""
     return () if target is None else tuple(v.type for v in target.results)
 
 
 def _counts_tiles(op: Op) -> bool:
-    """Return whether a loop visits tiles of a mapped output, whose launches bound the count."""
+    """Return whether a loop visits tiles of a mapped output, whose number launches bound."""
     body = op.regions[0]
     return any(each.is_a(TILE_INDEX) and body.args[0] in each.operands for each in body.ops)
 

@@ -196,7 +196,7 @@ def _erfc(r: Rewriter, x: Value) -> Value:
 
 
 def _numbers(r: Rewriter, like: Value) -> Callable[[float], Value]:
-    """Return what makes tiles of one number, of the type of another."""
+    """Return a function that makes tiles of one number, of the type of another tile."""
 
     def number(value: float) -> Value:
         return r.constant(round_to(f32, value), f32, like.tile.shape)

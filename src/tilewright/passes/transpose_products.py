@@ -109,7 +109,7 @@ class _ProductChooser:
                 yield _Chain((product,))
 
     def _gain(self, chain: _Chain) -> int:
-        """Return how many bytes fewer go through shared memory if a chain is transposed."""
+        """Return the bytes of shared-memory traffic that transposing a chain saves."""
         if not all(map(_fits, chain.products)):
             return 0
         gain = sum(self._computed(p, "rhs") - self._computed(p, "lhs") for p in chain.products)
@@ -198,7 +198,7 @@ class _Transposer:
         ]
 
     def transposed(self, r: Rewriter, value: Value) -> Value:
-        """Return a tile whose last two axes are exchanged."""
+        """Exchange the last two axes of a tile."""
         kind = value.tile
         order = (*range(kind.rank - 2), kind.rank - 1, kind.rank - 2)
         maker = self.makers.get(value)

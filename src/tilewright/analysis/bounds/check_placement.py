@@ -270,7 +270,7 @@ def constant_bound(check: LaunchCheck) -> tuple[str, str]:
 
 
 def never_holds(check: LaunchCheck) -> bool:
-    """Return whether no launch can meet a condition, whatever its arguments are."""
+    """Return whether a condition is false for all arguments of a launch."""
     return _decided_now(check.expr) is False and all(map(_decided_now, check.where))
 
 

@@ -302,7 +302,7 @@ class Prover:
     # --- what is believed ------------------------------------------------------------------------
 
     def _about_grid(self, signature: Signature) -> Iterator[Linear]:
-        """Yield what launches see to, and that a block that runs is one of at least one."""
+        """Yield the conditions that launches ensure, and that there is at least one block."""
         of = self.algebra.of
         # A block that evaluates anything exists, so every axis of the grid has at least one block.
         for axis in range(signature.grid_rank):
@@ -358,11 +358,11 @@ class Prover:
     # --- proofs ----------------------------------------------------------------------------------
 
     def holds(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
-        """Return whether a form is provably >= 0 here, given that the forms `given` are."""
+        """Return whether a form is provably >= 0 here, if the forms `given` are >= 0."""
         return self.always(form, (*given, *self.here))
 
     def always(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
-        """Return whether a form is provably >= 0 anywhere, given that the forms `given` are."""
+        """Return whether a form is provably >= 0 everywhere, if the forms `given` are >= 0."""
         return self._search(form, (*given, *self.facts), MAX_DEPTH, set())
 
     def believe(self, forms: Iterable[Linear]) -> None:
@@ -546,7 +546,7 @@ def _equalities(
 
 
 def _fixed(signature: Signature) -> dict[Expr, Linear]:
-    """Return what the signature says of extents and of the grid, which is that of every output."""
+    """Return the values that the signature fixes: extents, and the grid of all outputs."""
     fixed: dict[Expr, Linear] = {}
     for spec in signature.params:
         if isinstance(spec, TensorSpec | OutputSpec):
@@ -561,7 +561,7 @@ def _fixed(signature: Signature) -> dict[Expr, Linear]:
 
 
 def _size(signature: Signature, axis: int) -> Expr | None:
-    """Return the size of the grid along an axis, which an output has whose tiles are the blocks."""
+    """Return the size of the grid along an axis, if an output has the blocks as its tiles."""
     if signature.grid is not None:
         return ("const", signature.grid[axis] if axis < len(signature.grid) else 1)
     cut = [s for s in signature.params if isinstance(s, OutputSpec) and not s.shared]

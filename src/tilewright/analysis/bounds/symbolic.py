@@ -64,7 +64,7 @@ class Path:
     sure: bool = True
 
     def unsure(self) -> Path:
-        """Return the path as one of which the launch does not decide whether control takes it."""
+        """Return the path marked as one that control may not take for all launches."""
         return replace(self, sure=False)
 
     def under(self, limit: Limit, causes: Sequence[Cause]) -> Path:
@@ -259,7 +259,7 @@ def apart(a: SymbolicRange, b: SymbolicRange, less: int) -> tuple[Linear, ...]:
 
 
 def _yielded(op: Op) -> tuple[Value, Value] | None:
-    """Return what the arms of a branch with one result yield, if both do."""
+    """Return the values that the arms of a branch with one result yield, if both yield."""
     ends = [region.terminator for region in op.regions]
     if len(op.results) != 1 or any(not end.is_a(YIELD) for end in ends):
         return None

@@ -157,7 +157,7 @@ def f8e8m0fnu_to_f32(x: Vec) -> Vec:
 
 
 def same(x: Vec) -> Vec:
-    """Return nothing to do."""
+    """Return the value unchanged."""
     return x
 
 
@@ -208,7 +208,7 @@ DIRECT: dict[tuple[str, str], Writer] = {
 
 
 def converter(source: str, target: str) -> Writer:
-    """Return how to write a conversion, put together from the tables."""
+    """Return a function that emits a conversion, composed from the tables."""
     if (source, target) in DIRECT:
         return DIRECT[source, target]
     if source == target:

@@ -207,7 +207,7 @@ SOURCES = (
 
 
 def codec_for(cpu: CpuTarget) -> ArtifactCodec:
-    """Return how code for one CPU is kept."""
+    """Return the codec that stores code for one CPU in the disk cache."""
     return ArtifactCodec(
         facts=lambda func: facts(func, cpu),
         save=save,
@@ -253,7 +253,7 @@ def facts(func: Func, cpu: CpuTarget) -> Facts | None:
 
 @cache
 def _fixed(cpu: CpuTarget) -> dict[str, Fact]:
-    """Return what is the same for all kernels."""
+    """Return the part of the cache key that all kernels share."""
     return {
         "made": "cpu object",
         "sources": source_hash(*SOURCES),
@@ -273,7 +273,7 @@ def _fixed(cpu: CpuTarget) -> dict[str, Fact]:
 
 
 def save(func: Func, made: Artifact) -> Saved:
-    """Return the object file, and what is known of it from the plan."""
+    """Return the object file with the plan's facts that launches need."""
     assert isinstance(made.code, bytes)
     places = _places(func)
     metadata: dict[str, object] = {
@@ -341,5 +341,5 @@ def _list(value: object) -> list[object]:
 
 
 def summary(made: Artifact) -> str:
-    """Return the text of the last stage: the target and what was decided."""
+    """Return the text of the last stage: the target and the decisions."""
     return "\n".join([f"{made.name} for {made.target}", *made.decisions]) + "\n"

@@ -210,7 +210,7 @@ def _text(emitter: LlvmEmitter, func: Func, declared: Sequence[str]) -> str:
 
 
 def codec_for(target: PtxTarget) -> ArtifactCodec:
-    """Return how PTX for one architecture is kept."""
+    """Return the codec that stores PTX for one architecture in the disk cache."""
     return ArtifactCodec(
         facts=lambda made: facts(made, target),
         save=lambda made, kept: Saved({"symbol": kept.name, "arch": kept.target}, kept.code),

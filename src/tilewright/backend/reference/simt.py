@@ -160,7 +160,7 @@ def _kind(value: Value) -> SharedType:
 
 
 def _element(frame: Frame, op: Op, verb: str) -> tuple[MemoryRegion, Array] | None:
-    """Return where an element is kept; None, and a report, for one that is outside."""
+    """Return the address of an element; None, and a report, if it is out of bounds."""
     memory = op.one("memory")
     data, kind = _data(frame, memory), _kind(memory)
     index = tuple(frame.integer(v) for v in op.all("index"))

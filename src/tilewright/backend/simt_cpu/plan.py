@@ -45,14 +45,14 @@ def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
 
 
 def _weight(op: Op, facts: Uniformity) -> int:
-    """Return what an op costs; one that is the same in all threads is done once for many."""
+    """Return the cost of an op; a uniform one is computed once for many threads."""
     if not op.has(Trait.ELEMENTWISE) or not any(map(facts.varies, op.results)):
         return 0
     return op.defn.cost
 
 
 def attributes(cpu: CpuTarget) -> str:
-    """Return what lets LLVM move memory in the vectors that the machine moves best."""
+    """Return the function attributes that select the vector width with the best bandwidth."""
     if cpu.stream_bytes >= cpu.vector_bytes:
         return ""
     bits = 8 * cpu.stream_bytes

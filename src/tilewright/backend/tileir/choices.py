@@ -192,12 +192,12 @@ class Choices:
 
     @classmethod
     def of_row(cls, row: OccupancyConfig) -> Choices:
-        """Return what a row of a table chooses."""
+        """Return the choices of a row of a table."""
         return cls(row.warps, row.blocks, row.cluster, row.latency)
 
     @classmethod
     def of_mapping(cls, given: Mapping[str, object]) -> Choices:
-        """Return choices from their names and values; ValueError for what is none."""
+        """Return choices by names and values; raise ValueError for an unknown one."""
         found: dict[str, Any] = {}
         for name, value in given.items():
             if name not in NAMES or not isinstance(value, int) or value < 0:
@@ -207,11 +207,11 @@ class Choices:
 
     @property
     def given(self) -> dict[str, int | bool]:
-        """Return what is not left to the assembler, by name."""
+        """Return the choices that are not left to the assembler, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def under(self, hints: CodegenHints) -> Choices:
-        """Return these choices where the caller has not asked for others."""
+        """Return these choices, overridden by those that the caller has made."""
         return Choices.of_mapping({**self.given, **requested(hints)})
 
     def over(self, hints: CodegenHints) -> CodegenHints:

@@ -118,7 +118,7 @@ class Defeat:
         return self.ended.status in DEFEATS
 
     def error(self) -> CompileError:
-        """Return what to raise; keeps the bytecode."""
+        """Return the error to raise, and keep the bytecode."""
         return _failure(self.job, self.command, self.ended)
 
 
@@ -145,7 +145,7 @@ def attempt(job: Job, tool: Toolchain, wait: Wait | None = None) -> bytes | Defe
 
 
 def _assembled(job: Job, tool: Toolchain, folder: str, wait: Wait) -> bytes | Defeat:
-    """Return the cubin, made in a folder, which is the assembler's own for its files as well."""
+    """Return the cubin, made in a separate folder that also holds the assembler's own files."""
     source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
     source.write_bytes(job.bytecode)
     options = ["--lineinfo"] if current().line_info else []
@@ -239,7 +239,7 @@ def _failure(job: Job, command: list[str], ended: Ended, manner: str | None = No
 
 
 def _saved(job: Job) -> str:
-    """Return where the bytecode of a failure is kept now; or why it is not, in brackets."""
+    """Return the file that keeps the bytecode of a failure or, in brackets, why there is none."""
     try:
         return str(keep(job.kernel, job.bytecode))
     except (OSError, RefusedError) as error:
@@ -298,7 +298,7 @@ CAREFUL = "branches use the alternative lowering: the assembler failed on the de
 
 
 def codec_for(tool: Toolchain, again: Again) -> ArtifactCodec:
-    """Return how cubins of one assembler are kept; `again` lowers a kernel by other choices."""
+    """Return the disk-cache codec of one assembler's cubins; `again` lowers by other choices."""
     return ArtifactCodec(
         facts=lambda made: facts(made, tool),
         save=save,

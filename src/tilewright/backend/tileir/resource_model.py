@@ -88,7 +88,7 @@ class Resources:
 
 
 def resources(cubin: bytes) -> Resources:
-    """Return what the kernels of a cubin need at most."""
+    """Return the largest resources that any kernel of a cubin needs."""
     found: dict[int, int] = {}
     shared = code = threads = 0
     for section in sections(cubin):
@@ -284,7 +284,7 @@ def _copied(report: Report) -> int:
 
 
 def _resident(found: Resources, processor: Processor) -> int:
-    """Return how many blocks fit on a multiprocessor."""
+    """Return the number of blocks that fit on a multiprocessor."""
     threads = max(found.threads, WARP)
     registers = -(-max(found.registers, 1) // REGISTER_UNIT) * REGISTER_UNIT
     return min(
@@ -296,7 +296,7 @@ def _resident(found: Resources, processor: Processor) -> int:
 
 
 def rank(estimate: Estimate) -> tuple[float, ...]:
-    """Return what orders candidates, the best first: by spills, by memory, by what hides latency.
+    """Return the sort key of candidates, best first: spills, then memory, then hidden latency.
 
     Equal candidates keep their order, in which the default is the first.
     """
@@ -355,7 +355,7 @@ def candidates(
 
 
 def _fit(report: Report | None, warps: int, number: int, processor: Processor) -> int:
-    """Return how many blocks of a number of warps fit, if the default has so many warps.
+    """Return the number of blocks of so many warps that fit, if the default has so many warps.
 
     The registers that a thread would have used are those it has, and what it has spilled; those
     that hold elements of tiles are divided among more threads.

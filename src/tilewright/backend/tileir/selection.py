@@ -87,7 +87,7 @@ class Selection:
 
 
 def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower) -> Selection:
-    """Return the best candidate of a kernel; raises what the default fails with if none works."""
+    """Return the best candidate of a kernel; raise the default's error if none compiles."""
     start = time.perf_counter()
     default, defeat = _default(made, tool, with_care)
     trials = [default]
@@ -121,7 +121,7 @@ def _default(
 
 
 def job_of(made: Lowered) -> Job:
-    """Return what the assembler is to do for a kernel."""
+    """Return the job of the assembler for a kernel."""
     kernel = made.program.kernels[0]
     return Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
 
@@ -159,7 +159,7 @@ def _blocks_of_launch(made: Lowered) -> int | None:
 
 
 def _best(trials: Sequence[CandidateTrial], seconds: float) -> Selection:
-    """Return the selection of the best trial, of which at least one has code."""
+    """Return the selection of the best of the trials, at least one of which has code."""
     ranked = [(rank(t.judged[1]), k) for k, t in enumerate(trials) if t.judged is not None]
     _, best = min(ranked)
     return Selection(trials[best], tuple(_table(trials, best)), best == 0, seconds)

@@ -87,7 +87,7 @@ def stages_for(arch: str, codegen_hints: CodegenHints) -> tuple[Stage, ...]:
 
 
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
-    """Return the steps from typed IR, as `insert_tokens` gives it, to an artifact."""
+    """Return the steps from typed IR, after `insert_tokens`, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
         Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool, again)),

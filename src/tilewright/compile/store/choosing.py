@@ -73,7 +73,7 @@ class Custom(Keeper):
         return type(self._store).__name__
 
     def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """Return what was kept, compared with its checksums."""
+        """Read an entry and compare its checksums."""
         _, data = self._ask("get", record.name)
         if data is None:
             return None
@@ -117,7 +117,7 @@ class Custom(Keeper):
         self._ask("clear")
 
     def _ask(self, method: str, *given: object) -> tuple[bool, Any]:
-        """Return whether a method of the store did what it should, and what it gave; else None."""
+        """Call a method of the store; return whether it succeeded, and its result."""
         try:
             return True, getattr(self._store, method)(*given)
         except Exception as error:  # of any kind: the kernel can be compiled all the same
@@ -130,7 +130,7 @@ class Custom(Keeper):
 
 
 def _checked(store: JitStore) -> JitStore:
-    """Return the store, if it has what a store needs."""
+    """Return the store, after a check of its methods."""
     kind = type(store).__name__
     if isinstance(store, type):
         raise TypeError(f"expected a store, got the class `{store.__name__}`: instantiate it")
@@ -171,7 +171,7 @@ _HERE: ContextVar[Choice | None] = ContextVar("tilewright_store", default=None)
 
 
 def current_store() -> Keeper | None:
-    """Return what keeps compiled code here and now; None where nothing does."""
+    """Return the store of this task or process; None if there is none."""
     return (_HERE.get() or _PROCESS.choice)()
 
 
@@ -203,12 +203,12 @@ def using(store: JitStore | None) -> Generator[None, None, None]:
 
 
 def is_enabled() -> bool:
-    """Return whether compiled code is kept for other processes here and now."""
+    """Return whether a store for compiled code is in use here."""
     return current_store() is not None
 
 
 def stats() -> Stats:
-    """Return what the store in use did for this process so far; of your own, since it is in use."""
+    """Return the counters of the store in use, in this process and since it is in use."""
     keeper = current_store()
     return keeper.stats if keeper is not None else Stats()
 

@@ -42,7 +42,7 @@ SLACK = 1.0
 
 
 def is_edited(filename: str) -> bool:
-    """Return whether a file was written since this process began; what is no file was not."""
+    """Return whether a file was written since this process began; False for other sources."""
     try:
         found = Path(filename).stat()
     except (OSError, ValueError):
@@ -168,7 +168,7 @@ class KernelSource:
 
 
 def function_source(function: Callable[..., Any], text: str | None = None) -> FunctionSource:
-    """Return the source of a Python function; `text` is used instead of its file where given."""
+    """Return the source of a Python function, from `text` if given, else from its file."""
     code: types.CodeType | None = getattr(function, "__code__", None)
     if code is None:
         raise CompileError(
@@ -266,7 +266,7 @@ def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _codes(text: str, name: str, flags: int) -> frozenset[types.CodeType]:
-    """Return the code of all functions of a text, as Python makes it."""
+    """Return the code objects of all functions of a text, as Python compiles it."""
     try:
         found = [compile(text, name, "exec", flags, dont_inherit=True)]
     except SyntaxError:
@@ -391,7 +391,7 @@ class Captured:
     name: str
 
     def changed(self) -> bool:
-        """Return whether the name means something else by now, or nothing."""
+        """Return whether the name has another value now, or none."""
         try:
             now = self.read()
         except GONE:
@@ -438,7 +438,7 @@ def frozen(x: Any) -> Any:
 
 
 def may_change(x: Any) -> bool:
-    """Return whether what a value holds may change while it stays the same object."""
+    """Return whether the contents of an object may change while it stays the same object."""
     return isinstance(x, MUTABLE) or any(map(may_change, children(x) or ()))
 
 
@@ -450,7 +450,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def is_settled(x: Any) -> bool:
-    """Return whether what operators and functions make of a value depends on nothing but the value.
+    """Return whether operators and functions on a value depend on nothing but the value.
 
     Classes written in Python have methods, and objects of theirs have attributes that may change.
     What is in lists and dicts is watched where they are captured.
@@ -466,6 +466,6 @@ def is_written(cls: type) -> bool:
 
 
 def part_of_method(owner: Any, name: str, part: str) -> Any:
-    """Return the function or the object of a method: each read makes a new method object."""
+    """Return the function or the object of a method, since each read makes a new method object."""
     method = getattr(owner, name)
     return getattr(method, part) if isinstance(method, MethodType) else method

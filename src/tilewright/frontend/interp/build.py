@@ -167,7 +167,7 @@ def build(kernel: KernelSource, signature: Signature) -> Func:
 
 
 def build_captured(kernel: KernelSource, signature: Signature) -> Built:
-    """Return the IR together with what it captured."""
+    """Return the IR of a captured kernel, and the outside values that it read."""
     em = SemanticBuilder(
         signature, unsafe=kernel.unsafe, checked=not kernel.terms.unchecked_accesses
     )
@@ -219,7 +219,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
 
 
 def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what a variadic parameter stands for."""
+    """Return the values of a variadic parameter."""
     items = list[Any]()
     while item_name(name, len(items)) in found:
         items.append(found[item_name(name, len(items))])

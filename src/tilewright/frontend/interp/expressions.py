@@ -295,13 +295,13 @@ def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
 
 
 def _synonym(name: str) -> str | None:
-    """Return what a word of another language is called here, or what it may be a slip of."""
+    """Return the name here of a function of another language, or the name that a slip resembles."""
     ours = SYNONYMS.get(name)
     return f"here it is {ours}" if ours else suggestion(name, dir(lang))
 
 
 def _synonym_of_method(name: str) -> str | None:
-    """Return what is here what other languages have as a method of arrays."""
+    """Return the equivalent here of a method that arrays of other libraries have."""
     if composed_body(getattr(lang, name, None)) is not None:
         return f"here it is tl.{name}(x)"
     return f"here it is {SYNONYMS[name]}" if name in SYNONYMS else None

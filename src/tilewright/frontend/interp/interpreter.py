@@ -382,7 +382,7 @@ def _number(scalar: np.generic) -> Any:
 
 
 def _length(items: Sequence[Any]) -> int:
-    """Return how many items there are; Python's own `len` fails for ranges beyond 64 bits."""
+    """Return the number of items; Python's own `len` fails for ranges beyond 64 bits."""
     if isinstance(items, range):
         return max(0, -((items.start - items.stop) // items.step))
     return len(items)
@@ -401,7 +401,7 @@ def _shown(rule: Callable[..., Any]) -> str:
 
 
 def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """Return a hint naming what the user may have meant."""
+    """Return a hint with the nearest known name, or None."""
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
     return f"did you mean `{close[0]}`?" if close else None
 

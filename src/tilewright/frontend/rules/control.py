@@ -136,7 +136,7 @@ def _parse(em: SemanticBuilder, template: str, args: Sequence[Any]) -> tuple[lis
 
 
 def _parts(em: SemanticBuilder, arg: Any) -> Sequence[Any]:
-    """Return what print shows of one argument; a tuple with its items as `repr` shows them."""
+    """Return the parts that print shows of one argument; items of tuples as `repr` shows them."""
     if isinstance(arg, FormatString):
         return [p if isinstance(p, str) else _part(em, *p) for p in arg.parts]
     if not isinstance(arg, tuple | list):

@@ -120,7 +120,7 @@ def _floor_div(em: SemanticBuilder, a: Any, b: Any) -> Value:
 
 
 def _down(dtype: AnyDType) -> Rounding:
-    """Return how to floor: for unsigned numbers that is toward zero."""
+    """Return the rounding mode of floor division: for unsigned integers that is toward zero."""
     return Rounding.NEG_INF if dtype.is_signed else Rounding.ZERO
 
 
@@ -254,7 +254,7 @@ def _ints(name: str, op: str | None = None) -> Rule:
 
 
 def divi(em: SemanticBuilder, a: Any, b: Any, *, rounding: Any = Rounding.ZERO) -> Value:
-    """Return the quotient of integers, rounded as asked."""
+    """Divide integers with the given rounding."""
     left, right = int_pair(em, a, b, "divi")
     mode = word(em, rounding, Rounding, "rounding", DIRECTED)
     if mode is Rounding.NEG_INF:

@@ -62,7 +62,7 @@ def _filled(em: SemanticBuilder, shape: Any, value: Any, dtype: AnyDType | None)
 
 
 def arange(em: SemanticBuilder, start: Any, stop: Any = None, *, dtype: Any = i32) -> Value:
-    """Return numbers in order; floats are made from integers."""
+    """Make a tile of consecutive numbers; floats are converted from integers."""
     to = em.static_dtype(dtype)
     first, last = (0, start) if stop is None else (start, stop)
     low, high = _bound(em, first, "start"), _bound(em, last, "stop")
@@ -167,7 +167,7 @@ Rule = Callable[..., Any]
 
 
 def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
-    """Return the same elements in another shape."""
+    """Rearrange the elements into another shape."""
     value = em.tile(x, what="x")
     dims = em.static_shape(_completed(em, value, shape))
     if size(dims) != value.tile.size:
@@ -182,7 +182,7 @@ def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
 
 
 def _completed(em: SemanticBuilder, value: Value, shape: Any) -> Shape:
-    """Return the shape with a -1 replaced by what remains."""
+    """Return the shape with a -1 replaced by the remaining extent."""
     dims = [em.static_int(n, f"shape[{k}]") for k, n in enumerate(parts(shape))]
     if -1 in dims:
         hole = dims.index(-1)

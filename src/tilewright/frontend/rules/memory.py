@@ -236,7 +236,7 @@ def _output_extent(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
 
 
 def _valid_extent(em: SemanticBuilder, out: OutputRef, axis: int, size: int) -> int | Value:
-    """Return the tile's size, less what the last block's tile has beyond the tensor."""
+    """Return the extent of the part of the tile inside the tensor, in this block."""
     known = out.type.shape[axis]
     if size == 1 or (known is not None and known % size == 0):
         return size
@@ -364,7 +364,7 @@ def _partition_grid(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
 
 
 def _tiles(em: SemanticBuilder, x: Any) -> Value:
-    """Return the view of what is cut into tiles: a partition, or a mapped output."""
+    """Return the view behind a partition or a mapped output."""
     if isinstance(x, MappedRef):
         return make_view(em, x, x.tile)
     return partition(em, x, "partition").view

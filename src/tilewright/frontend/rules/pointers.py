@@ -196,7 +196,7 @@ def make_gather_scatter_view(
 
 
 def _read_only_or_unsafe(em: SemanticBuilder, tensor: Any, word: str) -> TensorRef | OutputRef:
-    """Return a tensor of which tiles of this kind may be made; outputs need unsafe code."""
+    """Return a tensor, after a check that outputs are only viewed in unsafe code."""
     source = tensor_of(em, tensor, "tensor")
     if source.type.mutable:
         em.require_unsafe(f"`{word}` of {describe(source)}")
@@ -649,7 +649,7 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
 def _accumulated_shape(
     em: SemanticBuilder, ref: AccumulatorRef, value: Value, given: Sequence[Any], sparse: int | None
 ) -> Shape:
-    """Return the shape of what is accumulated: that of the tile, with the extent of the indices."""
+    """Return the shape of the accumulated tile: the view's, with the extent of the indices."""
     rank, shape = ref.type.rank, value.tile.shape
     if len(shape) > rank:
         em.fail(

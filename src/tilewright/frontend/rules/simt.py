@@ -364,7 +364,7 @@ def _refuse_varying(em: SemanticBuilder, extents: Sequence[Any]) -> None:
 
 
 def dynamic_shared(em: SemanticBuilder, dtype: Any, *, offset: Any = 0) -> SharedRef:
-    """Return the memory that the launch asked for."""
+    """Return the shared memory whose size the launch configuration sets."""
     _require(em, "dynamic_shared")
     elem = em.static_dtype(dtype)
     if isinstance(offset, int) and (offset < 0 or offset % elem.itemsize):
@@ -455,7 +455,7 @@ def whole_warps(em: SemanticBuilder, width: Any = WARP_SIZE) -> None:
 
 
 def _lanes(em: SemanticBuilder, width: Any) -> int:
-    """Return how many neighbours work together."""
+    """Return the number of adjacent lanes that work together."""
     lanes = em.static_int(width, "width")
     if not (is_power_of_two(lanes) and lanes <= WARP_SIZE):
         em.fail(
@@ -530,13 +530,13 @@ def vote_any(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
 
 
 def ballot(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
-    """Return which lanes say yes."""
+    """Return a word with a bit for each lane whose predicate is true."""
     _require(em, "ballot")
     return em.emit("ballot", em.condition(condition), _mask(em, mask))
 
 
 def match_any(em: SemanticBuilder, value: Any, *, mask: Any = None) -> Value:
-    """Return which lanes have the same."""
+    """Return a word with a bit for each lane that has the same value."""
     _require(em, "match_any")
     return em.emit("match", _scalar(em, value, "value"), _mask(em, mask))
 

@@ -69,7 +69,7 @@ def padding_value(em: SemanticBuilder, padding: Any, dtype: AnyDType) -> Number 
 
 
 def _zero_bits(dtype: AnyDType) -> Number:
-    """Return what all bits zero mean: 0, but 2 ** -127 as a scale, which has no zero."""
+    """Return the value whose bits are all zero: 0, but 2 ** -127 as a scale, which has no zero."""
     return 2.0**-127 if dtype is f8e8m0fnu else 0
 
 
@@ -100,7 +100,7 @@ def make_view(
     sparse: int | None = None,
     what: str = "shape",
 ) -> Value:
-    """Return a view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
+    """Make a view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
     tile = em.static_shape(shape, what)
     rank = ref.type.rank
     if len(tile) != rank:
@@ -139,7 +139,7 @@ def axis_order(em: SemanticBuilder, order: Any, rank: int, what: str) -> Shape:
 
 
 def tile_count(em: SemanticBuilder, view: Value, axis: int) -> int | Value:
-    """Return how many tiles a view has along a tile axis: an int where it is known."""
+    """Return the number of tiles of a view along a tile axis: an int where it is known."""
     known = static_tile_count(view.view, axis)
     return em.emit("num_tiles", view, axis=axis) if known is None else known
 

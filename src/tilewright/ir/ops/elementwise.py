@@ -44,7 +44,7 @@ COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
 def _family(
     accepts: Callable[[AnyDType], bool], common: Trait, usual_cost: int = 1
 ) -> Callable[..., OpDef]:
-    """Return what declares an op whose operands and result have one type."""
+    """Return a function that declares ops whose operands and result have one type."""
 
     def declares(
         name: str,

@@ -196,7 +196,7 @@ def next_down(x: Vec) -> Vec:
 
 
 def finite(x: Vec) -> Vec:
-    """Return which elements are neither infinite nor NaN."""
+    """Return a mask of the elements that are neither infinite nor NaN."""
     return absolute(x) < float("inf")
 
 
@@ -225,7 +225,7 @@ SIGN_BIT = -0x8000
 
 
 def rounded(nearest: Callable[..., Vec], directed: Callable[..., Vec]) -> Compute:
-    """Return an op that can round in every direction."""
+    """Return the emitter of an op with any direction of rounding."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         mode = op.attrs["rounding"]

@@ -28,12 +28,12 @@ REAL = ("float", "double")
 
 
 def register_type(elem: Elem) -> str:
-    """Return how one element is held in a register; pointers are addresses."""
+    """Return the LLVM type of one element in a register; pointers are addresses."""
     return "i64" if isinstance(elem, PtrType) else REGISTER[elem.name]
 
 
 def memory_type(elem: Elem) -> str:
-    """Return how one element is held in memory: a bool takes a byte."""
+    """Return the LLVM type of one element in memory: a bool takes a byte."""
     return "i8" if elem is bool_ else register_type(elem)
 
 

@@ -99,7 +99,7 @@ def _copy(emitter: LlvmEmitter, statement: SharedStmt) -> Vec:
 
 
 def _wide(emitter: LlvmEmitter, number: Value) -> Vec:
-    """Return a number of the key as one word."""
+    """Extend a number of the key to 64 bits."""
     value = emitter.scalar(number)
     return value if value.elem == "i64" else value.cast("zext", "i64")
 

@@ -69,7 +69,7 @@ def used(frame: NestFrame, level: int) -> Range:
 
 
 def _start(frame: NestFrame, begin: Vec) -> Vec:
-    """Return where the vectors of a row begin, at `begin` or a little before, to be aligned.
+    """Return the aligned start of the vectors of a row, at `begin` or a little before.
 
     Aligned in memory if a store is non-temporal, else in the tile: what is read from a
     buffer has nothing before it.
@@ -104,7 +104,7 @@ def _is_alone(axis: Axis, loop: Loop) -> bool:
 
 
 def untested(frame: NestFrame) -> Range | None:
-    """Return the range of lane steps all of whose accesses are in bounds.
+    """Return the range of lane steps in which all accesses are in bounds.
 
     The loops around the last one stand somewhere; None if that cannot be known before it runs.
     """
@@ -126,7 +126,7 @@ def untested(frame: NestFrame) -> Range | None:
 
 
 def _at_start(frame: NestFrame, statements: list[ReadView | WriteView]) -> list[Element]:
-    """Return what statements touch where the innermost loop begins."""
+    """Return the elements that statements access at the start of the innermost loop."""
     frame.variables[frame.nest.loops[-1]] = frame.emitter.integer(0)
     return [element_of(frame, statement) for statement in statements]
 
@@ -216,7 +216,7 @@ class NestWriter:
             self.reducer.end(frame, effect)
 
     def level(self, nest: Nest, read: Read) -> int:
-        """Return how many loops a statement is inside of."""
+        """Return the number of loops around a statement."""
         # Loop-invariant code motion by construction: a read is emitted at its innermost loop.
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 

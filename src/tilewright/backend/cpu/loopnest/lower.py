@@ -93,7 +93,7 @@ def recomputed(op: Op, facts: PlanFacts) -> bool:
 
 
 def _lazy_ops(segment: Segment) -> list[Op]:
-    """Return the lazy ops, except those whose buffer was decided while scheduling."""
+    """Return the lazy ops, except those that got a buffer while scheduling."""
     lazy = [op for op in segment.ops if any(segment.facts.is_lazy(v) for v in op.results)]
     placed = segment.state.buffers.keys() - segment.kept.keys()
     return [op for op in lazy if op.result not in placed]
@@ -190,7 +190,7 @@ class Lowering:
     # Straight runs.
 
     def block(self, block: Block, yields: list[Target]) -> list[Stmt]:
-        """Return the statements of a block; what it yields goes to `yields`."""
+        """Lower a block to statements; yielded values go to `yields`."""
         body: list[Stmt] = []
         start = 0
         for number, op in enumerate(block.ops):
@@ -248,7 +248,7 @@ class Lowering:
         return [Matmul(lhs, rhs, result, step.op.span)]
 
     def jump(self, op: Op, segment: Segment, yields: list[Target]) -> list[Stmt]:
-        """Return a terminator: values go to their targets, control goes on."""
+        """Lower a terminator: assign values to their targets, and jump."""
         targets = {
             "yield": yields,
             "continue": self.loops[-1] if self.loops else [],
@@ -277,7 +277,7 @@ class Lowering:
         return [*before, BODIES[op.name](self, op, targets), *after]
 
     def target(self, value: Value, op: Op) -> Target:
-        """Return where a carried or yielded value lives."""
+        """Return the location of a carried or yielded value."""
         if is_tile(value):
             return self.state.buffer(value, f"it is the result of a {op.name}", op.span)
         if value.tile.rank:
@@ -285,7 +285,7 @@ class Lowering:
         return self.state.variable(value.tile.elem)
 
     def loop_body(self, block: Block, args: tuple[Value, ...], targets: list[Target]) -> list[Stmt]:
-        """Return the body of a loop; its arguments are what the targets hold."""
+        """Lower the body of a loop, whose arguments are read from the targets."""
         gets: list[Stmt] = []
         for arg, target in zip(args, targets, strict=True):
             if isinstance(target, Variable):
@@ -346,5 +346,5 @@ def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
 
 
 def panel_width(itemsize: int, vector_bytes: int) -> int:
-    """Return how many columns of a product are computed together: two vectors."""
+    """Return the number of columns of a product that are computed together: two vectors."""
     return 2 * vector_bytes // itemsize

@@ -22,7 +22,7 @@ from .index import Index, IndexField, Layout, Loop
 
 
 def itemsize(elem: Elem) -> int:
-    """Return bytes of one element in a buffer; pointers are addresses."""
+    """Return the size in bytes of one element in a buffer; pointers are addresses."""
     return 8 if isinstance(elem, PtrType) else elem.itemsize
 
 

@@ -58,7 +58,7 @@ SMALL_FLOATS_COMPUTE_IN = itemsize(f32)
 
 
 def lane_width(lane_loop: Loop, reads: Sequence[Read], effects: Sequence[NestEffect]) -> int:
-    """Return bytes that the widest register of a nest takes per lane."""
+    """Return the size in bytes of a lane of the widest register of a nest."""
     widths = [_width(read) for read in reads if lane_loop in read.result.loops]
     widths += [itemsize(e.buffer.elem) for e in effects if isinstance(e, WriteBuffer)]
     return max(widths, default=1)
@@ -90,7 +90,7 @@ def _narrow_lanes(nest: Nest, nbytes: int) -> int:
 
 
 def is_stream(nest: Nest) -> bool:
-    """Return whether a nest only stores to tensors, and what it stores is cheap to compute."""
+    """Return whether a nest only stores to tensors, and its values are cheap to compute."""
     stores = all(isinstance(effect, WriteView) for effect in nest.effects)
     return stores and nest.lanes > 1 and sum(map(_read_cost, nest.reads)) <= LIGHT_NEST
 
@@ -190,7 +190,7 @@ def block_of(step: Matmul, cpu: CpuTarget) -> RegisterBlock:
 
 
 def row_blocks(m: int, rows: int) -> tuple[int, list[int]]:
-    """Return how many whole blocks of rows there are, and what the last ones have.
+    """Return the number of complete blocks of rows, and the rows of the last block.
 
     A small rest would leave the multipliers idle, so it shares the rows of the block before it.
     """
@@ -223,14 +223,14 @@ def coarsen_blocks(plan: Plan) -> None:
 
 
 def _row_bytes(spread: dict[ElementAccess, int]) -> int:
-    """Return bytes that a block's part of a row has, in the tensor of the smallest elements."""
+    """Return the bytes of a block's part of a row, in the tensor of the smallest elements."""
     return min(
         access.view.tile[k] * itemsize(access.view.tensor.dtype) for access, k in spread.items()
     )
 
 
 def _is_simple(statement: Stmt) -> bool:
-    """Return whether a statement may be done once for several blocks, as far as its kind goes."""
+    """Return whether the kind of a statement permits execution once for several blocks."""
     match statement:
         case ScalarStmt(op):
             return op.defn.effects is Effect.NONE
@@ -427,7 +427,7 @@ def _grid_axis_of(body: Sequence[Stmt]) -> dict[Value, int | None]:
 
 
 def _nest_cost(nest: Nest) -> int:
-    """Return the cost of an element, without what all lanes share."""
+    """Return the cost of an element, without the parts that are equal in all lanes."""
     lanes = [r for r in nest.reads if nest.lane_loop in r.result.loops]
     return sum(r.op.defn.cost for r in lanes if isinstance(r, Compute))
 

@@ -227,7 +227,7 @@ def lanes_text(nest: Nest) -> str:
 
 
 def _words(statement: object) -> list[str]:
-    """Return what a statement does, in a word or two."""
+    """Return a short description of a statement."""
     match statement:
         case Compute() | Combine() | AtomicPointer() | AtomicView():
             return [statement.op.name]

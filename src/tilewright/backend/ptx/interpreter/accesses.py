@@ -149,7 +149,7 @@ def check_aligned(addresses: Array, nbytes: int) -> None:
 
 
 def by_space(space: str, addresses: Array) -> list[tuple[str, Array | slice, Array]]:
-    """Return where accesses go: spaces, which of the threads, addresses in the space."""
+    """Resolve generic addresses: the spaces, the threads in each, and addresses in the space."""
     if space:
         return [(space, ALL, addresses)]
     found: list[tuple[str, Array | slice, Array]] = []
@@ -428,7 +428,7 @@ def _rows(reads: list[Reader], threads: PtxThreads, lanes: Lanes, count: int) ->
 
 
 def _combined(name: str, kind: str, space: str) -> Combine:
-    """Return what is computed; sums of f32 in memory of the device have no subnormal numbers."""
+    """Return the updated values; sums of f32 in memory of the device flush subnormal numbers."""
     if "f" not in kind:
         return COMBINE[name]
     if kind == "f32" and space == "global":

@@ -145,7 +145,7 @@ def call(layout: PtxLayout, instr: PtxInstr, called: PtxFunction, start: int, nu
 
 
 def leave(function: PtxFunction, instr: PtxInstr, following: int) -> End:
-    """Return from a function with its results, or end."""
+    """Make the end of a step that returns from a function with its results, or ends the thread."""
 
     def end(threads: PtxThreads, lanes: Lanes) -> None:
         ending, others = _held(threads, lanes, instr)
@@ -238,7 +238,7 @@ def _meeting(layout: PtxLayout, instr: PtxInstr, number: int, mask: Operand, act
 
 
 def _ready(threads: PtxThreads, here: Array, masks: Array) -> Array:
-    """Return those of the threads that wait whose companions all wait as well."""
+    """Return the waiting threads all of whose companions wait as well."""
     bits = np.uint32(1) << (here % WARP).astype(np.uint32)
     present = np.zeros(threads.count // WARP, np.uint32)
     np.bitwise_or.at(present, here // WARP, bits)

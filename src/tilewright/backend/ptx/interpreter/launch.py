@@ -238,7 +238,7 @@ def run(
 
 
 def _together(launch: PtxLaunch) -> int:
-    """Return how many blocks run together."""
+    """Return the number of blocks that run together."""
     shared = launch.layout.shared_end + launch.dynamic
     return max(1, min(AT_ONCE // int(np.prod(launch.block)), MOST_BYTES // shared))
 

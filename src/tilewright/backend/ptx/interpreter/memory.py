@@ -117,7 +117,7 @@ class PtxMemory:
         self._writable = _Reach(span for span in self.spans if span.writable)
 
     def with_statics(self, segments: Sequence[MemorySegment]) -> PtxMemory:
-        """Return the same, and variables of a module, which it only reads."""
+        """Return a copy with the variables of a module, which a launch only reads."""
         more = [
             MemorySpan(each.start, each.start + len(each.data), writable=False) for each in segments
         ]
@@ -520,7 +520,7 @@ class PtxLayout:
         return isinstance(register, Register) and self._uses[name][register] > 1
 
     def param(self, name: str, function: str = "") -> Place:
-        """Return where a parameter lies that is no parameter of the kernel."""
+        """Return the location of a parameter of a called function."""
         owner = function or self.function.name
         if (owner, name) not in self.places:
             raise PtxError(f"{name} is no parameter of {owner}")

@@ -78,7 +78,7 @@ def form(instr: PtxInstr, pattern: str, operands: int) -> re.Match[str]:
 
 
 def bits_of(kind: str) -> int:
-    """Return how many bits a type has."""
+    """Return the number of bits of a type."""
     return 1 if kind == "pred" else 8 * TYPES[kind].itemsize
 
 
@@ -175,7 +175,7 @@ SAFE = 2.0**450, 2.0**-450
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a sum, and what its rounding left out (Knuth)."""
+    """Return a sum, and the error of its rounding (Knuth's TwoSum)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)

@@ -78,7 +78,7 @@ def errors(direction: int) -> Generator[None]:
 
 
 def worst(instr: Instr, made: Array, arrays: Sequence[Array]) -> Array:
-    """Return a result of f32 as inexact as a GPU may compute it, if that is asked for."""
+    """Return a result of f32 with the largest documented error of a GPU, if requested."""
     direction = _Direction.now
     if direction is None or tile_kind(instr.result.kind).scalar is not F32:
         return made
@@ -139,7 +139,7 @@ def readings(instr: Instr, arrays: list[Array], name: str = "signedness") -> lis
 
 
 def _exact_integer(arrays: list[Array], *, is_signed: bool) -> list[Array]:
-    """Return integers of which sums and products are exact: Python's own if they are wide."""
+    """Return integers whose sums and products are exact: Python's own if they are wide."""
     read = [(signed if is_signed else unsigned)(x) for x in arrays]
     wide = any(x.dtype.itemsize > 4 for x in read)
     return [x.astype(object if wide else np.int64) for x in read]
@@ -339,7 +339,7 @@ def _rounded(native: Callable[..., Array], sign: Sign, *others: RoundingCode) ->
 
 
 def _negative_zeros(made: Array, first: Array, second: Array) -> Array:
-    """Return which exact zero sums are -0: those toward -infinity, unless all terms are +0."""
+    """Return a mask of the exact zero sums that are -0: toward -inf, unless all terms are +0."""
     positive = ~(np.signbit(first) | np.signbit(second))
     is_exact = (first == -second) & ~positive
     return np.where((made == 0) & is_exact, -np.abs(made), made).astype(made.dtype)
@@ -519,7 +519,7 @@ def _itof(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _sticky(source: Array) -> Array:
-    """Return integers that f64 holds, and that round as the given ones do to types of few bits."""
+    """Return integers that f64 holds and that round like the given ones to narrow types."""
     if source.dtype.itemsize < 8:
         return source
     negative = source < 0

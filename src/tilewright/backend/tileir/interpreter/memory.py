@@ -46,7 +46,7 @@ ATOMIC = tuple(order for order in MemoryOrdering if order is not MemoryOrdering.
 
 
 def pointee(value: Val) -> ScalarType:
-    """Return what a tile of pointers points to."""
+    """Return the element type that a tile of pointers points to."""
     elem = tile_kind(value.kind).elem
     assert isinstance(elem, Pointer), f"{value.kind} holds no pointers"
     return elem.to
@@ -196,7 +196,7 @@ def _atomic(
 
 
 def _apart(piece: Piece) -> list[Piece]:
-    """Return a piece in parts whose elements have distinct addresses."""
+    """Split an access into parts whose elements have distinct addresses."""
     if len(np.unique(piece.index)) == len(piece.index):
         return [piece]
     return [
@@ -250,7 +250,7 @@ def _make_view(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _steps(view: ViewValue) -> tuple[int, ...]:
-    """Return how far apart tiles start, along each axis of the tile."""
+    """Return the distance between the starts of tiles, along each axis of the tile."""
     match view.kind:
         case GatherView():
             return (1,) * len(view.kind.tile)
@@ -313,7 +313,7 @@ def _view(frame: BlockFrame, value: Val) -> ViewValue:
 
 
 def _padded(view: ViewValue, kind: TileValueType) -> Array:
-    """Return a tile of what elements outside of the tensor are."""
+    """Return a tile of padding, for elements outside of the tensor."""
     if view.kind.padding is None:
         return garbage(kind)
     value = PADDINGS[view.kind.padding]

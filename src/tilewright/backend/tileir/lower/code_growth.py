@@ -97,7 +97,7 @@ def note_repetition(em: TileEmitter, body: InstructionRegion) -> None:
 
 
 def code_size(em: TileEmitter) -> CodeSize:
-    """Return what measures the code of this kernel."""
+    """Return the measure of the code of this kernel."""
     hints = em.decisions.hints.get(em.target.arch, {})
     warps = int(hints.get("num_worker_warps_per_cta", WARPS))
     return CodeSize(warps * WARP, em.makers, em.loop_sizes, em.vectors)
@@ -118,7 +118,7 @@ def _constant(em: TileEmitter, value: Val) -> int | None:
 
 
 def _hidden(em: TileEmitter, upper: Val) -> Val:
-    """Return the same number, though the assembler takes every number for possible."""
+    """Return the number behind a select that the assembler cannot decide."""
     block, _, _ = em.op("get_tile_block_id", [INDEX] * 3)
     kind = tile(upper)
     other = em.widened(block, kind.scalar) if kind.scalar.width > INDEX.scalar.width else block
@@ -148,7 +148,7 @@ def _keep_in_order(em: TileEmitter, loads: Sequence[Instr]) -> None:
 
 
 def _latency(em: TileEmitter, load: Instr) -> int:
-    """Return how early a load shall begin; 0 if nothing is said."""
+    """Return the iterations by which a load is prefetched; 0 if no hint says so."""
     return int(_hints(em, load).get("latency", 0))
 
 

@@ -27,7 +27,7 @@ LEAST = 4
 
 
 def shared_divisor(em: TileEmitter, op: Op) -> Val | None:
-    """Return what an f32 division divides by, before it was repeated for many elements, if it was.
+    """Return the scalar divisor of an f32 division before it was broadcast, or None.
 
     A single number is known early, so that its reciprocal is worth it for any tile.
     """
@@ -65,7 +65,7 @@ def multiplied(em: TileEmitter, number: Val, divisor: Val) -> Val:
 
 
 def _reciprocal(em: TileEmitter, value: Val) -> Val:
-    """Return the reciprocal of what is not very large or small: the hardware's own, made better.
+    """Return the reciprocal of a number of medium size: the hardware's, refined by Newton's method.
 
     Of 0 and infinity it cannot be made better.
     """
@@ -181,7 +181,7 @@ def _absi(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _divisor(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
-    """Return a divisor that leaves nothing open, and where the given one is zero (None: nowhere).
+    """Return a divisor without undefined behaviour, and the mask of zero divisors (None: none).
 
     Dividing by 1 instead of -1 gives MIN for MIN / -1, and 0 for the remainder.
     """
@@ -254,7 +254,7 @@ def _rough(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _by_need(exact: Rule) -> Rule:
-    """Return a function in the fastest form that keeps the bits that are needed."""
+    """Return a rule that uses the fastest form with the needed bits."""
 
     def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
         form = form_of(FORMS, op)
@@ -353,7 +353,7 @@ def _small(em: TileEmitter, amount: Val, width: int) -> Val:
 
 
 def _or_zero(em: TileEmitter, amount: Val, width: int, shifted: Val) -> Val:
-    """Return what was shifted, or 0 where the amount is the width or more."""
+    """Select the shifted value, or 0 where the amount is the width or more."""
     kind = tile(shifted)
     inside = em.compare(ComparisonCode.LESS_THAN, amount, em.number(width, kind), signed=False)
     return em.one("select", kind, inside, shifted, em.number(0, kind))

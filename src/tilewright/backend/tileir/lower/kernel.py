@@ -193,7 +193,7 @@ def _has_the_grid(spec: OutputSpec, rank: int) -> bool:
 
 
 def _tiles(em: TileEmitter, extent: Val | int, tile: int) -> Val:
-    """Return how many tiles cover an extent, which is not negative."""
+    """Return the number of tiles that cover an extent, which is not negative."""
     if isinstance(extent, int):
         return em.index(-(-extent // tile))
     more = em.same("addi", extent, em.index(tile - 1))

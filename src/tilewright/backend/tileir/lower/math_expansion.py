@@ -191,7 +191,7 @@ class Writer:
         return x if isinstance(x, Val) else self._em.number(x, self._kind)
 
     def do(self, name: str, *operands: Val | float, **attrs: int | bool) -> Val:
-        """Return an instruction whose operands and result are tiles of the kind."""
+        """Emit an instruction whose operands and result are tiles of the kind."""
         return self._em.same(name, *map(self.value, operands), **attrs)
 
     def where(
@@ -269,7 +269,7 @@ def _correction_f32(w: Writer, x: Val) -> Val:
 
 
 def _correction_f64(w: Writer, x: Val) -> Val:
-    """Return the same by 2 atanh(s) with s = x / (2 + x)."""
+    """Return the correction of the logarithm by 2 atanh(s) with s = x / (2 + x)."""
     s = w.do("divf", x, w.do("addf", x, 2.0))
     square, half = w.do("mulf", s, s), w.do("mulf", w.do("mulf", x, x), 0.5)
     inner = w.do("fma", square, w.horner(square, LOG_F64), half)

@@ -174,7 +174,7 @@ def _may_be_apart(place: Interval, length: int, stride: Val | int) -> bool:
 
 
 def _is_below(em: TileEmitter, coords: Val, extent: Val | int) -> Val:
-    """Return which coordinates are in a tensor: as unsigned numbers, none is negative."""
+    """Return a mask of the coordinates inside a tensor: as unsigned numbers, none is negative."""
     kind = tile(coords)
     if isinstance(extent, int):
         limit = em.number(min(extent, MOST), kind)
@@ -197,7 +197,7 @@ def _narrowed(em: TileEmitter, extent: Val) -> Val:
 def near_elements(
     em: TileEmitter, op: Op, place: Sequence[Val], *, inside: bool
 ) -> tuple[Val, Val | None]:
-    """Return the same for a tile at a non-negative offset in a tensor that is not too large.
+    """Return the addresses of a tile at a non-negative offset in a tensor that is not too large.
 
     How many elements along an axis are inside is found by 64-bit numbers, once for all of them.
     Those that are have 31-bit offsets; the others may have any, for they are masked off. `inside`
@@ -222,7 +222,7 @@ def near_elements(
 
 
 def _before_end(em: TileEmitter, memory: TensorMemory, axis: int, index: Val, length: int) -> Val:
-    """Return which elements of the tile with this index are inside, along one axis."""
+    """Return a mask of the elements of this tile that are in bounds along one axis."""
     start = _scaled(em, em.widened(index), length)
     extent = memory.extents[axis]
     end = em.number(extent, tile(start)) if isinstance(extent, int) else em.widened(extent)
@@ -266,7 +266,7 @@ def _make_tensor(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def whole_view(em: TileEmitter, tensor: Value) -> Val:
-    """Return the Tile IR view of a whole tensor, made now unless it is there."""
+    """Return the Tile IR view of a whole tensor, emitted on first use."""
     kind = tensor_view(tensor.tensor)
     assert kind is not None, f"{tensor.type} has no view"
     found = em.views.get((tensor, kind))
@@ -293,7 +293,7 @@ MAKERS: dict[type, str] = {PartitionView: "make_partition_view", StridedView: "m
 
 
 def _view(em: TileEmitter, value: Value, kind: PartitionView | StridedView) -> Val:
-    """Return a view of Tile IR; assemblers before 13.3 want it made next to its use."""
+    """Emit a view; assemblers before 13.3 require it next to its use."""
     found = em.views.get((value, kind))
     if found is None:
         found = em.one(MAKERS[type(kind)], kind, whole_view(em, em.tensor_of[value]))

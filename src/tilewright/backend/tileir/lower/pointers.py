@@ -215,7 +215,7 @@ def _words(em: TileEmitter, pointers: Val, elem: TileValueType) -> _Words:
 
 
 def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val:
-    """Return a first guess of what the words hold."""
+    """Load the words as the first guess of a CAS loop."""
     loaded, _ = em.op(
         "load_ptr_tko", [words.word, TOKEN], words.pointers, mask, em.number(0, words.word), token,
         memory_ordering_semantics=MemoryOrdering.RELAXED, memory_scope=MemoryScope.DEVICE,
@@ -224,7 +224,7 @@ def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val
 
 
 def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
-    """Return the elements that are inside 32-bit words."""
+    """Extract the elements from 32-bit words."""
     bits = whole
     if words.shift is not None:
         moved = em.same("shri", whole, words.shift, signedness=Signedness.UNSIGNED)
@@ -235,7 +235,7 @@ def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
 
 
 def _put(em: TileEmitter, words: _Words, whole: Val, elements: Val) -> Val:
-    """Return words with other elements in them."""
+    """Insert other elements into words."""
     if words.elem.elem == I1:
         bits = em.one("exti", words.small, elements, signedness=Signedness.UNSIGNED)
     else:
