@@ -246,7 +246,7 @@ class Watch:
         shadow.other[rest[self._surely_before(shadow.other[rest], made)]] = event
 
     def _surely_before(self, events: Array, made: Event) -> Array:
-        """Return a mask of the entries without an event, or with one that precedes a later event."""
+        """Return a mask of the entries without an event, or with one before a later event."""
         found = np.unique(events).tolist()
         return np.isin(events, [n for n in found if n == 0 or self._event(n).precedes(made)])
 
