@@ -200,7 +200,7 @@ def _hears_interrupts() -> Iterator[None]:
 @pytest.fixture
 def sources_count_as_old(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code is kept though a source was changed just now, or is while tests run."""
-    codec = importlib.import_module("tilewright.backend.cpu.artifact_codec")
+    codec = importlib.import_module("tilewright.backend.llvm.object")
     known = (files.source_hash, codec._fixed)
     monkeypatch.setattr(files, "IMPORTED", math.inf)
     for each in known:

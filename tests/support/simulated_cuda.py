@@ -25,7 +25,7 @@ from numpy.lib.array_utils import byte_bounds
 from support.fake_cuda import FakeCuda
 from support.native_cuda import NativeCuda
 from support.simulated_threads import Threads, interpret, made_threads, note_threads
-from tilewright.backend.ptx.interpreter.memory import Segment
+from tilewright.backend.ptx.interpreter.memory import MemorySegment
 from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
@@ -198,7 +198,7 @@ class SimulatedCuda(NativeCuda):
         self, threads: Threads, name: str, values: list[int], shape: Any, seen: dict[int, Any]
     ) -> None:
         found = [*self._allocations(seen), *self._pinned_allocations()]
-        segments = [Segment(each.start, each.data, each.written) for each in found]
+        segments = [MemorySegment(each.start, each.data, each.written) for each in found]
         arguments = None if threads.func is None else arguments_of(threads.func, values)
         try:
             interpret(threads, name, values, shape, segments, arguments)

@@ -210,7 +210,7 @@ def current() -> Config:
 
 
 def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the directory that compiled code is kept in; None where it is not kept."""
+    """Return the directory of the disk cache; None where it is off."""
     if config.cache_dir.lower() == "off":
         return None
     try:
@@ -225,7 +225,7 @@ def cache_directory(config: Config, environment: Mapping[str, str] = os.environ)
 
 
 def toolkit_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return where the CUDA toolkit is, if the environment says so."""
+    """Return the directory of the CUDA toolkit that the environment names, or None."""
     given = environment.get("CUDA_TOOLKIT_PATH", "")
     return Path(given) if given else None
 

@@ -41,7 +41,7 @@ frame_at: Callable[[int], FrameType] = sys._getframe  # pyright: ignore[reportPr
 
 
 def user_frame(known: int = 0) -> FrameType | None:
-    """Return the innermost frame on the stack that is not Tilewright's own. Not to be kept.
+    """Return the innermost stack frame outside of Tilewright. Do not hold it.
 
     So many callers are known to be, and need no look.
     """

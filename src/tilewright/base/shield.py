@@ -94,7 +94,7 @@ def _word_of_main_thread() -> ctypes.c_ulong | None:
 
 
 def _decides(word: Any) -> bool:
-    """Return whether Python finds by this word that a thread is the main one."""
+    """Return whether Python identifies the main thread by this word."""
     before, word.value = word.value, _NOBODY
     try:
         # It asks that first, and then rejects the number.

@@ -39,7 +39,7 @@ class Span:
 
 
 def where(span: Span | None) -> str:
-    """Return a place as the end of a line about something else; nothing where none is known."""
+    """Return a location as the end of a message line; the empty text where none is known."""
     return f" ({span.place})" if span is not None else ""
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
-from ..analysis.bounds.check_placement import constant_bound, never_holds
-from ..analysis.bounds.placement_report import final_placements, named
+from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.capture.sources import KernelSource
@@ -70,7 +69,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 
 
 def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
-    """Return where all checks are in the end; raises if one always fails, or is left but denied."""
+    """Return the final placement of all checks; raise if one always fails or is denied."""
     doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
     if doomed is not None:
         _refuse(kernel, doomed)

@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..analysis.structure import Structure, arguments, carried, structure
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import CARRIES, Effect, Trait
 from ..ir.ops.control import LOOP, RETURN
-from ..ir.rewrite import Rewriter, rewrite
 
 ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT | Effect.STOP
 

@@ -171,7 +171,7 @@ def log2_pair(x: Vec) -> Pair:
 
 
 def log2_single(x: Vec) -> Pair:
-    """Return the same to 52 bits, which is plenty for f32."""
+    """Compute log2 of an f32 to 52 bits."""
     return log2_positive(x), constant(x, 0.0)
 
 
@@ -244,7 +244,7 @@ def exponent_field(x: Vec) -> Vec:
 
 
 def exponent_of(y: Vec) -> Vec:
-    """Return the same, going on below 1 for subnormal numbers."""
+    """Return the exponent, also of subnormal numbers, where it continues below 1."""
     fraction = FRACTION_BITS[y.elem]
     field = exponent_field(y)
     return where(field.eq(0), exponent_field(y * 2.0**fraction) - fraction, field)

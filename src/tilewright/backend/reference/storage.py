@@ -228,7 +228,7 @@ class SharedMemory:
     def region(
         self, number: int, name: str, shape: tuple[int, ...], dtype: AnyDType
     ) -> MemoryRegion:
-        """Return an array; nothing has been written to it when it is new."""
+        """Return the region of an array; a new one counts as unwritten."""
         if number not in self._regions:
             array = np.zeros(shape, dtype.np)
             region = MemoryRegion([Member(name, array)])

@@ -97,7 +97,7 @@ def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
 
 
 def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
-    """Return the row checks whose index and length are both known already."""
+    """Return the row checks whose index and length are already computed."""
     return [
         op for op in ops
         if op.is_a(CHECK_INDEX) and _is_row(lanes, op.one("index"))

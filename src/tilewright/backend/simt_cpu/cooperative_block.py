@@ -47,7 +47,7 @@ class SpillSlots:
         return self.slots[spill_slot]
 
     def address(self, spill_slot: SpillSlot, group: Vec) -> Vec:
-        """Return where a group keeps something; its number is known while registers are held."""
+        """Return the address of a group's slot; its number is known while registers are held."""
         if spill_slot in self.held:
             return self.held[spill_slot][int(group.name)][0]
         return self._in_scratch(spill_slot, group)

@@ -25,16 +25,18 @@ from ...base.source import Span
 from ...ir.core import Block, Value
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
-from ..capture.captured import (
+from ..capture.sources import (
+    BUILTINS,
     Absent,
     Captured,
+    FunctionNode,
+    FunctionSource,
     frozen,
     is_settled,
     may_change,
     part_of_method,
     there_or_absent,
 )
-from ..capture.sources import BUILTINS, FunctionNode, FunctionSource
 from ..rules.table import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
@@ -380,7 +382,7 @@ def _number(scalar: np.generic) -> Any:
 
 
 def _length(items: Sequence[Any]) -> int:
-    """Return how many items there are; Python's own `len` fails for ranges beyond 64 bits."""
+    """Return the number of items; Python's own `len` fails for ranges beyond 64 bits."""
     if isinstance(items, range):
         return max(0, -((items.start - items.stop) // items.step))
     return len(items)
@@ -399,7 +401,7 @@ def _shown(rule: Callable[..., Any]) -> str:
 
 
 def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """Return a hint naming what the user may have meant."""
+    """Return a hint with the nearest known name, or None."""
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
     return f"did you mean `{close[0]}`?" if close else None
 

@@ -166,7 +166,7 @@ def address_of(em: SemanticBuilder, x: Any) -> Value:
 
 
 def _name(em: SemanticBuilder, x: Global[Any]) -> str:
-    """Return the name it was found by, made different from those of other parameters."""
+    """Return the global's name, made distinct from the names of parameters."""
     taken = {p.name for p in em.signature.params} | {spec.name for spec, _ in em.hidden.values()}
     name = wanted = em.global_names.get(x, "unnamed")
     count = 1

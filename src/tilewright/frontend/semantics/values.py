@@ -1,4 +1,7 @@
-"""Values that a name in a kernel can have at compile time, and their descriptions in errors."""
+"""Values that a name in a kernel can have at compile time, and their descriptions in errors.
+
+Launches use it for captured values, so it does not depend on the rest of the front end.
+"""
 
 from __future__ import annotations
 

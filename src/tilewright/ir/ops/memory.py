@@ -6,9 +6,23 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, i64
 from ..attrs import AtomicMode, Ordering, Scope
-from ..opdef import Effect, OpDef, Operand, Trait, declare
+from ..opdef import (
+    Attrs,
+    Effect,
+    OpDef,
+    Operand,
+    Trait,
+    combines,
+    declare,
+    need,
+    number,
+    pointer,
+    scalar,
+    tensor,
+    tile,
+    view,
+)
 from ..types import I1, I32, TOKEN, PtrType, TensorType, TileType, Type, ViewType
-from .rules import Attrs, combines, need, number, pointer, scalar, tensor, tile, view
 
 # -------------------------------------------------------------------------------------------------
 # Tensors, views of them, and tile accesses with their checks.

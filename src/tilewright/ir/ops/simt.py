@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, u32
 from ..attrs import WARP_SIZE, AtomicMode, ShuffleMode, ThreadCoordinate, VoteMode
-from ..opdef import Effect, Trait, declare
+from ..opdef import Attrs, Effect, Trait, combines, declare, need, none, number, scalar, tensor
 from ..types import DYNAMIC, I1, I32, PtrType, SharedType, TensorType, TileType, Type
-from .memory import ATOMIC, BOTH
-from .rules import Attrs, combines, need, none, number, scalar, tensor
+from .memory import ATOMIC, BOTH, CHECK
 
 THREAD = Trait.OF_THREAD
 
@@ -435,3 +434,6 @@ ASSEMBLY_OPS = (INLINE_PTX,)
 
 OPS = (*THREADS_OPS, *SLICES_OPS, *SHARED_OPS, *WARPS_OPS, *ASSEMBLY_OPS)
 """All ops of the family."""
+
+CHECKS = (CHECK, CHECK_INDEX)
+"""Ops that compare an index with what it must be below: of a tile, of an element of a slice."""

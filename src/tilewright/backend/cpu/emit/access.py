@@ -12,7 +12,7 @@ SUFFIX = {"float": "f32", "double": "f64", "ptr": "p0"}
 
 
 def mangled(elem: str, lanes: int) -> str:
-    """Return how intrinsics spell a vector type."""
+    """Return the spelling of a vector type in the names of intrinsics."""
     return f"v{lanes}{SUFFIX.get(elem, elem)}"
 
 
@@ -144,7 +144,7 @@ def load_if(
 
 
 def perform_if(emitter: LlvmEmitter, ok: Vec, action: Callable[[], None]) -> None:
-    """Do something if the condition holds."""
+    """Emit a branch that performs an action if the condition holds."""
 
     def act() -> list[Vec]:
         action()

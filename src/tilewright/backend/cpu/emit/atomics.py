@@ -59,7 +59,7 @@ def update_on_gpu(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, v
 
 
 def _kind(mode: AtomicMode, dtype: AnyDType) -> str:
-    """Return how the instruction spells an element type."""
+    """Return the spelling of an element type in the instruction."""
     if mode in SIGNLESS:
         return f"b{dtype.bits}"
     if dtype in KINDS:

@@ -11,7 +11,7 @@ from ....base.dtypes import AnyDType
 from ....ir.core import Op, Value
 from ....ir.ops.elementwise import MAXF, MINF
 from ...llvm.builder import Vec, where
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.index import IndexField, Loop, Terms
 from ..loopnest.nodes import Combine, ElementAccess, Nest, Operand, Reg, WriteView
 from .emitter import REAL, LlvmEmitter, literal
@@ -62,7 +62,7 @@ class Accumulators(NamedTuple):
     slots: list[AccumulatorSlot]
 
     def load(self, emitter: LlvmEmitter) -> list[Vec]:
-        """Return what they hold."""
+        """Return the values of the slots."""
         return [emitter.load(slot.address, slot.elem, slot.lanes) for slot in self.slots]
 
     def store(self, emitter: LlvmEmitter, values: Sequence[Vec]) -> None:
@@ -130,7 +130,7 @@ def _bits(x: Vec) -> Vec:
 
 
 def extreme(op: Op, cpu: CpuTarget) -> Extreme | None:
-    """Return the short way of a reduction whose body is a maximum or minimum of floats."""
+    """Return the fast form of a reduction by the maximum or minimum of floats."""
     (block,) = op.regions
     inner = block.ops[0]
     if not inner.is_a(MAXF, MINF) or not inner.attrs["nan"]:
@@ -222,7 +222,7 @@ class NestFrame:
         return self.nest.lanes > 1 and self.nest.loops[-1] in loops
 
     def lanes(self, register: Reg) -> int:
-        """Return how many lanes a register has."""
+        """Return the number of lanes of a register."""
         return self.nest.lanes if self.is_vector(register.loops) else 1
 
     def value(self, operand: Operand, lanes: int) -> Vec:
@@ -232,7 +232,7 @@ class NestFrame:
         return self.emitter.operand(operand, lanes)
 
     def width(self, *operands: Operand | None) -> int:
-        """Return how many lanes a statement on these operands needs."""
+        """Return the number of lanes that a statement on these operands needs."""
         return max((self.lanes(o) for o in operands if isinstance(o, Reg)), default=1)
 
     # Numbers.

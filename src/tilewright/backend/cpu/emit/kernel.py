@@ -9,8 +9,7 @@ from ....base.tables import merged
 from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ...llvm.builder import Vec, repeat
-from ...llvm.target import CpuTarget
-from ..loopnest.cache_hints import prefetched_reads
+from ...llvm.object import CpuTarget
 from ..loopnest.nodes import (
     For,
     Get,
@@ -29,6 +28,7 @@ from ..loopnest.nodes import (
     Transpose,
     walk,
 )
+from ..loopnest.optimize import prefetched_reads
 from . import atomics, control, elementwise, layout, matmul, memory, private, reduction
 from .access import from_memory, perform_if
 from .emitter import Compute, LlvmEmitter, TensorPointer, memory_type
@@ -99,7 +99,7 @@ def _copy(emitter: LlvmEmitter, statement: SharedStmt) -> Vec:
 
 
 def _wide(emitter: LlvmEmitter, number: Value) -> Vec:
-    """Return a number of the key as one word."""
+    """Extend a number of the key to 64 bits."""
     value = emitter.scalar(number)
     return value if value.elem == "i64" else value.cast("zext", "i64")
 

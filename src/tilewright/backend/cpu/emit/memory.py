@@ -8,7 +8,6 @@ from ....base.cpu_abi import CpuLaunchWord
 from ....ir.core import Op, Value
 from ....ir.types import Elem, PtrType, ViewType
 from ...llvm.builder import Vec, where
-from ..loopnest.cache_hints import LINE, nontemporal_stores
 from ..loopnest.index import Index, loops_in, terms
 from ..loopnest.nodes import (
     AtomicView,
@@ -19,6 +18,7 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from ..loopnest.optimize import LINE, nontemporal_stores
 from . import access as lanes_access
 from . import private
 from .access import alignment, load_through, perform_if, store_dense, store_through, to_memory
@@ -75,7 +75,7 @@ def store_nontemporal(
 
 
 def metadata(emitter: LlvmEmitter) -> list[str]:
-    """Return what `!nontemporal` refers to."""
+    """Return the metadata node that `!nontemporal` refers to."""
     return [] if emitter.cached is None else ["!0 = !{i32 1}"]
 
 
@@ -98,7 +98,7 @@ FOR_READING, INTO_SECOND_LEVEL, OF_DATA = 0, 2, 1
 
 
 def distance(emitter: LlvmEmitter, read: ReadView, window: Window) -> Vec:
-    """Return how many elements the next block's tile is away from this one's."""
+    """Return the distance, in elements, from this block's tile to the next block's."""
     assert read.prefetch is not None, "only such loads are prefetched"
     view = read.access.view
     total = emitter.integer(0)
@@ -182,7 +182,7 @@ def _check(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def window(emitter: LlvmEmitter, access: ElementAccess) -> Window:
-    """Return where the tile of an access starts, and which part of it is inside."""
+    """Return the start of the tile of an access, and the part of it that is in bounds."""
     view, tensor = access.view, emitter.tensors[access.tensor]
     origin = emitter.integer(0)
     low: list[Vec] = []
@@ -320,7 +320,7 @@ class Element:
         return self.row.cast("sext", "i64")
 
     def common(self) -> Vec:
-        """Return whether what all lanes share is inside: a scalar."""
+        """Return a scalar condition: the part of the bounds test that all lanes share."""
         flags = [self.window.ok] if self.window.ok is not None else []
         for k, place in enumerate(self.places):
             if k not in (self.lane_axis, self.view.sparse):
@@ -344,7 +344,7 @@ class Element:
         return self.window.low[k] - base, end
 
     def mask(self, lanes: int) -> Vec:
-        """Return which lanes are inside."""
+        """Return a mask of the lanes that are in bounds."""
         flags = [self.emitter.splat(self.common(), lanes)]
         k = self.lane_axis
         if k is not None:

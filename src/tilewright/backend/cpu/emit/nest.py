@@ -10,15 +10,14 @@ from itertools import product, takewhile
 from typing import NamedTuple
 
 from ...llvm.builder import Vec
-from ..loopnest.cache_hints import LINE
 from ..loopnest.index import Axis, IndexField, Loop
 from ..loopnest.nodes import (
     AtomicPointer,
     AtomicView,
     Combine,
     Compute,
-    Effect,
     Nest,
+    NestEffect,
     Position,
     Read,
     ReadBuffer,
@@ -30,6 +29,7 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from ..loopnest.optimize import LINE
 from . import access
 from .emitter import LlvmEmitter
 from .frame import NestFrame
@@ -70,7 +70,7 @@ def used(frame: NestFrame, level: int) -> Range:
 
 
 def _start(frame: NestFrame, begin: Vec) -> Vec:
-    """Return where the vectors of a row begin, at `begin` or a little before, to be aligned.
+    """Return the aligned start of the vectors of a row, at `begin` or a little before.
 
     Aligned in memory if a store is non-temporal, else in the tile: what is read from a
     buffer has nothing before it.
@@ -88,7 +88,7 @@ def _start(frame: NestFrame, begin: Vec) -> Vec:
     return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
 
 
-def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
+def _needed(frame: NestFrame, effect: NestEffect, loop: Loop) -> Range | None:
     """Return the steps of a loop for which a store has an element in bounds; None if all."""
     if not isinstance(effect, WriteView):
         return None
@@ -105,7 +105,7 @@ def _is_alone(axis: Axis, loop: Loop) -> bool:
 
 
 def untested(frame: NestFrame) -> Range | None:
-    """Return the range of lane steps all of whose accesses are in bounds.
+    """Return the range of lane steps in which all accesses are in bounds.
 
     The loops around the last one stand somewhere; None if that cannot be known before it runs.
     """
@@ -127,7 +127,7 @@ def untested(frame: NestFrame) -> Range | None:
 
 
 def _at_start(frame: NestFrame, statements: list[ReadView | WriteView]) -> list[Element]:
-    """Return what statements touch where the innermost loop begins."""
+    """Return the elements that statements access at the start of the innermost loop."""
     frame.variables[frame.nest.loops[-1]] = frame.emitter.integer(0)
     return [element_of(frame, statement) for statement in statements]
 
@@ -216,11 +216,11 @@ class NestWriter:
             self.reducer.end(frame, effect)
 
     def level(self, nest: Nest, read: Read) -> int:
-        """Return how many loops a statement is inside of."""
+        """Return the number of loops around a statement."""
         # Loop-invariant code motion by construction: a read is emitted at its innermost loop.
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
-    def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
+    def starts(self, nest: Nest, effect: NestEffect, level: int) -> bool:
         """Return whether the accumulators of an effect live around the loop of this level."""
         if not isinstance(effect, Combine) or not along_lanes(nest, effect):
             return False
@@ -365,7 +365,7 @@ class NestWriter:
             case Position() | ReadView() | ReadPointer():
                 self.table[NAMES[type(read)]](frame, read)
 
-    def grouped(self, frame: NestFrame) -> Iterator[Effect | Sequence[WriteBuffer]]:
+    def grouped(self, frame: NestFrame) -> Iterator[NestEffect | Sequence[WriteBuffer]]:
         """Return the statements that write; those that fill memory together as one."""
         effects = list(frame.nest.effects)
         while effects:
@@ -380,7 +380,7 @@ class NestWriter:
             yield effect if count == 1 else together
             del effects[:count]
 
-    def effect(self, frame: NestFrame, effect: Effect | Sequence[WriteBuffer]) -> None:
+    def effect(self, frame: NestFrame, effect: NestEffect | Sequence[WriteBuffer]) -> None:
         """Emit a statement that writes."""
         match effect:
             case [*writes]:

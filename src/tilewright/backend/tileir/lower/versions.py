@@ -158,7 +158,7 @@ class _Emitted:
 
 
 def _clamped(name: str) -> Emit:
-    """Return how to calculate what may leave 31 bits; no index that is larger can be in bounds."""
+    """Return arithmetic that clamps what may leave 31 bits; no larger index can be in bounds."""
 
     def emit(em: TileEmitter, lhs: Val, rhs: Val) -> Val:
         found = em.same(name, lhs, rhs)
