@@ -630,8 +630,9 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
     if len(given) != rank:
         em.fail(
             Code.RANK,
-            f"`{ref.name}` has {counted(rank, 'axis')}, the places {counted(len(given), 'number')}",
-            expected=f"{counted(rank, 'place')}, each a scalar, one of them perhaps a tile",
+            f"`{ref.name}` has {counted(rank, 'axis')},"
+            f" but {counted(len(given), 'index')} were given",
+            expected=f"{counted(rank, 'index')}, each a scalar, and at most one a tile",
             got=describe(tuple(given)),
         )
     found = [k for k, part in enumerate(given) if isinstance(part, Value) and part.tile.rank]
@@ -664,8 +665,8 @@ def _accumulated_shape(
         if whole[sparse] not in (1, numbers):
             em.fail(
                 Code.SHAPE,
-                f"the tile has {whole[sparse]} elements along axis {sparse}, the numbers are"
-                f" {numbers}",
+                f"the tile has {whole[sparse]} elements along axis {sparse}, but there are"
+                f" {numbers} indices",
                 expected=f"{numbers} elements, or 1, along axis {sparse}",
                 got=describe(value),
             )

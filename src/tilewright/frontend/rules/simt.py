@@ -286,7 +286,7 @@ def _witness(em: SemanticBuilder, ref: SliceRef, index: Any, verb: str, cut: Cut
     if not isinstance(index, Value) or index not in em.witnesses:
         em.fail(
             Code.WITNESS,
-            f"{describe(ref)} is {verb} at an index that is no witness",
+            f"{describe(ref)} is {verb} at an index that is not a witness",
             expected="the result of simt.index_1d() or simt.index_2d(width), unchanged",
             got=describe(index),
             hint="each thread owns the element at its witness; read a simt.Slice at any index, or"
@@ -446,7 +446,7 @@ def whole_warps(em: SemanticBuilder, width: Any = WARP_SIZE) -> None:
     lanes, threads = _lanes(em, width), size(em.signature.block_dims)
     if threads % lanes == 0:
         return
-    message = f"its blocks must consist of complete groups of {lanes} lanes"
+    message = f"the blocks must consist of complete groups of {lanes} lanes"
     if em.signature.exact_block:
         got = f"{threads} threads"
         em.fail(Code.SHAPE, message, expected=f"a multiple of {lanes} threads", got=got)

@@ -28,7 +28,7 @@ Number: TypeAlias = float | int | bool
 
 def counted(n: int, what: str) -> str:
     """Return a count with its noun: `1 axis`, `2 axes`."""
-    several = "axes" if what == "axis" else f"{what}s"
+    several = {"axis": "axes", "index": "indices"}.get(what, f"{what}s")
     return f"{n} {what if n == 1 else several}"
 
 
@@ -107,7 +107,7 @@ def make_view(
         got = counted(len(tile), "axis")
         em.fail(
             Code.RANK,
-            f"`{ref.name}` has {counted(rank, 'axis')}, the tile shape {got}",
+            f"`{ref.name}` has {counted(rank, 'axis')}, but the tile shape has {got}",
             expected=counted(rank, "tile extent"),
             got=str(tile),
         )
@@ -165,7 +165,8 @@ def index_parts(em: SemanticBuilder, index: Any, rank: int, name: str) -> Sequen
     if len(given) != rank:
         em.fail(
             Code.RANK,
-            f"`{name}` has {counted(rank, 'axis')}, the index {counted(len(given), 'number')}",
+            f"`{name}` has {counted(rank, 'axis')},"
+            f" but the index has {counted(len(given), 'number')}",
             expected=counted(rank, "tile number"),
             got=describe(index),
         )
@@ -405,7 +406,7 @@ def offset_parts(em: SemanticBuilder, offsets: Any, view: Value, name: str) -> S
     if len(given) != rank:
         em.fail(
             Code.RANK,
-            f"`{name}` has {counted(rank, 'axis')}, the offsets {counted(len(given), 'number')}",
+            f"`{name}` has {counted(rank, 'axis')}, but {counted(len(given), 'offset')} were given",
             expected=counted(rank, "offset"),
             got=describe(offsets),
         )

@@ -20,7 +20,7 @@ from ...ir.ops.control import BLOCK_ID, TILE_INDEX
 from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
 from ...ir.types import TensorType
 from ..rules.control import ask_at_launch
-from .access import make_view, tile_count
+from .access import counted, make_view, tile_count
 from .builder import SemanticBuilder
 from .launch_exprs import expression
 from .values import Extent, MappedRef, Origin, OwnedIndex, Space, describe
@@ -95,7 +95,7 @@ def _pairs(em: SemanticBuilder, output: MappedRef, spans: Any) -> list[tuple[Any
         em.fail(
             Code.CALL,
             f"iter_indices_within of `{output.name}` needs one (first, count) pair per axis",
-            expected=f"{rank} pairs (first, count)",
+            expected=f"{counted(rank, 'pair')} (first, count)",
             got=describe(spans),
         )
     return [(first, count) for first, count in given]
