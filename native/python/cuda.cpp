@@ -82,14 +82,26 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   parameters.fill(plan, tensors, numbers);
   if (extras.reported != nullptr) parameters.set(plan.report, report_address(extras.reported));
   if (extras.staged != nullptr) extras.staged->set_addresses(plan, parameters);
+  const auto put = [&] {
+    const Status copied = extras.staged == nullptr
+                              ? cuda::kSuccess
+                              : extras.staged->put(driver, record.context, stream);
+    if (copied != cuda::kSuccess) return copied;
+    return cuda::launch(driver, record, parameters.addresses(), stream);
+  };
+  const auto put_timed = [&] {
+    const auto note_time = [&](cuda::Event event) {
+      return cuda::record_event(driver, record.context, event, stream);
+    };
+    Status status = note_time(extras.traced->before);
+    if (status == cuda::kSuccess) status = put();
+    return status == cuda::kSuccess ? note_time(extras.traced->behind) : status;
+  };
+  if (extras.traced != nullptr) extras.traced->waits = waits;
   const Submission done =
-      submit(driver, record.context, timeline, stream, waits, budget, [&] {
-        const Status copied = extras.staged == nullptr
-                                  ? cuda::kSuccess
-                                  : extras.staged->put(driver, record.context, stream);
-        if (copied != cuda::kSuccess) return copied;
-        return cuda::launch(driver, record, parameters.addresses(), stream);
-      });
+      extras.traced == nullptr
+          ? submit(driver, record.context, timeline, stream, waits, budget, put)
+          : submit(driver, record.context, timeline, stream, waits, budget, put_timed);
   if (done.kind == Submission::Kind::kDone) mark_written(tensors);
   return done;
 }

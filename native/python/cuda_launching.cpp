@@ -110,7 +110,9 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
     reported = new_reported(launch.plan, launch.held, timeline);
     if (!reported) return Ending::kError;
   }
-  const LaunchExtras extras{reported.get(), staged.empty() ? nullptr : &staged};
+  TracedEvents traced{launch.trace.before<cuda::Event>(), launch.trace.behind<cuda::Event>(), {}};
+  const LaunchExtras extras{reported.get(), staged.empty() ? nullptr : &staged,
+                            launch.trace ? &traced : nullptr};
   const Submission submission =
       submit_launch(*driver, launch.its, use.uses, use.user, zero, launch.row, launch.numbers,
                     *before.timeline, before.handle, use.budget, extras);
@@ -118,8 +120,16 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
       !keep_on_stream(launch.stream, staged.memory())) {
     return Ending::kError;
   }
-  return reported ? commit_reported(submission, launch, before, reported.get(), use)
-                  : commit_launch(submission, launch, before, use);
+  const bool is_traced = launch.trace && submission.kind == Kind::kDone;
+  if (is_traced &&
+      !call_when_passed(launch.stream, submission.submitted, launch.trace.object())) {
+    return Ending::kError;
+  }
+  const Ending ending = reported
+                            ? commit_reported(submission, launch, before, reported.get(), use)
+                            : commit_launch(submission, launch, before, use);
+  if (ending != Ending::kDone || !is_traced) return ending;
+  return launch.trace.submitted(traced.waits) ? Ending::kDone : Ending::kError;
 }
 
 int add_cuda_launching(PyObject* module) {

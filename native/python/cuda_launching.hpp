@@ -3,6 +3,7 @@
 #pragma once
 
 #include "python/endings.hpp"
+#include "python/launch_trace.hpp"
 
 namespace tw::py {
 
@@ -15,6 +16,7 @@ struct CudaLaunch {
   PyObject* held;
   int64_t* row;
   const int64_t* numbers;
+  const LaunchTrace& trace;
 };
 
 // Ends a launch. kSlowPath: nothing was done.

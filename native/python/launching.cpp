@@ -2,11 +2,13 @@
 
 #include <optional>
 
+#include "core/clock.hpp"
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
-#include "python/listed.hpp"
 #include "python/cuda_launching.hpp"
+#include "python/launch_trace.hpp"
+#include "python/listed.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
@@ -84,6 +86,7 @@ struct Prepared {
   Owned plan;     // a `CpuPlan` or a `CudaPlan`
   Owned numbers;  // those of the launch, as they were accepted
   PackedNumbers packed;
+  LaunchTrace trace;
   Waits waits;  // what must have passed before it can run on the calling thread
   bool is_over = false;  // whether it is, once it was submitted
 
@@ -165,7 +168,9 @@ Ending run_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Pre
     if (number == kFailed) return Ending::kError;
     return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
   }
+  const int64_t begun = prepared.trace ? cpu::now() : 0;
   if (!run_to_end(queue, memory, number, budget) || !memory.release(queue)) return Ending::kError;
+  if (prepared.trace && !prepared.trace.ran(begun, cpu::now())) return Ending::kError;
   if (!memory.job().has_report()) {
     return put_back(prepared.plan.get(), memory.record()) ? Ending::kDone : Ending::kError;
   }
@@ -188,8 +193,9 @@ Ending prepare_start(const CpuQueue& queue) {
   return ready.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
 }
 
-// Keeps what was put on a stream until that has passed it, and has it called then. Runs no Python,
-// where an interrupt could be raised. False: an error is set, and it stays for good.
+// Keeps something until a stream has passed what was put there with a number, and has it called
+// then. Runs no Python, where an interrupt could be raised. False: an error is set, and it stays
+// for good.
 bool keep_until(const CpuQueue& queue, int64_t place, PyObject* started) {
   const Owned number(PyLong_FromLongLong(place));
   const Owned due(number ? PyTuple_Pack(3, number.get(), started, Py_None) : nullptr);
@@ -245,14 +251,23 @@ Ending start_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, P
                                     outcome.get());
   if (!started || !lists_work(queue.timeline_object)) return Ending::kError;
   int64_t place = 0;  // in the stream
+  std::optional<TracedJobs> traced;
+  if (prepared.trace) {
+    traced.emplace(TracedJobs{*prepared.trace.before<cpu::Job*>(),
+                              *prepared.trace.behind<cpu::Job*>(), Waits()});
+  }
   const Listing listing{queue.timeline_object, started.get(), number_of_started(started.get())};
   const int64_t number =
       submit_launch(submission_of(queue, memory, use), plan, prepared.values(),
-                    outcome.get() == Py_None ? nullptr : &listing, place);
+                    outcome.get() == Py_None ? nullptr : &listing,
+                    traced ? &*traced : nullptr, place);
   if (number == kFailed) return Ending::kError;
   if (number == 0) return take_back(prepared, memory, outcome.get());
   number_of_started(started.get()) = number;
-  if (!keep_until(queue, place, started.get())) return Ending::kError;
+  // First of all: the stream works with what these keep.
+  const bool kept = keep_until(queue, place, started.get());
+  if (traced && !keep_until(queue, place + 1, prepared.trace.object())) return Ending::kError;
+  if (!kept || (traced && !prepared.trace.submitted(traced->waits))) return Ending::kError;
   return sweep(queue) ? Ending::kDone : Ending::kError;
 }
 
@@ -294,7 +309,7 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   // Where it may fail, who gives it what it was moved must hear of that.
   if (plan.report != 0 && has_former_in(prepared.held.get())) return Ending::kSlowPath;
   return end_on_cuda({op, stream, prepared.plan.get(), plan, prepared.held.get(), prepared.row(),
-                      prepared.packed.words()},
+                      prepared.packed.words(), prepared.trace},
                      use);
 }
 
@@ -326,9 +341,20 @@ bool is_used(const EndingUse& use) {
   return use.uses == Py_None || PyList_GET_SIZE(use.uses) > 0;
 }
 
+// Tells a trace of a launch, if one is recorded. False: an error is set.
+bool trace(PyObject* op, PyObject* stream, Prepared& prepared) {
+  if (is_untraced()) return true;
+  const bool is_cpu = Py_TYPE(prepared.plan.get()) == classes.cpu_plan;
+  PyObject* address =
+      slot(prepared.plan.get(), is_cpu ? classes.cpu_address : classes.cuda_address);
+  if (address == nullptr) return true;
+  const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
+  return prepared.trace.begin(op, stream, prepared.code.get(), prepared.held.get(), plan.written);
+}
+
 // Ends a launch on a stream whose device is known, in one of two ways.
 template <typename EndThere>
-Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
+Ending end_prepared(PyObject* op, PyObject* stream, PyObject* device, PyTypeObject* plan_class,
                     const EndingUse& use, const EndThere& end, Owned& result) {
   LaunchObject& launch = as_launch(op);
   PyObject* known = known_in(launch.held);
@@ -340,6 +366,7 @@ Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
   if (ending == Ending::kDone && Py_TYPE(prepared.plan.get()) != plan_class) {
     ending = Ending::kSlowPath;
   }
+  if (ending == Ending::kDone && !trace(op, stream, prepared)) ending = Ending::kError;
   if (ending == Ending::kDone) {
     bool awaited = false;
     do {
@@ -374,12 +401,13 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   const Owned kept_alive = Owned::borrowed(stream);
   if (is_cuda_stream(stream)) {
     const auto end = [&](Prepared& prepared) { return end_there(op, stream, prepared, use); };
-    return end_prepared(op, device_of_cuda_stream(stream), classes.cuda_plan, use, end, result);
+    PyObject* device = device_of_cuda_stream(stream);
+    return end_prepared(op, stream, device, classes.cuda_plan, use, end, result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
   if (!queue) return Ending::kSlowPath;
   const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use); };
-  const Ending ending = end_prepared(op, queue.device, classes.cpu_plan, use, end, result);
+  const Ending ending = end_prepared(op, stream, queue.device, classes.cpu_plan, use, end, result);
   if (ending == Ending::kError && is_used(use)) {
     const SavedError saved;
     const Owned dropped = let_go(launch);
@@ -504,7 +532,7 @@ Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& re
 }
 
 Ending end_within(PyObject* op, PyObject* context, Owned& result) {
-  if (!is_context(context) || !is_untraced() || !OpFields::are_set(op) ||
+  if (!is_context(context) || !OpFields::are_set(op) ||
       !LaunchFields::are_set(op)) {
     return Ending::kSlowPath;
   }

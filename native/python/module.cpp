@@ -31,6 +31,7 @@ int execute(PyObject* module) {
       add_endings,      //
       add_entry,        //
       add_kernel,       //
+      add_launch_trace,  //
       add_listed,       //
       add_started,      //
       add_external,     //

@@ -51,7 +51,7 @@ int64_t occupy_idle(const CpuSubmission& what, const TensorUses& tensors, Waits&
 }  // namespace
 
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
-                      const Listing* listing, int64_t& place) {
+                      const Listing* listing, TracedJobs* traced, int64_t& place) {
   return begin_launch(plan, what.uses, what.user, what.known, values.row,
                       [&](const TensorUses& tensors) {
                         if (what.stream.pool().is_lost()) return kSlowPath;
@@ -66,7 +66,12 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
                         }
                         const int64_t how = listing == nullptr ? 0 : kListed;
                         const int64_t number = begin(tensors, what.timeline, how, waits);
+                        if (traced != nullptr) what.stream.enqueue(traced->before);
                         place = what.stream.enqueue(what.job);
+                        if (traced != nullptr) {
+                          what.stream.enqueue(traced->behind);
+                          traced->waits = waits;
+                        }
                         submitted(what.timeline);
                         mark_written(tensors);
                         return number;

@@ -700,6 +700,9 @@ class CudaDriver:
     ) -> int:
         """Wait until an event has passed, a word is not `seen`, or for a timeout."""
 
+def set_launch_trace(function: Callable[..., Any], /) -> None:
+    """Say what traces are told of launches."""
+
 def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
     """Register where traces, ops started by threads, and waits for submission are noted."""
 

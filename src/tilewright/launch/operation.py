@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
 
-from .._core import BEHIND_REGIONS, LINK_MAP, link, set_defer_classes, set_launch_classes
+from .._core import (
+    BEHIND_REGIONS,
+    LINK_MAP,
+    link,
+    set_defer_classes,
+    set_launch_classes,
+    set_launch_trace,
+)
 from .._core import Launch as NativeLaunch
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
@@ -50,6 +57,7 @@ from .plain import Where, above
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
 from .starting import give_back, may_run_here, record, start
+from .tracing import trace_launch
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -555,6 +563,7 @@ CORE_CLASSES: Mapping[str, Any] = {
 """What the core meets when it ends launches, by the names that it asks for."""
 
 set_launch_classes(dict(CORE_CLASSES))
+set_launch_trace(trace_launch)
 set_defer_classes({
     "ELSEWHERE": ELSEWHERE, "give_back": give_back, "pledge_arguments": pledge_arguments,
 })  # fmt: skip
