@@ -46,12 +46,13 @@ Submission submit(const cuda::Driver& driver, cuda::Context context, Timeline& t
 }
 
 // Begins a launch on tensors, which its timeline lists if it reports; as `reserve`.
-int64_t begin_on(const TensorUses& tensors, Timeline& timeline, Waits& waits, PyObject* reported) {
-  if (reported == nullptr) return reserve(tensors, timeline, waits);
-  const int64_t refused = judge(tensors, timeline, 0, waits);
+int64_t begin_on(const TensorUses& tensors, Timeline& timeline, int64_t how, Waits& waits,
+                 PyObject* reported) {
+  const int64_t refused = judge(tensors, timeline, how, waits);
   if (refused != 0) return refused;
+  if (reported == nullptr) return begin(tensors, timeline, how, waits);
   if (!list_reported(reported, timeline.issued + 1)) return kSlowPath;
-  return begin(tensors, timeline, kListed, waits);
+  return begin(tensors, timeline, how | kListed, waits);
 }
 
 Status put_recorded(const cuda::Driver& driver, const RecordedWork& work, cuda::Stream stream) {
@@ -73,9 +74,11 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   }
   const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
   Waits waits;
-  const int64_t begun = begin_launch(plan, uses, user, known, row, [&](const TensorUses& tensors) {
-    return begin_on(tensors, timeline, waits, extras.reported);
-  });
+  const int64_t begun = begin_launch(plan, uses, user, known, row, extras.examine,
+                                     [&](const TensorUses& tensors, int64_t how) {
+                                       return begin_on(tensors, timeline, how, waits,
+                                                       extras.reported);
+                                     });
   if (begun == kFailed || PyErr_Occurred()) return Submission::error();
   if (begun == 0) return Submission::none();
   const TensorUses tensors = uses_of(plan, row);

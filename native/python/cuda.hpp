@@ -26,6 +26,7 @@ struct LaunchExtras {
   PyObject* reported = nullptr;          // the launch as one that reports, which is listed
   const StagedArrays* staged = nullptr;  // arrays of the host that it reads
   TracedEvents* traced = nullptr;        // how a trace learns when it ran
+  PyObject* examine = nullptr;           // as `examined` takes it
 };
 
 // Begins a launch on the tensors of a row, puts it on a stream, and waits for all that is there if

@@ -95,7 +95,7 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
+Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use, Owned& reported) {
   const cuda::Driver* driver = driver_at(launch.its.driver);
   if (driver == nullptr || !is_fine(launch)) return Ending::kSlowPath;
   const StreamPoint before = point_of(launch.stream);
@@ -104,7 +104,6 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
   StagedArrays staged;
   const Ending ready = stage(launch, staged);
   if (ready != Ending::kDone) return ready;
-  Owned reported;
   if (launch.its.report != 0) {
     PyObject* timeline = timeline_of_cuda_stream(launch.stream);
     reported = new_reported(launch.plan, launch.held, timeline);
@@ -112,7 +111,7 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
   }
   TracedEvents traced{launch.trace.before<cuda::Event>(), launch.trace.behind<cuda::Event>(), {}};
   const LaunchExtras extras{reported.get(), staged.empty() ? nullptr : &staged,
-                            launch.trace ? &traced : nullptr};
+                            launch.trace ? &traced : nullptr, launch.examine};
   const Submission submission =
       submit_launch(*driver, launch.its, use.uses, use.user, zero, launch.row, launch.numbers,
                     *before.timeline, before.handle, use.budget, extras);

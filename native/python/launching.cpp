@@ -37,6 +37,7 @@ struct LaunchClasses {
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
+  PyObject* look_closer = nullptr;  // makes way for a launch, as far as Python can
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
   PyObject* settle_started = nullptr;  // the same once it has run, as it was started
@@ -51,6 +52,8 @@ struct Names {
   PyObject* choose;
   PyObject* has_passed;
   PyObject* hear;
+  PyObject* mark_written;
+  PyObject* outcome;
   PyObject* packed;
   PyObject* prepare_start;
   PyObject* record;
@@ -68,6 +71,8 @@ bool name_all() {
            .choose = name("choose"),
            .has_passed = name("has_passed"),
            .hear = name("hear"),
+           .mark_written = name("mark_written"),
+           .outcome = name("outcome"),
            .packed = name("packed"),
            .prepare_start = name("prepare_start"),
            .record = name("record"),
@@ -86,6 +91,8 @@ struct Prepared {
   Owned plan;     // a `CpuPlan` or a `CudaPlan`
   Owned numbers;  // those of the launch, as they were accepted
   PackedNumbers packed;
+  Owned looked;   // what Python has found by a closer look, which is called as `examined` has it
+  Owned outcome;  // who is told what becomes of it, as it was started; None, or empty: nobody
   LaunchTrace trace;
   Waits waits;  // what must have passed before it can run on the calling thread
   bool is_over = false;  // whether it is, once it was submitted
@@ -93,7 +100,7 @@ struct Prepared {
   int64_t* row() const {
     return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
   }
-  LaunchValues values() const { return {row(), packed.words()}; }
+  LaunchValues values() const { return {row(), packed.words(), looked.get()}; }
 };
 
 // Whether `bind` gave it.
@@ -264,6 +271,7 @@ Ending start_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, P
   if (number == kFailed) return Ending::kError;
   if (number == 0) return take_back(prepared, memory, outcome.get());
   number_of_started(started.get()) = number;
+  prepared.outcome = Owned::borrowed(outcome.get());
   // First of all: the stream works with what these keep.
   const bool kept = keep_until(queue, place, started.get());
   if (traced && !keep_until(queue, place + 1, prepared.trace.object())) return Ending::kError;
@@ -292,9 +300,6 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
   const std::optional<bool> here = runs_here(prepared.code.get(), use);
   if (!here) return Ending::kError;
   prepared.is_over = *here;
-  const bool is_quiet = slot(prepared.plan.get(), classes.is_quiet) == Py_True;
-  // Where it may fail, who gives it what it was moved must hear of that.
-  if (!*here && !is_quiet && has_former_in(prepared.held.get())) return Ending::kSlowPath;
   return *here ? run_here(op, queue, plan, prepared, use)
                : start_here(op, queue, plan, prepared, use);
 }
@@ -306,11 +311,16 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
   const Ending packed = pack_passed(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
-  // Where it may fail, who gives it what it was moved must hear of that.
-  if (plan.report != 0 && has_former_in(prepared.held.get())) return Ending::kSlowPath;
-  return end_on_cuda({op, stream, prepared.plan.get(), plan, prepared.held.get(), prepared.row(),
-                      prepared.packed.words(), prepared.trace},
-                     use);
+  Owned reported;
+  const CudaLaunch launch{op, stream, prepared.plan.get(), plan, prepared.held.get(),
+                          prepared.row(), prepared.packed.words(), prepared.trace,
+                          prepared.looked.get()};
+  const Ending ending = end_on_cuda(launch, use, reported);
+  if (ending == Ending::kDone && reported && use.context != nullptr) {
+    prepared.outcome = Owned(PyObject_GetAttr(reported.get(), names.outcome));
+    if (!prepared.outcome) return Ending::kError;
+  }
+  return ending;
 }
 
 // Lets memory forget work that is over; whether that may have been what kept a launch.
@@ -352,36 +362,72 @@ bool trace(PyObject* op, PyObject* stream, Prepared& prepared) {
   return prepared.trace.begin(op, stream, prepared.code.get(), prepared.held.get(), plan.written);
 }
 
+// Finds the code of a launch, and what submitting it takes.
+Ending prepare(PyObject* op, PyObject* stream, PyTypeObject* plan_class, Prepared& prepared) {
+  const LaunchObject& launch = as_launch(op);
+  prepared.numbers = Owned::borrowed(launch.numbers);
+  Ending ending = find_code(known_in(prepared.held.get()), launch.request, prepared);
+  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
+  if (ending != Ending::kDone) return ending;
+  if (Py_TYPE(prepared.plan.get()) != plan_class) return Ending::kSlowPath;
+  return trace(op, stream, prepared) ? Ending::kDone : Ending::kError;
+}
+
+// Ends a launch, and tries again as long as that has become possible meanwhile.
+template <typename EndThere>
+Ending end_or_make_way(Prepared& prepared, const EndingUse& use, const EndThere& end) {
+  bool awaited = false;
+  Ending ending;
+  do {
+    prepared.waits = Waits();
+    ending = end(prepared);
+    // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
+    if (awaited && !prepared.waits.empty()) break;
+    awaited = !prepared.waits.empty();
+  } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
+  return ending;
+}
+
+// How often Python looks closer at a launch that the core could not end: others may come between.
+constexpr int kMostLooks = 3;
+
+// Has Python see to what only it knows: compiles the code, has the stream wait for work that it
+// lists, and says what is wrong, if anything is. kSlowPath: the core cannot end this launch.
+Ending look_closer(PyObject* op, const EndingUse& use, Prepared& prepared) {
+  // Not before its use was noted: what is raised here ends it.
+  if (use.uses != Py_None || use.context == nullptr) return Ending::kSlowPath;
+  prepared.looked = call_python(classes.look_closer, {op, use.context});
+  if (!prepared.looked) return Ending::kError;
+  return prepared.looked.get() == Py_None ? Ending::kSlowPath : Ending::kDone;
+}
+
+// What remains to be done for a launch that was submitted. False: an error is set.
+bool conclude(PyObject* op, const EndingUse& use, const Prepared& prepared) {
+  if (prepared.looked &&
+      !Owned(PyObject_CallMethodNoArgs(prepared.looked.get(), names.mark_written))) {
+    return false;
+  }
+  if (!has_former_in(prepared.held.get())) return true;
+  if (prepared.is_over) return static_cast<bool>(call_python(classes.settle, {op, use.context}));
+  PyObject* outcome = prepared.outcome ? prepared.outcome.get() : Py_None;
+  return static_cast<bool>(call_python(classes.settle_started, {op, use.context, outcome}));
+}
+
 // Ends a launch on a stream whose device is known, in one of two ways.
 template <typename EndThere>
 Ending end_prepared(PyObject* op, PyObject* stream, PyObject* device, PyTypeObject* plan_class,
                     const EndingUse& use, const EndThere& end, Owned& result) {
   LaunchObject& launch = as_launch(op);
-  PyObject* known = known_in(launch.held);
-  if (slot(known, classes.home) != device) return Ending::kSlowPath;
-  Prepared prepared{.held = Owned::borrowed(launch.held),
-                    .numbers = Owned::borrowed(launch.numbers)};
-  Ending ending = find_code(known, launch.request, prepared);
-  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
-  if (ending == Ending::kDone && Py_TYPE(prepared.plan.get()) != plan_class) {
-    ending = Ending::kSlowPath;
+  if (slot(known_in(launch.held), classes.home) != device) return Ending::kSlowPath;
+  Prepared prepared{.held = Owned::borrowed(launch.held)};
+  Ending ending = Ending::kSlowPath;
+  for (int looks = 0; ending == Ending::kSlowPath && looks <= kMostLooks; ++looks) {
+    const Ending looked = looks == 0 ? Ending::kDone : look_closer(op, use, prepared);
+    if (looked != Ending::kDone) return looked;
+    ending = prepare(op, stream, plan_class, prepared);
+    if (ending == Ending::kDone) ending = end_or_make_way(prepared, use, end);
   }
-  if (ending == Ending::kDone && !trace(op, stream, prepared)) ending = Ending::kError;
-  if (ending == Ending::kDone) {
-    bool awaited = false;
-    do {
-      prepared.waits = Waits();
-      ending = end(prepared);
-      // Once: what has been passed, and was waited for, may still be listed as somebody's to hear
-      // of.
-      if (awaited && !prepared.waits.empty()) break;
-      awaited = !prepared.waits.empty();
-    } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
-  }
-  if (ending == Ending::kDone && has_former_in(prepared.held.get())) {
-    PyObject* settle = prepared.is_over ? classes.settle : classes.settle_started;
-    if (!call_python(settle, {op, use.context})) return Ending::kError;
-  }
+  if (ending == Ending::kDone && !conclude(op, use, prepared)) return Ending::kError;
   if (ending == Ending::kDone) {
     result = let_go(launch);
     return launch.args == nullptr ? Ending::kError : Ending::kDone;
@@ -430,6 +476,7 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                             {"packing", &found.cuda_packing}});
   found.plans_by_numbers = setup.type("PlansByNumbers");
   found.tidy = setup.object("tidy");
+  found.look_closer = setup.object("look_closer");
   found.may_run_here = setup.object("may_run_here");
   found.settle = setup.object("settle");
   found.settle_started = setup.object("settle_started");

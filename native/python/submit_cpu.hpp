@@ -27,6 +27,7 @@ struct CpuSubmission {
 struct LaunchValues {
   int64_t* row;
   const int64_t* numbers;
+  PyObject* examine = nullptr;  // as `examined` takes it
 };
 
 // What a timeline lists until somebody has heard what became of a launch, which is told its number.

@@ -58,6 +58,8 @@ PENDING_WORK: Final[int]
 """where Python keeps an account of work that may be over: look through that, and ask again."""
 LISTED: Final[int]
 """How work begins, as bits: Python lists it;"""
+EXAMINED: Final[int]
+"""Python has looked at leases, at neighbours, and at what has been written;"""
 FOLLOWING: Final[int]
 """it comes after all that Python keeps account of."""
 
