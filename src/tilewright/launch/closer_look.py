@@ -66,8 +66,9 @@ class CloserLook:
 def _is_there(other: PendingWork) -> bool:
     """Return whether work that is only numbered is on its stream."""
     timeline = other.timeline
-    numbered = isinstance(other, NumberedWork) and timeline is not None
-    return numbered and timeline.all_submitted() is not None
+    if timeline is None or not isinstance(other, NumberedWork):
+        return False
+    return timeline.all_submitted() is not None
 
 
 def _is_among(passed: Iterable[PendingWork], other: PendingWork) -> bool:

@@ -55,11 +55,11 @@ def test_borrows_of_overlapping_memory_end_each_other(slow: list[Launch[Any]]) -
     low, high = tw.asarray(array[:20]), tw.asarray(array[10:])
     reads = doubled(out.partition_mut(4), high)
     doubled(low.partition_mut(4), tw.asarray(numbers(20))).sync()
-    with pytest.raises(tw.BorrowError, match="its shared borrow .* has ended"):
+    with pytest.raises(tw.BorrowError, match=r"its shared borrow .* has ended"):
         reads.sync()
     writes = doubled(high.partition_mut(4), out)
     low.to_numpy()
-    with pytest.raises(tw.BorrowError, match="its exclusive borrow .* has ended"):
+    with pytest.raises(tw.BorrowError, match=r"its exclusive borrow .* has ended"):
         writes.sync()
     assert slow == []
     with pytest.raises(tw.BorrowError, match="would write and read one tensor"):
