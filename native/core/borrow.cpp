@@ -111,7 +111,20 @@ void borrow_again(const TensorUses& uses) {
   for (int64_t i = uses.written(); i < uses.count(); ++i) uses.epoch(i) = uses.storage(i).epoch;
 }
 
+// Whether `judge` surely finds nothing against the i-th tensor, by no more than a look.
+inline bool is_surely_ready(const TensorUses& uses, int64_t i, const Timeline& timeline) {
+  const StorageRecord& storage = uses.storage(i);
+  const bool writes = uses.writes(i);
+  const int64_t reasons = slow_path::kPendingWork | (writes ? kUnwritable : kUnreadable);
+  // A borrow of a part has no epoch that any memory has.
+  return storage.epoch == uses.epoch(i) && !has(storage, reasons) &&
+         (!writes || storage.owner == uses.owner(i)) && is_surely_ordered(storage, timeline);
+}
+
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits) {
+  int64_t ready = 0;
+  while (ready < uses.count() && is_surely_ready(uses, ready, timeline)) ++ready;
+  if (ready == uses.count()) return 0;
   const bool follows = (how & kFollowing) != 0;
   return judge_each(uses, waits, [&](int64_t i) {
     if (!stands(uses, i, how)) return kSlowPath;

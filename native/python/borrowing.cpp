@@ -124,7 +124,7 @@ class BoundTensors {
     has_parts_ = has_former_ = searches_ = false;
     const TensorUses all = uses();
     for (int64_t i = 0; i < plan_.count; ++i) {
-      if (!writes(i) && hold_owned(i, PyTuple_GET_ITEM(arguments, plan_.places[i]), all)) continue;
+      if (!writes(i) && (i = hold_owned(i, arguments, all)) == plan_.count) break;
       const Borrowable each = hold(i, argument(i, arguments));
       if (each == Borrowable::kNo) return each;
       if (each == Borrowable::kOnceExclusiveEnds) found = each;
@@ -226,20 +226,29 @@ class BoundTensors {
     all.owner(i) = reinterpret_cast<int64_t>(&borrow);
   }
 
-  // As `hold`, of what is read, where that takes no more than a look: most tensors are owned by
-  // their variable, and nobody borrows them exclusively.
-  bool hold_owned(int64_t i, PyObject* given, const TensorUses& all) {
-    if (!is_exactly(given, plan_.tensor_class)) return false;
-    PyObject* region = plain_region(given);
-    if (region == nullptr) return false;
-    const TensorRecord& tensor = record_of(region);
-    if (!may_surely_read(*tensor.storage)) return false;
-    put(i, region);
-    all.set_tensor(i, &tensor);
-    all.epoch(i) = tensor.storage->epoch;
-    all.owner(i) = 0;
-    plan_.found[i] = tensor.kind;
-    return true;
+  // As `hold`, of what is read from the i-th tensor on, as long as that takes no more than a look:
+  // most tensors are owned by their variable, and nobody borrows them exclusively. Gives the first
+  // that takes more.
+  int64_t hold_owned(int64_t i, PyObject* arguments, const TensorUses& all) {
+    const int64_t* const places = plan_.places;
+    int64_t* const found = plan_.found;
+    const int64_t count = plan_.count;
+    PyObject* const tensor_class = object_of(plan_.tensor_class);
+    PyObject** const held = &PyTuple_GET_ITEM(tuple_.get(), 0);
+    for (; i < count; ++i) {
+      PyObject* given = PyTuple_GET_ITEM(arguments, places[i]);
+      if (!is_exactly(given, tensor_class)) break;
+      PyObject* region = plain_region(given);
+      if (region == nullptr) break;
+      const TensorRecord& tensor = record_of(region);
+      if (!may_surely_read(*tensor.storage)) break;
+      if (held[i] != region) put(i, region);
+      all.set_tensor(i, &tensor);
+      all.epoch(i) = tensor.storage->epoch;
+      all.owner(i) = 0;
+      found[i] = tensor.kind;
+    }
+    return i;
   }
 
   // Holds the i-th tensor, and notes its kind, if it may be borrowed.

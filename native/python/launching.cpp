@@ -461,6 +461,20 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   return ending;
 }
 
+// The last item of a list that has some, which the list gives up. Null: an error is set.
+Owned take_last(PyObject* list) {
+  const Py_ssize_t last = PyList_GET_SIZE(list) - 1;
+#ifdef Py_GIL_DISABLED
+  Owned item = Owned::borrowed(PyList_GET_ITEM(list, last));
+  return PyList_SetSlice(list, last, last + 1, nullptr) < 0 ? Owned() : std::move(item);
+#else
+  // As `list.pop` does where it keeps the room.
+  Owned item(PyList_GET_ITEM(list, last));
+  Py_SET_SIZE(list, last);
+  return item;
+#endif
+}
+
 PyObject* set_launch_classes(PyObject*, PyObject* given) {
   Setup setup(given);
   LaunchClasses found;
@@ -526,10 +540,7 @@ const LaunchPlan* cpu_plan_of(PyObject* plan) {
 Owned take_record(PyObject* plan) {
   PyObject* idle = slot(plan, classes.idle);
   if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
-    const Py_ssize_t last = PyList_GET_SIZE(idle) - 1;
-    Owned record = Owned::borrowed(PyList_GET_ITEM(idle, last));
-    if (PyList_SetSlice(idle, last, last + 1, nullptr) < 0) return Owned();
-    return record;
+    return take_last(idle);
   }
   PyObject* launcher = slot(plan, classes.launcher);
   if (launcher == nullptr) {

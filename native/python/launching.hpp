@@ -16,6 +16,8 @@ bool is_surely_ready(PyObject* op);
 // The numbers of a launch as parameters.
 class PackedNumbers {
  public:
+  PackedNumbers() {}  // does not write the room for words
+
   const int64_t* words() const { return words_; }
 
   // Makes parameters of numbers as a plan says, whose objects keep that at an offset.
