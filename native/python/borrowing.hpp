@@ -106,8 +106,8 @@ inline int64_t examined(PyObject* examine) {
 }
 
 // Begins a launch, if its code is what it was made for and nobody has used its op, and notes who
-// uses that. `begin(uses_of_row, how)` gives the number of the launch in its timeline, or below 0: it
-// could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
+// uses that. `begin(uses_of_row, how)` gives the number of the launch in its timeline, or below 0:
+// it could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
 template <typename Begin>
 int64_t begin_launch(const LaunchPlan& plan, PyObject* uses, PyObject* user, PyObject* known,
                      int64_t* row, PyObject* examine, Begin&& begin) {

@@ -32,15 +32,6 @@ class PackedNumbers {
   const int64_t* words_ = nullptr;
 };
 
-// What launches of a `CpuPlan` have in common; null: it is none, or has none yet.
-const LaunchPlan* cpu_plan_of(PyObject* plan);
-
-// A record of launches of such a plan that is as good as new. Null: an error is set.
-Owned take_record(PyObject* plan);
-
-// A record is as good as new again, or still. False: an error is set, and it is dropped.
-bool put_back(PyObject* plan, PyObject* record);
-
 // Runs a launch by itself.
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result);
 
