@@ -23,7 +23,7 @@ struct LaunchClasses {
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
-  PyObject* look_closer = nullptr;  // makes way for a launch, as far as Python can
+  PyObject* examine = nullptr;  // makes way for a launch, as far as Python can
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
   PyObject* settle_started = nullptr;  // the same once it has run, as it was started
   PyObject* give_back = nullptr;  // lets them have it again
@@ -102,7 +102,7 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   Owned reported;
   const CudaLaunch launch{op, stream, prepared.plan.get(), plan, prepared.held.get(),
                           prepared.row(), prepared.packed.words(), prepared.trace,
-                          prepared.looked.get()};
+                          prepared.examination.get()};
   const Ending ending = end_on_cuda(launch, use, reported);
   if (ending == Ending::kDone && reported && use.context != nullptr) {
     prepared.outcome = Owned(PyObject_GetAttr(reported.get(), names.outcome));
@@ -180,23 +180,23 @@ Ending end_or_make_way(Prepared& prepared, const EndingUse& use, const EndThere&
   return ending;
 }
 
-// How often Python looks closer at a launch that the core could not end: others may come between.
-constexpr int kMostLooks = 3;
+// How often Python examines a launch that the core could not end: others may come between.
+constexpr int kMostExaminations = 3;
 
 // Has Python see to what only it knows: compiles the code, has the stream wait for work that it
 // lists, and says what is wrong, if anything is. kSlowPath: the core cannot end this launch.
-Ending look_closer(PyObject* op, const EndingUse& use, Prepared& prepared) {
+Ending examine(PyObject* op, const EndingUse& use, Prepared& prepared) {
   // Not before its use was noted: what is raised here ends it.
   if (use.uses != Py_None || use.context == nullptr) return Ending::kSlowPath;
-  prepared.looked = call_python(classes.look_closer, {op, use.context});
-  if (!prepared.looked) return Ending::kError;
-  return prepared.looked.get() == Py_None ? Ending::kSlowPath : Ending::kDone;
+  prepared.examination = call_python(classes.examine, {op, use.context});
+  if (!prepared.examination) return Ending::kError;
+  return prepared.examination.get() == Py_None ? Ending::kSlowPath : Ending::kDone;
 }
 
 // What remains to be done for a launch that was submitted. False: an error is set.
 bool conclude(PyObject* op, const EndingUse& use, const Prepared& prepared) {
-  if (prepared.looked &&
-      !Owned(PyObject_CallMethodNoArgs(prepared.looked.get(), names.mark_written))) {
+  if (prepared.examination &&
+      !Owned(PyObject_CallMethodNoArgs(prepared.examination.get(), names.mark_written))) {
     return false;
   }
   if (!has_former_in(prepared.held.get())) return true;
@@ -213,9 +213,9 @@ Ending end_prepared(PyObject* op, PyObject* stream, PyObject* device, PyTypeObje
   if (slot(known_in(launch.held), classes.home) != device) return Ending::kSlowPath;
   Prepared prepared{.held = Owned::borrowed(launch.held)};
   Ending ending = Ending::kSlowPath;
-  for (int looks = 0; ending == Ending::kSlowPath && looks <= kMostLooks; ++looks) {
-    const Ending looked = looks == 0 ? Ending::kDone : look_closer(op, use, prepared);
-    if (looked != Ending::kDone) return looked;
+  for (int done = 0; ending == Ending::kSlowPath && done <= kMostExaminations; ++done) {
+    const Ending ready = done == 0 ? Ending::kDone : examine(op, use, prepared);
+    if (ready != Ending::kDone) return ready;
     ending = prepare(op, stream, plan_class, prepared);
     if (ending == Ending::kDone) ending = end_or_make_way(prepared, use, end);
   }
@@ -263,7 +263,7 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                             {"packing", &found.cuda_packing}});
   found.plans_by_numbers = setup.type("PlansByNumbers");
   found.tidy = setup.object("tidy");
-  found.look_closer = setup.object("look_closer");
+  found.examine = setup.object("examine");
   found.settle = setup.object("settle");
   found.settle_started = setup.object("settle_started");
   found.give_back = setup.object("give_back");

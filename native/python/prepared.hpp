@@ -16,7 +16,7 @@ struct Prepared {
   Owned plan;     // a `CpuPlan` or a `CudaPlan`
   Owned numbers;  // those of the launch, as they were accepted
   PackedNumbers packed;
-  Owned looked;   // what Python has found by a closer look, which is called as `examined` has it
+  Owned examination;  // what Python has done for it, which is called as `examined` has it
   Owned outcome;  // who is told what becomes of it, as it was started; None, or empty: nobody
   LaunchTrace trace;
   Waits waits;  // what must have passed before it can run on the calling thread
@@ -25,7 +25,7 @@ struct Prepared {
   int64_t* row() const {
     return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
   }
-  LaunchValues values() const { return {row(), packed.words(), looked.get()}; }
+  LaunchValues values() const { return {row(), packed.words(), examination.get()}; }
 };
 
 // Whether a launch is given no numbers.

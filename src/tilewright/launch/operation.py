@@ -44,10 +44,10 @@ from .acquire_borrows import (
     settle,
 )
 from .arguments import Bound, Held
-from .closer_look import look_closer
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
+from .examining import examine
 from .foreign_code import PlansByNumbers
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
@@ -570,7 +570,7 @@ def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) 
 
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "PlansByNumbers": PlansByNumbers,
-    "tidy": _tidy, "look_closer": look_closer, "may_run_here": may_run_here, "settle": _settle,
+    "tidy": _tidy, "examine": examine, "may_run_here": may_run_here, "settle": _settle,
     "settle_started": _settle_started, "give_back": give_back, "new_outcome": _new_outcome,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""

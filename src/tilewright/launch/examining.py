@@ -1,6 +1,6 @@
-"""A closer look at a launch, where the core needs one: what only Python knows.
+"""Examines launches for the core, where that needs what only Python knows.
 
-That is the code before it is compiled, numbers before they were checked, leases, which parts of
+Such is the code before it is compiled, numbers before they were checked, leases, which parts of
 memory have been written, and work that is listed by memory. The launch itself is the core's.
 """
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .operation import Launch
 
 
-class CloserLook:
-    """What was seen to before a launch, and is looked at again when it begins."""
+class Examination:
+    """What was done for a launch before it begins, and is checked when it does."""
 
     __slots__ = ("_bound", "_kernel", "_passed", "_stream")
 
@@ -81,8 +81,8 @@ def _is_among(passed: Iterable[PendingWork], other: PendingWork) -> bool:
     )  # fmt: skip
 
 
-def look_closer(op: Launch[Any], ctx: ExecutionContext) -> CloserLook | None:
-    """See to what keeps the core from a launch; None: it is not the core's, but of another device.
+def examine(op: Launch[Any], ctx: ExecutionContext) -> Examination | None:
+    """Do what the core needs done before a launch; None: it has no plan for it.
 
     Raise if it cannot run.
     """
@@ -90,4 +90,4 @@ def look_closer(op: Launch[Any], ctx: ExecutionContext) -> CloserLook | None:
     if code is None:
         return None
     code.check(bound.numbers)
-    return CloserLook(op.name, bound, ctx.stream)
+    return Examination(op.name, bound, ctx.stream)
