@@ -127,9 +127,18 @@ class Trace:
         traffic: Traffic | None = None,
     ) -> None:  # fmt: skip
         """Record work once its stream has passed it; `times` says then how long it took."""
+        self.enter(stream)
+        stream.after(lambda: self.add("work", name, stream, *times(), traffic))
+
+    def enter(self, stream: Stream) -> None:
+        """Note that work was put on a stream."""
         self._streams[stream] = None
         self.sample(stream.device)
-        stream.after(lambda: self.add("work", name, stream, *times(), traffic))
+
+    def wait(self, stream: Stream, other: Stream) -> None:
+        """Record that a stream waits for what is on another one."""
+        now = time.perf_counter_ns()
+        self.add("stream wait", f"waits for stream {other.number}", stream, now, now)
 
     def sample(self, device: Device) -> None:
         """Record how much memory a device's pool has now."""
@@ -216,6 +225,4 @@ def trace_submitted(
 def trace_wait(stream: Stream, event: Event) -> None:
     """Record that a stream waits for an event of another one."""
     if Tracing.active is not None:
-        now = time.perf_counter_ns()
-        name = f"waits for stream {event.stream.number}"
-        Tracing.active.add("stream wait", name, stream, now, now)
+        Tracing.active.wait(stream, event.stream)
