@@ -57,6 +57,8 @@ from .base.errors import (
 )
 from .base.host import Host as _Host
 from .base.shapes import FULL, OWNED, cdiv, next_power_of_2
+from .base.tracebacks import public as _public
+from .base.tracebacks import publish as _publish
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope
@@ -326,6 +328,8 @@ __all__ = [
     "zeros_like",
 ]
 
+_publish([*__all__, "zip"], globals())
+
 if not _typing.TYPE_CHECKING:  # which know the names from above
 
     def __getattr__(name: str) -> object:
@@ -334,7 +338,10 @@ if not _typing.TYPE_CHECKING:  # which know the names from above
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module, _, attribute = _LATER[name].partition(":")
         loaded = _import_module(module, __name__)
-        found = getattr(loaded, attribute) if attribute else loaded
+        for _, _, other in (target.partition(f"{module}:") for target in _LATER.values()):
+            if other:  # a function may give objects of a class beside it
+                _public(getattr(loaded, other))
+        found = _public(getattr(loaded, attribute)) if attribute else loaded
         globals()[name] = found
         return found
 

@@ -234,7 +234,9 @@ def make_entry(
 ) -> Any:
     """Turn a function into a kernel, as `entry` describes."""
     if function is None:
-        return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked, hints=hints)
+        return functools.partial(
+            public(make_entry), unsafe=unsafe, source=source, asked=asked, hints=hints
+        )
     names = locals_of_caller()
     return Entry(
         function, unsafe=unsafe, source=source, frame_locals=names, asked=asked, hints=hints

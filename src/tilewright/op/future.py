@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..base.errors import SchedulingError
+from ..base.tracebacks import trim_here
 from ..devices.protocol import Event
 from .awaiting import give_way, suspend_until
 from .context import ExecutionContext
@@ -209,11 +210,15 @@ class DeviceFuture(Generic[T_co]):
 
     def __await__(self) -> Generator[Any, Any, T_co]:
         """Suspend the task until the result is there; cancelling it stops the waiting only."""
-        if self.done() or (self._last is not None and self._last.wait(BRIEFLY) and self.done()):
-            yield from give_way()
-        else:
-            yield from suspend_until(self._call)
-        return self.result()
+        try:
+            if self.done() or (self._last is not None and self._last.wait(BRIEFLY) and self.done()):
+                yield from give_way()
+            else:
+                yield from suspend_until(self._call)
+            return self.result()
+        except BaseException as error:
+            trim_here(error)
+            raise
 
     def __repr__(self) -> str:
         state = "running" if not self._over.done() else "failed" if self._error else "done"

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..base.tracebacks import block
 from ..devices.protocol import Device, Event, Stamp, Stream, TimedStream
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class _Tracing:
 Tracing = _Tracing()
 
 
-@contextmanager
+@block
 def trace(path: str | Path | None = None, *, nvtx: bool = False) -> Generator[Trace, None, None]:
     """Record all ops of the process in a `with` block; written to `path` at its end, if given.
 
