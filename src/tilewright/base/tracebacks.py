@@ -53,7 +53,8 @@ def _cut(error: BaseException) -> None:
     """Remove our own frames from the tracebacks of an error, and of those it was raised for."""
     if current().traceback == "full":
         return
-    todo, seen = [error], set[int]()
+    todo: list[Any] = [error]
+    seen = set[int]()
     while todo:
         each = todo.pop()
         if id(each) in seen:
@@ -61,7 +62,7 @@ def _cut(error: BaseException) -> None:
         seen.add(id(each))
         todo += [e for e in (each.__cause__, each.__context__) if e is not None]
         if isinstance(each, BaseExceptionGroup):
-            todo += cast("BaseExceptionGroup[BaseException]", each).exceptions
+            todo += each.exceptions
         if _is_meant(each):
             each.__traceback__ = _without_ours(each.__traceback__)
 
@@ -75,11 +76,12 @@ def _is_meant(error: BaseException) -> bool:
         return True
     while last.tb_next is not None:
         last = last.tb_next
-    code = last.tb_frame.f_code
+    frame = last.tb_frame
+    code = frame.f_code
     if not _is_ours(code.co_filename):
         return True
     if isinstance(error, AssertionError):
-        return last.tb_frame.f_globals.get("__name__", "").startswith(_STATES_FACTS)
+        return str(frame.f_globals.get("__name__")).startswith(_STATES_FACTS)
     return last.tb_lasti >= 0 and code.co_code[last.tb_lasti] == _RAISE
 
 
@@ -120,8 +122,9 @@ _SPECIAL = frozenset((
 """The special methods through which users meet a class."""
 
 _CONCLUDING = frozenset(("capture", "deliver", "into_future", "schedule", "graph", "graph_on"))
-"""Methods that need no trimming, or do it by themselves: their result must have reached its caller before the next
-handler of a signal runs, and Python would run it behind native code."""
+"""Methods that need no trimming, or do it by themselves: their result
+must have reached its caller before the next handler of a signal runs, and Python would run that
+behind native code."""
 
 _FINISHED = set[type]()
 _MADE: dict[FunctionType, Any] = {}
@@ -137,12 +140,13 @@ def publish(names: Iterable[str], namespace: MutableMapping[str, Any]) -> None:
 
 def public(thing: T) -> T:
     """Return a function as users get it; make the methods of a class public, once."""
-    if type(thing) is FunctionType:
-        if thing not in _MADE and _is_ours(thing.__code__.co_filename):
-            _MADE[thing] = make_public(thing)
-        return cast("T", _MADE.get(thing, thing))
-    if isinstance(thing, type) and not issubclass(thing, BaseException | DType):
-        for cls in cast("type[object]", thing).__mro__:
+    given: Any = thing
+    if type(given) is FunctionType:  # what is public already says that it is a function, too
+        if given not in _MADE and _is_ours(given.__code__.co_filename):
+            _MADE[given] = make_public(given)
+        return cast("T", _MADE.get(given, given))
+    if isinstance(given, type) and not issubclass(given, BaseException | DType):
+        for cls in given.__mro__:
             if cls.__module__.startswith("tilewright.") and cls not in _FINISHED:
                 _FINISHED.add(cls)
                 _publish_methods(cls)
@@ -165,12 +169,12 @@ def _method(found: Any) -> Any:
         inner = public(found.__func__)
         return found if inner is found.__func__ else type(found)(inner)
     if type(found) is property:
-        return property(
-            *[f and public(f) for f in (found.fget, found.fset, found.fdel)], doc=found.__doc__
-        )
-    get = vars(type(found)).get("__get__")
+        kinds: list[Any] = [f and public(f) for f in (found.fget, found.fset, found.fdel)]
+        return property(kinds[0], kinds[1], kinds[2], found.__doc__)
+    kind: Any = type(found)
+    get = vars(kind).get("__get__")
     if type(get) is FunctionType:  # a descriptor of ours
-        type(found).__get__ = public(get)
+        kind.__get__ = public(get)
     return found
 
 
@@ -180,11 +184,14 @@ set_trimmer(trim, public)
 # Context managers whose code runs in functions of `contextlib`.
 
 
+_OF_PYTHON: Any = _GeneratorContextManager
+
+
 class _Block(_GeneratorContextManager[T]):
     """A context manager made of a generator, for users."""
 
-    __enter__ = cast("Any", make_public(_GeneratorContextManager.__enter__))
-    __exit__ = cast("Any", make_public(_GeneratorContextManager.__exit__))
+    __enter__: Any = make_public(_OF_PYTHON.__enter__)
+    __exit__: Any = make_public(_OF_PYTHON.__exit__)
 
 
 def block(function: Callable[P, Generator[T]]) -> Callable[P, AbstractContextManager[T]]:

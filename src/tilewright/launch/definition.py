@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from .._core import Entry as NativeEntry
+from ..base.tracebacks import public
 from ..compile.options import CompileOptions, GivenHints, Hints
 from ..frontend.capture.parameters import NOTHING_ASKED, DeclaredConditions
 from ..frontend.capture.sources import KernelSource
