@@ -330,6 +330,19 @@ __all__ = [
 
 _publish([*__all__, "zip"], globals())
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Have notebooks show results of launches by their properties: `%load_ext tilewright`."""
+    from .notebook import load
+
+    load(shell)
+
+
+if "IPython" in _sys.modules:
+    from .notebook import load_if_there as _load_if_there
+
+    _load_if_there()
+
 if not _typing.TYPE_CHECKING:  # which know the names from above
 
     def __getattr__(name: str) -> object:

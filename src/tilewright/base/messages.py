@@ -25,6 +25,11 @@ def number_text(number: object) -> str:
     return reprlib.repr(number)
 
 
+def summary(thing: object) -> str:
+    """Return the repr of an object for a sentence: of a tensor, that without its values."""
+    return str(getattr(thing, "summary", None) or repr(thing))
+
+
 # -------------------------------------------------------------------------------------------------
 # Warnings about the machine; they never stop the work.
 

@@ -54,6 +54,7 @@ def _cut(error: BaseException) -> None:
     if current().traceback == "full":
         return
     todo: list[Any] = [error]
+    groups: Any = BaseExceptionGroup
     seen = set[int]()
     while todo:
         each = todo.pop()
@@ -61,7 +62,7 @@ def _cut(error: BaseException) -> None:
             continue
         seen.add(id(each))
         todo += [e for e in (each.__cause__, each.__context__) if e is not None]
-        if isinstance(each, BaseExceptionGroup):
+        if isinstance(each, groups):
             todo += each.exceptions
         if _is_meant(each):
             each.__traceback__ = _without_ours(each.__traceback__)
@@ -171,10 +172,9 @@ def _method(found: Any) -> Any:
     if type(found) is property:
         kinds: list[Any] = [f and public(f) for f in (found.fget, found.fset, found.fdel)]
         return property(kinds[0], kinds[1], kinds[2], found.__doc__)
-    kind: Any = type(found)
-    get = vars(kind).get("__get__")
-    if type(get) is FunctionType:  # a descriptor of ours
-        kind.__get__ = public(get)
+    kind = cast("Any", type)(found)
+    if type(getattr(kind, "__get__", None)) is FunctionType:  # a descriptor of ours
+        kind.__get__ = public(kind.__get__)
     return found
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..base.errors import SchedulingError
+from ..base.showing import table
 from ..base.tracebacks import trim_here
 from ..devices.protocol import Event
 from .awaiting import give_way, suspend_until
@@ -220,9 +221,15 @@ class DeviceFuture(Generic[T_co]):
             trim_here(error)
             raise
 
+    @property
+    def _state(self) -> str:
+        return "running" if not self._over.done() else "failed" if self._error else "done"
+
+    def _repr_html_(self) -> str:
+        return table("DeviceFuture", [("of", self._name), ("state", self._state)])
+
     def __repr__(self) -> str:
-        state = "running" if not self._over.done() else "failed" if self._error else "done"
-        return f"<DeviceFuture of `{self._name}`, {state}>"
+        return f"<DeviceFuture of `{self._name}`, {self._state}>"
 
     def __del__(self) -> None:
         if self._error is not None and not self._observed:

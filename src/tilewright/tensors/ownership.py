@@ -16,6 +16,7 @@ from .._core import Handle as NativeHandle
 from .._core import Title as NativeTitle
 from .._core import borrow_exclusive, take_over, undo_lost
 from ..base.errors import BorrowError
+from ..base.messages import summary
 from ..op.nesting import refuse_reading
 from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket, Use
@@ -227,7 +228,7 @@ class Handle(NativeHandle, Ours):
         if storage.state.leases or storage.state.neighbours:
             refuse_leased(storage.state, Act.TAKE, what, self)
         if storage.graphs:
-            refuse_captured(storage, what, repr(self))
+            refuse_captured(storage, what, summary(self))
 
     def borrow_shared(self, what: str, reader: str = "an op", part: Region | None = None) -> Ticket:
         """Borrow for reading, all of it or a part, until the next exclusive use."""
