@@ -6,6 +6,7 @@ What may be written in a kernel is in `tilewright.lang`.
 import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 
 try:
     import tilewright._core as _core  # noqa: F401 # pyright: ignore[reportUnusedImport]
@@ -151,6 +152,9 @@ if _typing.TYPE_CHECKING:
 
     kernel = entry
     exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
+
+_MORE = ("bool_", "exec", "lang", "testing", "zip", "__doc__", "__file__", "__name__", "__path__")
+"""What else `dir` lists: what users use, and not the folders of the package."""
 
 _LATER = {
     "exec": ".frontend.capture.sources:execute",
@@ -348,7 +352,7 @@ if not _typing.TYPE_CHECKING:  # which know the names from above
     def __getattr__(name: str) -> object:
         """Load what a name of `_LATER` stands for, and keep it."""
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise AttributeError(_no_such(name), name=name)
         module, _, attribute = _LATER[name].partition(":")
         loaded = _import_module(module, __name__)
         for _, _, other in (target.partition(f"{module}:") for target in _LATER.values()):
@@ -358,5 +362,14 @@ if not _typing.TYPE_CHECKING:  # which know the names from above
         globals()[name] = found
         return found
 
+    def _no_such(name: str) -> str:
+        said = f"module {__name__!r} has no attribute {name!r}"
+        if name.startswith("_") or _find_spec(f"{__name__}.{name}"):
+            return said  # tools ask for the former, and imports for modules that they then load
+        from .name_hints import hint
+
+        found = hint(name, dir(_sys.modules[__name__]))
+        return f"{said}; {found}" if found else said
+
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER})
+        return sorted([*__all__, *_MORE])
