@@ -76,6 +76,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 the math functions, and how single ops are written."""
 
 LOADED_LATER: dict[str, tuple[str, ...]] = {
+    "tilewright": ("notebook",),
     "compile.cache": ("compile.pipeline", "compile.runner"),
     "compile.pipeline": (
         "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",

@@ -72,8 +72,8 @@ def _refuse_conflicts(kernel: str, found: Sequence[tuple[Parameter, Pledge]]) ->
 
 
 IN_PLACE = (
-    "give the output its own tensor; to work in place, leave the input out of the kernel, and read"
-    " the output: out.load()"
+    "give the output its own tensor; a kernel that works in place takes the output alone, and reads"
+    " it, as out.load() does"
 )
 
 

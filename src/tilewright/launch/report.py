@@ -136,7 +136,7 @@ def _of_tiles(check: LaunchCheck, facts: LaunchFacts) -> str | None:
     count = evaluate(tiled[0], facts)
     return (
         f"indices count tiles, not elements: axis {axis} of `{tensor}` has {count} tiles of"
-        f" {evaluate(tile, facts)}; {tensor}.partition(shape).num_tiles({axis}) is their number"
+        f" {evaluate(tile, facts)}, as tl.num_tiles(partition, {axis}) counts them"
     )
 
 

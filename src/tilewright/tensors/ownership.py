@@ -383,13 +383,13 @@ def refuse_unreadable(region: Region, reader: str, thing: object) -> None:
     """Raise if a region has nothing to read."""
     if region.storage.is_meta and region.storage.nbytes:
         raise BorrowError(
-            f"{reader} would use {thing}, which is a description without memory",
+            f"{reader} would use {summary(thing)}, which is a description without memory",
             places=(("here", place_of(here())),),
             hint="tw.meta(...) is for compiling only; make a tensor with memory to run",
         )
     if not region.is_written:
         raise BorrowError(
-            f"{reader} would read {thing}, which nothing has written",
+            f"{reader} would read {summary(thing)}, which nothing has written",
             places=(("here", place_of(here())),),
             hint="tw.empty(...) is uninitialized: a kernel must write it first;"
             " or use tw.zeros(...)",
