@@ -24,7 +24,7 @@ WORDS: dict[str, str] = {
     "module": "a Python module; kernels are functions under @tw.entry",
     "constexpr": "a keyword-only parameter, `*, N: tl.Const[int]`",
     "Constexpr": "a keyword-only parameter, `*, N: tl.Const[int]`",
-    "cuda": 'tw.device("cuda") for the device, tilewright.interop.cuda for kernels of CUDA C++',
+    "cuda": 'tw.device("cuda") for the device, tilewright.interop.cuda for CUDA C++ kernels',
     "torch": "tilewright.interop.torch",
     "jax": "tilewright.interop.jax",
     "numpy": "the method t.to_numpy()",

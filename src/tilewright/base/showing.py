@@ -29,7 +29,7 @@ class Text(str):
 
 
 def table(title: str, rows: Iterable[tuple[str, object]], below: str = "") -> str:
-    """Format a small table with one fact per row, and HTML to stand under it."""
+    """Format a small table with one fact per row, with other HTML below."""
     cells = "".join(
         f"<tr><th>{escape(name)}</th><td><code>{escape(str(fact))}</code></td></tr>"
         for name, fact in rows

@@ -10,7 +10,7 @@ from typing import Any
 def file_text(name: str) -> str:
     """Return the name of a file as messages show it: `Cell In[2]` for the cell of a notebook.
 
-    IPython compiles each cell under a name of its own, and knows the number.
+    IPython compiles each cell under another name, and knows its number.
     """
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None

@@ -2,8 +2,8 @@
 
 What users call is made *public* here (`publish`): the native core calls it, and has an error that
 leaves it lose the frames of Tilewright's own files. Frames of the user's functions in between stay.
-`TILEWRIGHT_TRACEBACK=full` keeps all. So does an error that nobody here has raised on purpose: its
-frames say where the mistake is.
+`TILEWRIGHT_TRACEBACK=full` keeps all. An error that Tilewright has not raised on purpose keeps
+them, too: they show where the mistake is.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _is_meant(error: BaseException) -> bool:
 
 def _without_ours(first: TracebackType | None) -> TracebackType | None:
     kept: list[TracebackType] = []
-    beside_ours = True  # the caller of what raised is whoever the error leaves for
+    beside_ours = True
     while first is not None:
         name = first.tb_frame.f_code.co_filename
         if _is_ours(name):

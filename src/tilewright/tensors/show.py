@@ -148,4 +148,4 @@ def _copied(region: Region) -> np.ndarray[Any, Any] | None:
     try:
         return peeked(region)
     except Error:
-        return None  # whoever reads the tensor hears of it
+        return None  # reading the tensor raises it
