@@ -37,7 +37,7 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all newest short native sanitize mutants other inplace wheel check lint mypy pyright format bench \
+.PHONY: help demo test test-all newest short native sanitize mutants other inplace wheel try-wheel check lint mypy pyright format bench \
     figures hostbench gpubench gpu-pack clean FORCE
 
 help:  ## print this help
@@ -82,6 +82,9 @@ mutants: $(VENV)/.dev  ## put small mistakes into the sources, and see which tes
 
 inplace:  ## build the core for PYTHON into src/tilewright, with CMake, ninja and a compiler alone; PRESET=debug
 	@$(PYTHON) $(CORE) $(PRESET)
+
+try-wheel: $(VENV)/.dev  ## build a wheel with every Python here, and run the README where it alone is installed
+	@$(BIN)/python tools/try_wheel.py
 
 wheel: $(VENV)/.dev  ## an sdist, and from it a wheel for this machine, into dist
 	@$(BIN)/python -m build --no-isolation --outdir dist

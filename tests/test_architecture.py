@@ -76,6 +76,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 the math functions, and how single ops are written."""
 
 LOADED_LATER: dict[str, tuple[str, ...]] = {
+    "tilewright": ("notebook",),
     "compile.cache": ("compile.pipeline", "compile.runner"),
     "compile.pipeline": (
         "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",
@@ -210,7 +211,7 @@ def test_nothing_happens_at_import(name):
 def _tells_core(statement: ast.stmt) -> bool:
     assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     name = ast.unparse(statement.value.func).removeprefix("_core.")
-    return name.startswith("set_") and hasattr(_core, name)
+    return (name.startswith("set_") and hasattr(_core, name)) or name.lstrip("_") == "publish"
 
 
 @for_each(ALL_MODULES)

@@ -4,6 +4,7 @@ A kernel reads `simt.Slice`s at any index and writes `simt.DisjointSlice`s at it
 `simt.index_1d()` gives it. Math functions are those of `tilewright.lang`, of one number each.
 """
 
+from .base.tracebacks import publish
 from .kernels.cooperative import (
     block_max,
     block_min,
@@ -134,3 +135,5 @@ __all__ = [
     "warp_sum",
     "whole_warps",
 ]
+
+publish(["SimtEntry", "SimtLaunch", "kernel"], globals())

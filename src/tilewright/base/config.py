@@ -41,6 +41,7 @@ class Config:
     line_info: bool = False
     checks: str = "placed"
     autotune: str = "full"
+    traceback: str = "short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,17 @@ def _autotune(text: str) -> str:
     return key
 
 
+TRACEBACKS = ("short", "full")
+"""Whether tracebacks of errors show frames of Tilewright's own."""
+
+
+def _traceback(text: str) -> str:
+    key = text.strip().lower()
+    if key not in TRACEBACKS:
+        raise ValueError(text)
+    return key
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("device", "name", _text, "the first GPU, else the CPU",
             "The default device: `cuda`, `cuda:1`, `cpu` or `reference`."),
@@ -161,6 +173,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("autotune", "`off`, `cached` or `full`", _autotune, "`full`",
             "What kernels under `tw.autotune` do: `full` measures where there is no record,"
             " `cached` uses records alone, `off` always uses the first configuration."),
+    Setting("traceback", "`short` or `full`", _traceback, "`short`",
+            "Whether tracebacks end at the line of the program, or show Tilewright's own too."),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ from .._core import location, set_ours
 Location: TypeAlias = "tuple[CodeType, int] | None"
 """Where the user's program stood: code object and instruction. None: no user code on the stack."""
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
-
+PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+"""What the names of our own files begin with."""
 
 _BETWEEN = tuple(f"-packages/{library}/" for library in ("torch", "jax", "functorch"))
 """Libraries that call operators of ours for the user's program: it stands above them."""
@@ -27,7 +28,7 @@ class _Files(dict[str, bool]):
     """
 
     def __missing__(self, filename: str) -> bool:
-        ours = filename.startswith(_PACKAGE) or any(part in filename for part in _BETWEEN)
+        ours = filename.startswith(PACKAGE) or any(part in filename for part in _BETWEEN)
         self[filename] = ours
         return ours
 

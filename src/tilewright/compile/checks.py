@@ -9,7 +9,8 @@ from typing import NamedTuple, NoReturn
 
 from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
 from ..base.errors import Code, CompileError
-from ..base.source import Span
+from ..base.showing import table
+from ..base.source import Span, file_text
 from ..frontend.capture.sources import KernelSource
 from ..ir.core import BoundsCheck, Func, Placement
 from ..ir.launch_expr import LaunchCheck
@@ -36,6 +37,10 @@ class Checks(NamedTuple):
         """How many are left for the kernel to make."""
         return self.hoisted + self.in_place
 
+    def _repr_html_(self) -> str:
+        pairs = zip(Placement, self, strict=True)
+        return table("checks", [(placement.value, number) for placement, number in pairs])
+
     def __str__(self) -> str:
         pairs = zip(Placement, self, strict=True)
         return "  ".join(f"{placement.value}: {number}" for placement, number in pairs)
@@ -57,7 +62,8 @@ def _place(span: Span | None) -> str:
         return "somewhere"
     line = span.file.line(span.line) or ""
     end = span.end_column if span.end_line == span.line else len(line)
-    return f"{span.file.name.rsplit('/', 1)[-1]}:{span.line}: {line[span.column : end].strip()}"
+    name = file_text(span.file.name).rsplit("/", 1)[-1]
+    return f"{name}:{span.line}: {line[span.column : end].strip()}"
 
 
 LEFT_OUT: dict[str, tuple[str, ...]] = {

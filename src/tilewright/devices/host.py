@@ -25,6 +25,7 @@ from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
 from .null import NullDevice
+from .pictures import ShownDevice
 from .progress import HostProgress
 from .protocol import Block, Module, Progress, Stream
 
@@ -55,7 +56,7 @@ def processor_name() -> str:
     return found[1].strip() if found else platform.machine()
 
 
-class HostDevice(ABC, Generic[S]):
+class HostDevice(ShownDevice, ABC, Generic[S]):
     """A device in this process whose memory is the host's; compared by identity."""
 
     __slots__ = (

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from .._core import Entry as NativeEntry
+from ..base.showing import Text, table
+from ..base.source import file_text
+from ..base.tracebacks import public
 from ..compile.options import CompileOptions, GivenHints, Hints
 from ..frontend.capture.parameters import NOTHING_ASKED, DeclaredConditions
 from ..frontend.capture.sources import KernelSource
@@ -139,7 +142,7 @@ class Entry(NativeEntry, Maker):
 
     def ir(self, *args: Any, **constants: Any) -> str:
         """Return the kernel's IR for such arguments, as text."""
-        return self.inspection(args, constants).ir()
+        return Text(self.inspection(args, constants).ir())
 
     def inspect(
         self,
@@ -168,8 +171,8 @@ class Entry(NativeEntry, Maker):
         if not (args or constants):
             from .inspection import explained_latest
 
-            return explained_latest(self.kernel)
-        return self.inspection(args, constants, device, options).decisions()
+            return Text(explained_latest(self.kernel))
+        return Text(self.inspection(args, constants, device, options).decisions())
 
     def checks(
         self,
@@ -194,7 +197,16 @@ class Entry(NativeEntry, Maker):
         """Return the reason of each compilation so far."""
         from .inspection import recompiles
 
-        return recompiles(self.kernel)
+        return Text(recompiles(self.kernel))
+
+    def _repr_html_(self) -> str:
+        rows = [(p.name, f"{p.kind} {p.dtype or ''}") for p in self.source.parameters]
+        rows += [(p.name, "constant") for p in self.source.constants]
+        span = self.source.source.node
+        file = self.source.source.file
+        place = f"{file_text(file.name)}:{span.lineno}"
+        said = [("says", self.source.doc.strip().splitlines()[0])] if self.source.doc else []
+        return table(f"kernel {self.kernel.name}", [*said, *rows, ("defined", place)])
 
     def __repr__(self) -> str:
         return f"<kernel `{self.kernel.name}`>"
@@ -234,7 +246,9 @@ def make_entry(
 ) -> Any:
     """Turn a function into a kernel, as `entry` describes."""
     if function is None:
-        return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked, hints=hints)
+        return functools.partial(
+            public(make_entry), unsafe=unsafe, source=source, asked=asked, hints=hints
+        )
     names = locals_of_caller()
     return Entry(
         function, unsafe=unsafe, source=source, frame_locals=names, asked=asked, hints=hints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar, Token
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from .._core import set_choosing
 from ..base.config import current
 from ..base.errors import ContextError
+from ..base.tracebacks import block
 from ..devices.protocol import Device, Stream
 from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
 from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
@@ -103,7 +104,7 @@ def as_device(device: Device | str | int | None) -> Device:
     return device
 
 
-@contextmanager
+@block
 def device(name: Device | str) -> Generator[Device, None, None]:
     """Make a device the default one, for this task or thread, until the block ends.
 
@@ -186,7 +187,7 @@ def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = N
     _POLICIES[owner] = policy
 
 
-@contextmanager
+@block
 def _with_policy(policy: SchedulingPolicy) -> Generator[SchedulingPolicy, None, None]:
     token = _CHOSEN.set(_CHOSEN.get()._replace(policy=policy))
     try:

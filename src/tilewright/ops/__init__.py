@@ -7,6 +7,7 @@ DLPack, and returns the same kind; of our tensors, and ops that give some, it ma
 
 from __future__ import annotations
 
+from ..base.tracebacks import publish
 from .activations import (
     elu,
     geglu,
@@ -41,3 +42,5 @@ __all__ = [
     "rms_norm", "rope", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
     "sort", "sum", "swiglu", "tanh", "topk", "var",
 ]  # fmt: skip
+
+publish(__all__, globals())

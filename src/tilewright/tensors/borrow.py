@@ -19,6 +19,7 @@ from .._core import BorrowLock, new_use, set_borrowing
 from .._core import BorrowState as NativeState
 from .._core import Ticket as Ticket  # for all who borrow
 from ..base.errors import BorrowError
+from ..base.messages import summary
 from ..op.nesting import THREAD
 from ..op.place import Location, place_of
 from .extent import Extent
@@ -131,7 +132,7 @@ def refuse_ended(ticket: Ticket, op: str, thing: object) -> None:
         return
     kind = "exclusive" if ticket.exclusive else "shared"
     raise BorrowError(
-        f"`{op}` cannot run: its {kind} borrow of {thing} has ended",
+        f"`{op}` cannot run: its {kind} borrow of {summary(thing)} has ended",
         places=(
             ("taken", place_of(ticket.use.location)),
             (f"ended by (it was {ender})", place_of(ender.location)),

@@ -17,6 +17,7 @@ from ...base.errors import DriverError
 from ...base.shield import listen, shielded
 from ..capturing import Capturing
 from ..completion_callbacks import CompletionCallbacks
+from ..pictures import ShownStream
 from ..protocol import Block, Event
 from ..timeline import Timeline, drain
 from . import pool as threads
@@ -55,7 +56,7 @@ class CpuEvent:
         return f"Event(stream={self.stream.number}, number={self.number})"
 
 
-class CpuStream(Capturing[Node], JobStream):
+class CpuStream(Capturing[Node], JobStream, ShownStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
+from ..pictures import ShownDevice
 from ..timeline import Timelines
 from .borrowed import BorrowedModule, BorrowedStream, CapturedStream, usable
 from .calls import Calls
@@ -28,7 +29,7 @@ FEW = 16
 """Streams with work at which a new one first looks for those whose work is done."""
 
 
-class CudaDevice:
+class CudaDevice(ShownDevice):
     """A GPU; compared by identity. Nothing is asked of it before it is used."""
 
     host_visible = False
