@@ -134,12 +134,9 @@ class JaxOp:
             return [_described(each) for each in given], dict(enumerate(given))
         args = list(inputs.values())
         shapes = [_described(look(args)) for look in self._looks]
-        made = zip(shapes, self._function.sums, strict=True)
-        zeros = {
-            i: jax.numpy.zeros(look.shape, look.dtype)
-            for i, (look, sums) in enumerate(made)
-            if sums
-        }
+        numbered = [i for i, sums in enumerate(self._function.sums) if sums]
+        with jax.enable_x64(True):  # results have 64 bits where the kernel's have
+            zeros = {i: jax.numpy.zeros(shapes[i].shape, shapes[i].dtype) for i in numbered}
         return shapes, zeros
 
     def _named(self, args: Sequence[Any]) -> dict[str, Any]:

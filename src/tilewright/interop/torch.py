@@ -218,7 +218,8 @@ def custom_op(
 def call_function(function: Function, args: tuple[Any, ...]) -> Any:
     """Run a call of a `tw.function` on PyTorch tensors, by its own operator."""
     known = function.registered.get("torch")
-    if function.written:
+    given = args
+    if function.written:  # as of an optimizer, of which autograd need not know
         args = tuple([arg.detach() if _is_tensor(arg) else arg for arg in args])
     if known is None:
         name = f"tilewright::{function.__name__}_{next(_NUMBERS)}"
@@ -230,7 +231,7 @@ def call_function(function: Function, args: tuple[Any, ...]) -> Any:
     if not function.written:
         return known(*args)
     known(*args)
-    return as_written(function, args)
+    return as_written(function, given)
 
 
 _NUMBERS: Any = itertools.count()
