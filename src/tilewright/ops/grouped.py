@@ -133,33 +133,35 @@ def _grouped(tiles: Tiles, groups: int) -> Function:
     )
 
 
-def multiplied(name: str, x: Any, weight: Any, ends: Any) -> Any:
-    """Return the products of rows, whose groups end at these rows."""
+@operation
+def _multiplied(x: Any, weight: Any, ends: Any) -> Any:
     left, right = tuple(x.shape), tuple(weight.shape)
     fits = len(left) == 2 and len(right) == 3 and left[1] == right[1]
     if not fits or tuple(ends.shape) != right[:1]:
         raise ValueError(
-            f"`{name}` takes rows (rows, inputs), matrices (groups, inputs, outputs) and one number"
+            "`grouped_matmul` takes rows (rows, inputs), matrices (groups, inputs, outputs) and one number"
             f" for each group; got the shapes {left}, {right} and {tuple(ends.shape)}"
         )
     tiles = tiles_for(left[0], right[2], left[1])
     return _grouped(tiles, next_power_of_2(right[0]))(x, weight, ends)
 
 
-def ends_of(sizes: Any) -> Any:
-    """Return the row behind the last one of each group, of so many rows each."""
-    return _ENDS(sizes)
-
-
 @operation
-def grouped_matmul(x: Any, weight: Any, sizes: Any) -> Any:
+def grouped_matmul(x: Any, weight: Any, sizes: Any = None, *, ends: Any = None) -> Any:
     """Compute x[rows of g] @ weight[g] for each group g of adjacent rows.
 
     x is (rows, inputs), `weight` (groups, inputs, outputs). `sizes` has the number of rows of each
-    group, integers that only the device reads; rows behind the last group are zeros.
+    group, integers that only the device reads, or `ends` the row behind its last one; rows behind
+    the last group are zeros.
 
     >>> w = np.array([[[1.0]], [[10.0]]], "f4")
     >>> ops.grouped_matmul(np.ones((3, 1), "f4"), w, np.array([1, 2])).ravel()
     array([ 1., 10., 10.], dtype=float32)
     """
-    return multiplied("grouped_matmul", x, weight, ends_of(sizes))
+    if (sizes is None) == (ends is None):
+        raise TypeError("`grouped_matmul` takes the sizes of groups, or their ends")
+    if len((ends if sizes is None else sizes).shape) != 1:
+        raise ValueError("`grouped_matmul` takes one number for each group")
+    if sizes is None:
+        return _multiplied(x, weight, ends)
+    return _multiplied(x, weight, _ENDS(sizes))
