@@ -6,7 +6,7 @@ the operators that interop registers for them, others by DLPack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeAlias, overload
 
@@ -31,7 +31,8 @@ FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
 class Function:
     """A kernel as a function: it takes the kernel's inputs, and returns its outputs.
 
-    Without `outputs` it takes all parameters of the kernel, and writes its outputs in place. Results are arrays of the same kind as the inputs: of tensors, an op that gives tensors.
+    Without `outputs` it takes all parameters of the kernel, and writes its outputs in place.
+    Results are arrays of the same kind as the inputs: of tensors, an op that gives tensors.
     """
 
     def __init__(

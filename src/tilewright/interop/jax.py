@@ -114,9 +114,7 @@ class JaxOp:
         traced = any(isinstance(arg, jax.core.Tracer) for arg in args)
         known = {name: value for name, value in inputs.items() if traced and _is_number(value)}
         arrays = [
-            jax.numpy.asarray(inputs[p.name])
-            for p in self._function.inputs
-            if p.name not in known
+            jax.numpy.asarray(inputs[p.name]) for p in self._function.inputs if p.name not in known
         ]
         shapes, starts = self._begun(inputs)
         call = jax.ffi.ffi_call(

@@ -27,10 +27,9 @@ from ..lang import (
     reduce_max,
     reduce_sum,
     where,
-    zeros,
 )
 from ..launch import entry
-from .calling import is_op, is_ours, operation, reshaped, wide
+from .calling import is_ours, operation, reshaped, wide
 from .reductions import sum as sum_of
 from .tiles import as_scalar, widened
 
@@ -196,7 +195,7 @@ def histogram(x: Any, bins: int = 100, *, range: tuple[float, float]) -> Any:  #
     """Count the elements in `bins` equal intervals from range[0] to range[1].
 
     An interval contains its lower limit, and the last one both. Elements outside, and NaN, are not
-    counted. The result is i64; interval k ends at range[0] + (k + 1) * (range[1] - range[0]) / bins.
+    counted. The result is i64.
 
     >>> ops.histogram(np.array([0.5, 1.0, 2.0, 9.0], "f4"), 2, range=(0, 2))
     array([1, 2])

@@ -7,7 +7,6 @@ and be the values as well.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ from ..lang import (
     ceil_div,
     exp,
     full,
-    load_tile_like,
     log,
     make_gather_scatter_view,
     maximum,
@@ -37,7 +35,7 @@ from ..lang import (
 )
 from ..launch import entry
 from .calling import first, operation, reshaped, wide
-from .tiles import as_scalar, rounded, sum_type, widened
+from .tiles import as_scalar, rounded, sum_type
 
 ROWS, KEYS, LEAST = 64, 64, 16
 """Tiles of query rows and of keys, and the least rows."""
@@ -304,8 +302,7 @@ def _refuse_options(
         if each is not None and tuple(each.shape) != (count,):
             of = "heads" if name == "sinks" else "sequences"
             raise ValueError(
-                f"`{name}` has a number for each of {count} {of}, got the shape"
-                f" {tuple(each.shape)}"
+                f"`{name}` has a number for each of {count} {of}, got the shape {tuple(each.shape)}"
             )
 
 

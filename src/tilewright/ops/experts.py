@@ -321,9 +321,7 @@ def _summed(rows: Any, weights: Any, order: Any, place: Any) -> Any:
     return (place.shape[0], rows.shape[1]), rows.dtype
 
 
-_SUM = Function(
-    sum_pairs, outputs=_summed, tiles=(ROWS, COLUMNS), constants={"WEIGHTED": False}
-)
+_SUM = Function(sum_pairs, outputs=_summed, tiles=(ROWS, COLUMNS), constants={"WEIGHTED": False})
 _TAKE = Function(
     take_tokens,
     outputs=lambda x, order, place: ((order.shape[0], x.shape[1]), x.dtype),
@@ -335,9 +333,7 @@ _WEIGH = Function(weigh_pairs, outputs="weights", tiles=(ROWS, 1), constants={"P
 
 @cache
 def _spreading(k: int) -> Function:
-    return Function(
-        spread_tokens, outputs="rows", tiles=(ROWS, COLUMNS), constants={"K": k}
-    )
+    return Function(spread_tokens, outputs="rows", tiles=(ROWS, COLUMNS), constants={"K": k})
 
 
 def _combine_backward(dy: Any, rows: Any, weights: Any, order: Any, place: Any) -> Any:

@@ -139,8 +139,8 @@ def _multiplied(x: Any, weight: Any, ends: Any) -> Any:
     fits = len(left) == 2 and len(right) == 3 and left[1] == right[1]
     if not fits or tuple(ends.shape) != right[:1]:
         raise ValueError(
-            "`grouped_matmul` takes rows (rows, inputs), matrices (groups, inputs, outputs) and one number"
-            f" for each group; got the shapes {left}, {right} and {tuple(ends.shape)}"
+            "`grouped_matmul` takes rows (rows, inputs), matrices (groups, inputs, outputs) and one"
+            f" number for each group; got the shapes {left}, {right} and {tuple(ends.shape)}"
         )
     tiles = tiles_for(left[0], right[2], left[1])
     return _grouped(tiles, next_power_of_2(right[0]))(x, weight, ends)

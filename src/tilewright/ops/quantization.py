@@ -96,7 +96,7 @@ def decode_rows(w: TensorMut, q: Tensor, scale: Tensor, *, FORM: Const[str]) -> 
     """Multiply the numbers of rows by their scales."""
     i, k, rows = block_id(0), block_id(1), w.shape[0]
     tile = q.partition((rows, w.shape[1] // packed_of(FORM))).load((i, k))
-    by = scale.partition((rows, 1)).load((i, 0))
+    by = scale.partition((rows, 1)).load((i, 0)).astype(sum_type(w.dtype))
     w.store(rounded(decoded(tile, by.dtype, FORM) * by, w))
 
 
@@ -156,9 +156,7 @@ def _product(tiles: Tiles, form: Format, steps: int, bias: bool) -> Function:
     def backward(dz: Any, x: Any, w: Any, scales: Any, z: Any) -> Any:
         weight = decoded_weight(w, scales, form, element_type(x.dtype))
         rows, outputs, inputs = dz.shape[0], dz.shape[1], x.shape[1]
-        turned = product(
-            reshaped(dz, (1, rows, outputs)), reshaped(weight, (1, outputs, inputs))
-        )
+        turned = product(reshaped(dz, (1, rows, outputs)), reshaped(weight, (1, outputs, inputs)))
         d_bias = sum_of(dz, axis=0) if bias else None
         return reshaped(turned, (rows, inputs)), None, None, d_bias
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support import tiers
 from support.op_checks import TYPES, check, check_gradients, check_gradients_as, numbers, torch
 from tilewright import ops
 
@@ -40,7 +41,7 @@ def test_results(case, dtype):
     check(ops.grouped_matmul, defined, inputs, dtype, scale=20, fixed=(sizes,))
 
 
-@pytest.mark.parametrize("case", GROUPS)
+@pytest.mark.parametrize("case", tiers.count(quick=["several tiles", "many"], full=GROUPS))
 def test_gradients(case):
     inputs, sizes = inputs_of(case)
     check_gradients_as(ops.grouped_matmul, defined, inputs, fixed=(sizes,))

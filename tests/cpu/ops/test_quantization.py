@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support import tiers
 from support.op_checks import TOLERANCES, close, numbers, torch
 from tilewright import ops
 
@@ -17,7 +18,7 @@ SHAPES = [(1, 2, None), (5, 8, None), (33, 64, None), (7, 96, 48), (130, 256, 64
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize(("rows", "columns", "group"), SHAPES)
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(1)
 def test_there_and_back(form, rows, columns, group):
     (w,) = numbers((rows, columns))
     q, scales = ops.quantize(w.float(), form, group)
@@ -48,7 +49,7 @@ def test_exact_numbers():
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(("rows", "columns", "group"), SHAPES)
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(1)
 def test_products(form, dtype, rows, columns, group):
     w, x, b = numbers((rows, columns), (2, 9, columns), rows)
     q, scales = ops.quantize(w.float(), form, group)
@@ -63,7 +64,7 @@ def test_products(form, dtype, rows, columns, group):
     close(found, weight.sum(0).expand(given.shape), dtype, scale=40)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", tiers.count(quick=["int4"], full=FORMATS))
 def test_arrays_and_tensors(form):
     w, x = (each.float().numpy() for each in numbers((7, 32), (3, 32)))
     q, scales = ops.quantize(w, form, 16)
