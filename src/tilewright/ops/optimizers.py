@@ -15,8 +15,8 @@ from .tiles import as_scalar, rounded, widened
 
 @entry
 def step_adamw(
-    p: TensorMut, m: TensorMut, v: TensorMut, grad: Tensor, decay: f64, beta1: f64, beta2: f64,
-    rate: f64, unbias: f64, eps: f64, *, MAXIMIZE: Const[bool],
+    p: TensorMut, m: TensorMut, v: TensorMut, grad: Tensor, decay: f64, share1: f64, keep2: f64,
+    share2: f64, rate: f64, unbias: f64, eps: f64, *, MAXIMIZE: Const[bool],
 ) -> None:  # fmt: skip
     """Step a parameter by decoupled weight decay and the moments of its gradient."""
     old = widened(p.load())
@@ -24,9 +24,9 @@ def step_adamw(
     g = widened(load_tile_like(grad, p)).astype(kind)
     g = -g if MAXIMIZE else g
     first = widened(m.load()).astype(kind)
-    first = first + (g - first) * (1.0 - as_scalar(beta1, kind))
-    share = as_scalar(beta2, kind)
-    second = widened(v.load()).astype(kind) * share + g * g * (1.0 - share)
+    first = first + (g - first) * as_scalar(share1, kind)
+    second = widened(v.load()).astype(kind) * as_scalar(keep2, kind)
+    second = second + g * g * as_scalar(share2, kind)
     m.store(rounded(first, m))
     v.store(rounded(second, v))
     root = sqrt(second) * as_scalar(unbias, kind) + as_scalar(eps, kind)
@@ -105,7 +105,8 @@ def adamw(
     if isinstance(step, int | float) and step < 1:
         raise ValueError(f"`step` of `adamw` counts from 1, got {step}")
     unbias1, unbias2 = 1.0 - beta1**step, 1.0 - beta2**step
-    numbers = (1.0 - lr * weight_decay, beta1, beta2, lr / unbias1, unbias2**-0.5, eps)
+    shares = (1.0 - lr * weight_decay, 1.0 - beta1, beta2, 1.0 - beta2)
+    numbers = (*shares, lr / unbias1, unbias2**-0.5, eps)
     function = _ADAMW[maximize]
     return _stepped("adamw", function, (param, exp_avg, exp_avg_sq), grad, *numbers)
 
