@@ -43,7 +43,7 @@ OfArrays: TypeAlias = (
     | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
 )
 """A function of the user's on arrays and numbers; by arity, so that checkers know a lambda's."""
-Grid: TypeAlias = Callable[..., ShapeLike]
+Grid: TypeAlias = OfArrays
 """The number of blocks, as a function of the inputs in their order; of arrays it may use the shapes
 alone, and no numbers."""
 Settle: TypeAlias = Callable[[], None]

@@ -34,6 +34,7 @@ from .matmul import bmm, linear, matmul
 from .norms import group_norm, layer_norm, rms_norm
 from .optimizers import adamw, sgd
 from .ordering import sort, topk
+from .patching import patch, unpatch
 from .positions import rope
 from .quantization import dequantize, quantize, quantized_linear
 from .reductions import amax, amin, argmax, argmin, cumsum, mean, var
@@ -45,7 +46,8 @@ __all__ = [
     "cross_entropy", "cumsum", "decode_attention", "dequantize", "dropout", "elu", "embedding",
     "geglu", "gelu", "glu", "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu",
     "linear", "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "mla_decode",
-    "moe", "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "quantize", "quantized_linear",
-    "reglu", "relu", "rms_norm", "rope", "scaled_dot_product_attention", "sgd", "sigmoid", "silu",
-    "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "var",
+    "moe", "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "patch", "quantize",
+    "quantized_linear", "reglu", "relu", "rms_norm", "rope", "scaled_dot_product_attention", "sgd",
+    "sigmoid", "silu", "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "unpatch",
+    "var",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ from ..lang import (
     where,
 )
 from ..launch import entry
-from .calling import is_ours, operation, reshaped, wide
+from .calling import is_op, is_ours, operation, reshaped, wide
 from .reductions import sum as sum_of
 from .tiles import as_scalar, widened
 
@@ -167,17 +167,21 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         )
     if minlength < 0:
         raise ValueError(f"`minlength` of `bincount` is 0 or more, got {minlength}")
-    bins = _length_of(x, minlength) if length is None else length
-    if not bins:
-        bins, cut = 1, 0
-    else:
-        cut = bins
+    wanted = _length_of(x, minlength) if length is None else length
+    bins = max(wanted, 1)
     copies = _copies(x.shape[0], bins)
     if weights is None:
         found = _total(_counting(bins, copies)(x), copies, bins)
     else:
         found = sum_of(_weighing(bins, copies)(x, weights), axis=0)
-    return found if cut else found[:0]
+    return found if wanted else _none_of(found)
+
+
+def _none_of(found: Any) -> Any:
+    def cut(x: Any) -> Any:
+        return x[:0]
+
+    return found.map(cut) if is_op(found) else cut(found)
 
 
 def _length_of(x: Any, minlength: int) -> int:

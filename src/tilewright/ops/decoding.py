@@ -34,7 +34,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, operation, reshaped, wide
+from .calling import first, is_op, operation, reshaped, wide
 from .tiles import as_scalar, rounded, sum_type
 
 ROWS, KEYS, LEAST = 64, 64, 16
@@ -193,10 +193,11 @@ def _joining(how: Cache, sinks: bool) -> Function:
 def _joined(how: Cache, results: Any, sinks: Any, q: Any) -> Any:
     function = _joining(how, sinks is not None)
     more = (q if sinks is None else sinks, q)
-    if hasattr(results, "then"):
-        op: Any = results.then(lambda part, lse: function(part, lse, *more))
-        return op
-    return function(*results, *more)
+
+    def joined(part: Any, lse: Any) -> Any:
+        return function(part, lse, *more)
+
+    return results.then(joined) if is_op(results) else joined(*results)
 
 
 @operation
@@ -280,13 +281,14 @@ def _second(query: Any, key: Any, query_rope: Any, key_rope: Any) -> int:
     """Return the depth of the second part; 0: there is none."""
     if query_rope is None and key_rope is None:
         return 0
-    given = [None if x is None else tuple(x.shape) for x in (query_rope, key_rope)]
-    theirs, its = given
-    fits = theirs is not None and its is not None and theirs[:-1] == query[:-1]
-    if not fits or its[:-1] != key[:-1] or theirs[-1] != its[-1]:
+    theirs: Any = () if query_rope is None else tuple(query_rope.shape)
+    its: Any = () if key_rope is None else tuple(key_rope.shape)
+    fits = bool(theirs) and bool(its) and theirs[:-1] == query[:-1] and its[:-1] == key[:-1]
+    if not fits or theirs[-1] != its[-1]:
         raise ValueError(
             "`query_rope` and `key_rope` of `decode_attention` have the shapes of the query"
-            f" {query} and the keys {key} but for one depth of both; got {given[0]} and {given[1]}"
+            f" {query} and the keys {key} but for one depth of both; got {theirs or None}"
+            f" and {its or None}"
         )
     return int(theirs[-1])
 

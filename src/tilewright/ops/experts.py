@@ -121,7 +121,11 @@ def moe_route(logits: Any, k: int, *, normalize: bool = True) -> tuple[Any, Any]
     (array([[0.5, 0.5]], dtype=float32), array([[1, 2]]))
     """
     if is_op(logits):
-        found: Any = logits.then(lambda tensor: moe_route(tensor, k, normalize=normalize))
+
+        def route(tensor: Any) -> Any:
+            return moe_route(tensor, k, normalize=normalize)
+
+        found: tuple[Any, Any] = logits.then(route)
         return found
     shape = tuple(logits.shape)
     if len(shape) != 2 or not 1 <= k <= shape[1] <= LONGEST:
@@ -224,7 +228,11 @@ def moe_sort(experts: Any, num_experts: int) -> tuple[Any, Any, Any]:
            [2]], dtype=int32), array([1, 3], dtype=int32))
     """
     if is_op(experts):
-        found: Any = experts.then(lambda tensor: moe_sort(tensor, num_experts))
+
+        def sort(tensor: Any) -> Any:
+            return moe_sort(tensor, num_experts)
+
+        found: tuple[Any, Any, Any] = experts.then(sort)
         return found
     shape = tuple(experts.shape)
     if len(shape) != 2 or num_experts < 1:

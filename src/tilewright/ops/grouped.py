@@ -45,11 +45,12 @@ def ends_of_groups(ends: TensorMut, sizes: Tensor) -> None:
 _ENDS = Function(ends_of_groups, outputs=lambda sizes: (sizes.shape, i32), tiles=FULL)
 
 
-def limits(ends: Any, group: Any) -> tuple[Any, Any]:
+def limits(ends: Any, group: Any) -> tuple[int, int]:
     """Return the first row of a group, and the one behind its last."""
     numbers = arange(ends.shape[0])
-    start = reduce_sum(where(numbers == group - 1, ends, 0), 0)
-    return start, reduce_sum(where(numbers == group, ends, 0), 0)
+    start: Any = reduce_sum(where(numbers == group - 1, ends, 0), 0)
+    stop: Any = reduce_sum(where(numbers == group, ends, 0), 0)
+    return start, stop
 
 
 @entry
@@ -64,13 +65,13 @@ def multiply_groups(
     bounds = ends.partition((GROUPS,), padding=FAR).load((0,)).astype(i32)
     top = i * rows
     # The groups that end before a row are those that it is not in.
-    first = reduce_sum((bounds <= top).astype(i32), 0)
-    last = reduce_sum((bounds < top + rows).astype(i32), 0)
+    first: Any = reduce_sum((bounds <= top).astype(i32), 0)
+    last: Any = reduce_sum((bounds < top + rows).astype(i32), 0)
     numbers = (arange(rows) + top)[:, None]
     lefts = x.partition((rows, STEP))
     rights = w.partition((1, STEP, columns), dim_map=(0, 2, 1) if TURN else (0, 1, 2))
     total = zeros((rows, columns), sum_type(z.dtype))
-    for group in range(first, minimum(last, w.shape[0] - 1) + 1):
+    for group in range(int(first), minimum(int(last), w.shape[0] - 1) + 1):
         start, stop = limits(bounds, group)
         inside = (numbers >= start) & (numbers < stop)
         for k in range(lefts.num_tiles(1)):

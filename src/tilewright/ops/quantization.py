@@ -199,7 +199,11 @@ def quantize(w: Any, format: Format = "int8", group_size: int | None = None) -> 
     (array([[127, -50]], dtype=int8), array([0.01], dtype=float32))
     """
     if is_op(w):
-        found: Any = w.then(lambda tensor: quantize(tensor, format, group_size))
+
+        def later(tensor: Any) -> Any:
+            return quantize(tensor, format, group_size)
+
+        found: tuple[Any, Any] = w.then(later)
         return found
     if format not in STORED:
         raise ValueError(f"`quantize` has the formats {', '.join(STORED)}; got {format!r}")
@@ -220,7 +224,8 @@ def quantize(w: Any, format: Format = "int8", group_size: int | None = None) -> 
     def shaped(q: Any, scale: Any) -> tuple[Any, Any]:
         return reshaped(q, (rows, columns)), reshaped(scale, scaled)
 
-    return made.map(shaped) if is_op(made) else shaped(*made)
+    result: tuple[Any, Any] = made.map(shaped) if is_op(made) else shaped(*made)
+    return result
 
 
 _ALL = {"float32": f32, "float64": f64, "float16": f16, "bfloat16": bf16}
@@ -235,7 +240,8 @@ def dequantize(q: Any, scales: Any, dtype: Any = "float32") -> Any:
     """
     form = _format_of("dequantize", q)
     by = _checked_scales("dequantize", q, scales, q.shape[1] * packed_of(form))
-    kind = _ALL[dtype] if isinstance(dtype, str) and dtype in _ALL else element_type(dtype)
+    kind: Any = _ALL.get(dtype) if isinstance(dtype, str) else None
+    kind = element_type(dtype) if kind is None else kind
     return decoded_weight(q, by, form, kind)
 
 
