@@ -35,7 +35,7 @@ def inputs_of(case):
 
 @pytest.mark.parametrize("case", GROUPS)
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(2)
 def test_results(case, dtype):
     inputs, sizes = inputs_of(case)
     check(ops.grouped_matmul, defined, inputs, dtype, scale=20, fixed=(sizes,))

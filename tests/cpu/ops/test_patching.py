@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from support import tiers
 from support.op_checks import close, torch
 from tilewright import ops
 
-transformers = pytest.importorskip("transformers")
+
+def library():
+    """Import it when a test runs: that takes seconds."""
+    return pytest.importorskip("transformers")
+
 
 FAMILIES = {
     "Llama": {"mlp": 2, "rms_norm": 5, "rotary": 1, "cross_entropy": 1},
@@ -21,6 +24,7 @@ FAMILIES = {
 
 
 def model_of(family):
+    transformers = library()
     config = getattr(transformers, f"{family}Config")(
         vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64, head_dim=8,
@@ -43,7 +47,8 @@ def run(model, **more):
     return [out.logits.detach(), out.loss.detach(), *[p.grad.clone() for p in model.parameters()]]
 
 
-@pytest.mark.parametrize("family", tiers.count(quick=["Qwen3"], full=FAMILIES))
+@pytest.mark.full
+@pytest.mark.parametrize("family", FAMILIES)
 def test_logits_and_gradients_stay(family):
     model = model_of(family)
     # Norms and losses of these models are f32, whatever the weights are.
@@ -63,7 +68,7 @@ def test_logits_and_gradients_stay(family):
 
 def test_what_is_swapped_is_told():
     model, other = model_of("Gemma"), model_of("Gemma")
-    module = transformers.models.gemma.modeling_gemma
+    module = library().models.gemma.modeling_gemma
     rotary = module.apply_rotary_pos_emb
     done = ops.patch(model, mlp=False)
     assert "mlp" not in done.swapped
@@ -87,9 +92,10 @@ def test_nothing_to_swap():
     assert str(done) == "nothing was swapped"
 
 
+@pytest.mark.full
 def test_rotations_of_other_pairs_are_kept(monkeypatch):
     model = model_of("Llama")
-    module = transformers.models.llama.modeling_llama
+    module = library().models.llama.modeling_llama
 
     def interleaved(q, k, cos, sin, unsqueeze_dim=1):
         return q * cos.unsqueeze(1), k * sin.unsqueeze(1)
@@ -100,6 +106,7 @@ def test_rotations_of_other_pairs_are_kept(monkeypatch):
     done.undo()
 
 
+@pytest.mark.full
 def test_items_of_a_batch():
     model = model_of("Llama")
     ids = torch.arange(12).reshape(1, 12)

@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support import tiers
 from support.numbers import fresh_rng
 from tilewright import f32, i32
 
@@ -40,7 +41,7 @@ counted = tw.function(count, outputs=lambda x: ((5,), i32), grid=blocks)
 both = tw.function(
     doubled_and_counted, outputs={"y": "x", "counts": lambda x: ((5,), i32)}, tiles={"y": BLOCK}
 )
-SIZES = [0, 1, 7, 16, 40]
+SIZES = tiers.count(quick=[0, 40], full=[0, 1, 7, 16, 40])
 
 
 def given(n):
