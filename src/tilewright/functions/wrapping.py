@@ -214,11 +214,12 @@ class KernelFunction:
                 f"`{self.name}` cannot be a function of arrays: {listed(wrong)} is a raw pointer,"
                 " or an output that is mapped; write an op that launches it"
             )
-        stars = [p.name for p in self.parameters if p.variadic]
+        stars = [f"*{p.name}" for p in self.parameters if p.variadic]
+        stars += [p.name for p in self.parameters if p.kind == "tuple"]
         if stars:
             raise TypeError(
-                f"`{self.name}` cannot be a function of arrays: `*{stars[0]}` stands for any number"
-                " of them; write a kernel that names each, or an op that launches it"
+                f"`{self.name}` cannot be a function of arrays: `{stars[0]}` stands for several of"
+                " them; write a kernel that names each, or an op that launches it"
             )
         if not self.outputs:
             raise TypeError(f"`{self.name}` has no output, and so no result")

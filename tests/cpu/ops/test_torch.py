@@ -47,7 +47,7 @@ def calls():
         "softmax": (x, 1), "log_softmax": (x, 1), "rms_norm": (x, (8,), r, 1e-5),
         "layer_norm": (x, (8,), r, r), "group_norm": (x, 2, r, r), "linear": (x, w, b),
         "grouped_mm": (x, groups), "scaled_dot_product_attention": (q, q, q, None, 0.0, True),
-        "conv1d": (image[:, :, 0], kernel[:, :, 0], None, 1, "same"),
+        "conv1d": (image[:, :, 0], kernel[:, :, 0], None, 1, 1),
         "conv2d": (image, kernel, None, 2),
         "cross_entropy": (x, labels), "embedding": (labels, x.mT.contiguous(), -1),
         "linear_cross_entropy": (x, w, torch.tensor([4, 0, 1])),
