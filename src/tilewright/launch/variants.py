@@ -1,8 +1,9 @@
 """Kernels whose calls differ in what they give: optional parameters, and any number of tensors.
 
 Such a kernel has a variant for each combination of parameters that are None, for each length of its
-tuples, and for each number of further arguments. A variant has as many parameters as its calls have arguments, so it is bound
-and launched like any other kernel; what it is compiled of is the same source.
+tuples, and for each number of further arguments. A variant has as many parameters as its calls have
+tensors and numbers, so it is bound and launched like any other kernel; what it is compiled of is
+the same source.
 """
 
 from __future__ import annotations
