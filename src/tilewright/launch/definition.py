@@ -74,7 +74,8 @@ class Entry(NativeEntry, Maker):
         self.kernel = kernel
         self._set_launches(self.launches)
         self._arity = len(kernel.source.parameters)
-        varies = any(p.variadic or p.default is None for p in kernel.source.parameters)
+        parameters = kernel.source.parameters
+        varies = any(p.variadic or p.kind == "tuple" or p.default is None for p in parameters)
         self.result_count = None if varies else self._arity
         self.declared: list[Declared] = []
         """The arguments of `declare`."""
@@ -214,14 +215,16 @@ class Entry(NativeEntry, Maker):
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """Do as `_call_slowly`, for a call at a given location."""
         args, _ = self.kernel.placed(args, {})
-        return self.launches.of(self.kernel.variant(args), args, {}, location)
+        kernel = self.kernel
+        return self.launches.of(kernel.variant(args), kernel.flat(args), {}, location)
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the op that runs the kernel on these arguments, where some need the slow path."""
         named: Mapping[str, Any] = constants
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)
-        return self.launches.of(self.kernel.variant(args), args, named)
+        kernel = self.kernel
+        return self.launches.of(kernel.variant(args), kernel.flat(args), named)
 
     if not TYPE_CHECKING:
 

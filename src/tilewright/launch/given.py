@@ -24,10 +24,12 @@ KernelArg: TypeAlias = (
     | SupportsCudaArrayInterface
     | float
     | int
+    | tuple[Any, ...]
+    | list[Any]
     | None
 )
-"""A kernel's positional argument. An op that gives one is accepted as well; None is for parameters
-that are annotated with it."""
+"""A kernel's positional argument. An op that gives one is accepted as well; None and tuples are for
+parameters that are annotated with them."""
 
 OutputArg: TypeAlias = Partition[Any]
 """What is given for an output of a tile kernel."""

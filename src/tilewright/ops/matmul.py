@@ -213,3 +213,18 @@ def linear(
             f" {tuple(x.shape)} and {tuple(weight.shape)}"
         )
     return _multiplied("linear", x, weight, True, bias, activation, residual)
+
+
+@operation
+def bmm(a: Any, b: Any) -> Any:
+    """Compute a[i] @ b[i] for each i of two batches of matrices.
+
+    >>> ops.bmm(np.ones((2, 1, 3), "f4"), np.ones((2, 3, 1), "f4")).ravel()
+    array([3., 3.], dtype=float32)
+    """
+    if len(a.shape) != 3 or len(b.shape) != 3:
+        raise ValueError(
+            f"`bmm` multiplies batches of matrices, got shapes {tuple(a.shape)} and"
+            f" {tuple(b.shape)}"
+        )
+    return _multiplied("bmm", a, b, False, None, None, None)

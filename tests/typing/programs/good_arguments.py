@@ -92,6 +92,13 @@ def total(z: tl.TensorMut[f32], *xs: tl.Tensor[f32]) -> None:
 
 
 @tw.entry
+def joined(z: tl.TensorMut[f32], xs: tuple[tl.Tensor[f32], ...], w: f32) -> None:
+    z.store(0.0)
+    for x in xs:
+        z.store(z.load() + w * tl.load_tile_like(x, z))
+
+
+@tw.entry
 def histogram(counts: tl.Accumulator[i32, tl.Dyn], x: tl.Tensor[i32]) -> None:
     counts.add(1, x.load_tile(64, tl.block_id(0)), clip=True)
     counts.max(x.load_tile(64, 0), (0,))

@@ -123,14 +123,7 @@ class _Reader:
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
                 hint="name each parameter",
             )
-        taken = {a.arg for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
-        for name in sorted(taken):
-            if re.fullmatch(rf"{p.name}_[0-9]+", name):
-                self.fail(
-                    arg,
-                    f"`{name}` is the name of an argument of `*{p.name}`",
-                    hint="rename one of them",
-                )
+        self.refuse_item_names(arg)
         return replace(p, variadic=True)
 
     def check_return(self) -> None:
@@ -200,6 +193,8 @@ class _Reader:
                 else f"write {arg.arg}: {self.likely(arg.arg)}",
             )
         value, optional = self.without_none(arg, self.annotation(arg.arg, arg.annotation))
+        if typing.get_origin(value) is tuple and not optional:
+            return self.tuple_of(arg, typing.get_args(value), defaults)
         kind, dtype, dims = self.read(arg, value)
         if kind == "pointer" and not unsafe:
             self.fail(
@@ -215,6 +210,39 @@ class _Reader:
             arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of, nameless,
             optional, Accumulator in (value, typing.get_origin(value)),
         )  # fmt: skip
+
+    def tuple_of(
+        self, arg: ast.arg, given: tuple[Any, ...], defaults: Mapping[str, Any]
+    ) -> Parameter:
+        """Return a parameter that takes a tuple of tensors."""
+        several = len(given) == 2 and given[1] is Ellipsis
+        members = [self.read(arg, _unaliased(each)) for each in given[: 1 if several else None]]
+        if self.dialect != "tile" or any(kind not in ("tensor", "output") for kind, *_ in members):
+            self.fail(
+                arg,
+                f"`{arg.arg}` is a tuple of something else than tensors, which no parameter takes",
+                expected=f"{arg.arg}: tuple[tl.Tensor, ...], in a tile kernel",
+                got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+                hint="name each parameter",
+            )
+        self.refuse_item_names(arg)
+        made = tuple([Parameter(arg.arg, *member, line=arg.lineno) for member in members])
+        return Parameter(
+            arg.arg, "tuple", default=defaults[arg.arg], line=arg.lineno,
+            nameless=arg in self.node.args.posonlyargs, members=made, several=several,
+        )  # fmt: skip
+
+    def refuse_item_names(self, arg: ast.arg) -> None:
+        """Raise if another parameter has the name of a tensor that a parameter stands for."""
+        taken = {a.arg for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
+        for name in sorted(taken):
+            if re.fullmatch(rf"{arg.arg}_[0-9]+", name):
+                star = "*" if arg is self.node.args.vararg else ""
+                self.fail(
+                    arg,
+                    f"`{name}` is the name of an argument of `{star}{arg.arg}`",
+                    hint="rename one of them",
+                )
 
     def without_none(self, arg: ast.arg, value: Any) -> tuple[Any, bool]:
         """Return the types besides None that a parameter takes, and whether it takes None."""
@@ -256,10 +284,10 @@ class _Reader:
         if origin is tuple or value is tuple:
             self.fail(
                 arg,
-                f"`{arg.arg}` is a tuple, which no parameter takes",
-                expected=EXPECTED[self.dialect],
+                f"`{arg.arg}` is a tuple, of which nothing is known",
+                expected=f"{arg.arg}: tuple[tl.Tensor, ...], in a tile kernel",
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
-                hint=f"take any number of tensors last, `*{arg.arg}: tl.Tensor`, or name each",
+                hint=f"write what it has, `{arg.arg}: tuple[tl.Tensor, ...]`, or name each",
             )
         self.fail(
             arg,

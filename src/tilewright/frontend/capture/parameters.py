@@ -15,7 +15,7 @@ from ...ir.signature import OutputSpec, Signature, TensorSpec
 # -------------------------------------------------------------------------------------------------
 # Parameters, read from the annotations of a kernel.
 
-Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const", "absent"]
+Kind: TypeAlias = Literal["output", "tensor", "tuple", "scalar", "pointer", "const", "absent"]
 """What a parameter takes; an optional one that is given None is absent."""
 Dim: TypeAlias = "int | str | tuple[str, str] | None"
 """A fixed extent, the name of a TypeVar, None for any, or ("*", name) for a TypeVarTuple."""
@@ -43,6 +43,16 @@ class Parameter:
     """Whether an output is an accumulator, which all blocks add to."""
     variadic: bool = False
     """Whether it stands for all further arguments: `*xs: tl.Tensor`."""
+    members: tuple[Parameter, ...] = ()
+    """What a tuple has: one parameter for each, or one for all of `tuple[tl.Tensor, ...]`."""
+    several: bool = False
+    """Whether a tuple has any number of members."""
+
+    def member(self, index: int) -> Parameter:
+        """Return the parameter of one of the tensors that it stands for."""
+        if self.kind != "tuple":
+            return self
+        return self.members[0 if self.several else index]
 
 
 def item_name(name: str, index: int) -> str:

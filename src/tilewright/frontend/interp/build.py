@@ -55,8 +55,11 @@ def bind_extents(
     for spec, value in zip(em.signature.params, params, strict=True):
         if not isinstance(spec, TensorSpec | OutputSpec):
             continue
-        # One of the arguments that `*xs` stands for is called `xs_3`.
-        parameter = parameters.get(spec.name) or parameters[spec.name.rpartition("_")[0]]
+        # One of the arguments that `*xs`, or a tuple, stands for is called `xs_3`.
+        parameter = parameters.get(spec.name)
+        if parameter is None:
+            name, _, number = spec.name.rpartition("_")
+            parameter = parameters[name].member(int(number))
         for name, axes in _linked(parameter, len(spec.shape)):
             if name not in read or name in frame.names:
                 continue
@@ -184,7 +187,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     }
     for p in kernel.parameters:
         # What a launch leaves out is None, a constant; see launch.variants.
-        frame.bind(p.name, _items(p.name, found) if p.variadic else found.get(p.name))
+        is_several = p.variadic or p.kind == "tuple"
+        frame.bind(p.name, _items(p.name, found) if is_several else found.get(p.name))
     for p in kernel.constants:
         if p.name in found:
             frame.bind(p.name, found[p.name])
@@ -219,7 +223,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
 
 
 def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the values of a variadic parameter."""
+    """Return the values of a variadic parameter, or of a tuple."""
     items = list[Any]()
     while item_name(name, len(items)) in found:
         items.append(found[item_name(name, len(items))])
