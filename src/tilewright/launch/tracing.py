@@ -1,4 +1,4 @@
-"""What a trace is told of launches, which the core submits."""
+"""Records launches that the core submits in the trace that is active."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LaunchTrace:
         else:
             first, last = CpuStamp(), CpuStamp()
             self.stamps, self._stamps = (first.record.address, last.record.address), (first, last)
-        """What the core puts on the stream: addresses of jobs, or events of the driver."""
+        """What the core enqueues: addresses of jobs, or events of the driver."""
 
     def ran(self, begun: int, ended: int) -> None:
         """Note a launch that was run on the calling thread."""
@@ -77,6 +77,6 @@ class LaunchTrace:
 def trace_launch(
     op: DeviceOp[Any], stream: Stream, code: Runnable, held: Held, written: int
 ) -> LaunchTrace | None:
-    """Return what a trace is told of a launch about to be submitted; None: nobody traces."""
+    """Return the record of a launch about to be submitted; None: no trace is active."""
     trace = Tracing.active
     return None if trace is None else LaunchTrace(trace, op.name, stream, code.grid, held, written)

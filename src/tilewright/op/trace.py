@@ -133,7 +133,7 @@ class Trace:
         stream.after(lambda: self.add("work", name, stream, *times(), traffic))
 
     def enter(self, stream: Stream) -> None:
-        """Note that work was put on a stream."""
+        """Note that a stream has work to record."""
         self._streams[stream] = None
         self.sample(stream.device)
 

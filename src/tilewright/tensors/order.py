@@ -94,7 +94,7 @@ class Order:
         return order
 
     def mark(self) -> None:
-        """Set the flag that has launches look closer."""
+        """Set the flag that has launches examined."""
         listing = self.is_listing()
         for state in self._states():
             state.mark(SlowPath.PENDING, listing)
