@@ -1,4 +1,4 @@
-"""Products of rows in groups, each with a matrix of its own, with gradients.
+"""Products of rows in groups, each with a matrix for the group, with gradients.
 
 Rows of a group are adjacent. A tile of rows that has parts of several groups is multiplied with the
 matrix of each, with the rows of the others as zeros: nothing is padded, and no order is left open.
