@@ -20,6 +20,7 @@ from .options import CompileOptions, Key, differences
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from ..frontend.interp.build import Built
     from ..ir.artifact import Artifact
 
 ENTRIES = 256
@@ -231,10 +232,22 @@ def _compile(
     *,
     fresh: bool = False,
 ) -> tuple[Artifact, tuple[Captured, ...]]:
-    from .pipeline import compile_kernel
+    from .pipeline import compile_kernel, stages
     from .runner import Runner
 
     runner = Runner(kernel.name, fresh=fresh)
-    artifact, built = compile_kernel(kernel, signature, target, runner, options)
+    stages(target, options, kernel.dialect)  # loads the backend
+    work = begin_lengthy_work(temporaries=True)
+    try:
+        # The IR is dropped before objects age again.
+        artifact, captured = _without_ir(
+            *compile_kernel(kernel, signature, target, runner, options)
+        )
+    finally:
+        end_lengthy_work(work)
     runner.tell_if_slow(target)
+    return artifact, captured
+
+
+def _without_ir(artifact: Artifact, built: Built) -> tuple[Artifact, tuple[Captured, ...]]:
     return artifact, built.captured

@@ -23,7 +23,7 @@ from ..semantics.trees import leaves, part_names
 from ..semantics.values import FormatString, Indexed, OwnedIndex, describe, receiver_class
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, call, eval_call, is_structure, unary
-from .interpreter import Closure, Evaluate, Interpreter, assign, closure, suggestion
+from .interpreter import Closure, Evaluate, Interpreter, assign, suggestion
 from .loops import RangeOf
 
 # -------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def _tuple(it: Interpreter, node: ast.Tuple | ast.List) -> Any:
 
 
 def _lambda(it: Interpreter, node: ast.Lambda) -> Closure:
-    return closure(node, it.frame, it.eval)
+    return it.closure(node)
 
 
 def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:

@@ -13,7 +13,7 @@ from ..semantics.values import Indexed, receiver_class
 from .branches import run_if
 from .calls import binary, run_return
 from .expressions import BINARY
-from .interpreter import Flow, Interpreter, Run, assign, assign_element, closure
+from .interpreter import Flow, Interpreter, Run, assign, assign_element
 from .loops import run_break, run_for, run_while
 
 
@@ -105,7 +105,7 @@ def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
 def _functiondef(it: Interpreter, node: ast.FunctionDef) -> Flow:
     if node.decorator_list:
         it.em.fail(Code.SYNTAX, "decorators are not supported in kernels")
-    it.frame.bind(node.name, closure(node, it.frame, it.eval))
+    it.frame.bind(node.name, it.closure(node))
     return Flow.NEXT
 
 
