@@ -25,7 +25,8 @@ from ..gpu.timing import ROUNDS
 from ..machine import describe, version
 from . import compiling
 from .case import Row
-from .contest import QUICK_ROUNDS, Record, cases, contest, warm_up
+from .contest import QUICK_ROUNDS, cases, contest, warm_up
+from .record import Record
 from .report import RIVALS, Report, best_rival, from_json, markdown, of_copy, ratio, title, to_json
 from .rows import ROWS
 
