@@ -9,7 +9,7 @@ Three habits of Python would stop an event loop in another thread for long:
   them; collections of young objects, which are short, go on.
 - An object that outlives two collections counts as old, and a full collection is due once old
   objects are a quarter more. The intermediate representation of a kernel would age so, and be
-  freed, and leave a full collection to whoever allocates next. So no object ages while work makes
+  freed, and leave a full collection to the next allocation. So no object ages while work makes
   `temporaries`: these are freed young, and the collection behind such work visits what it leaves.
 """
 
