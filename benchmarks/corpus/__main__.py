@@ -26,7 +26,8 @@ from ..machine import describe, version
 from ..runner import KEEPS_MEMORY
 from . import compiling
 from .case import Row, Shape
-from .contest import QUICK_ROUNDS, Record, contest, warm_up
+from .contest import QUICK_ROUNDS, contest, warm_up
+from .record import Record
 from .report import RIVALS, Report, best_rival, from_json, markdown, of_copy, ratio, title, to_json
 from .rows import ROWS
 

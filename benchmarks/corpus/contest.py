@@ -6,7 +6,7 @@ import gc
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -16,7 +16,7 @@ from .. import peers
 from ..case import NotAvailable
 from ..gpu.case import Entry
 from ..gpu.timing import ROUNDS, Clock, best, interleave
-from ..records import Figures, figures
+from ..records import figures
 from . import memory
 from .case import (
     COMPILED,
@@ -34,6 +34,7 @@ from .case import (
 )
 from .cpu import CpuClock
 from .data import nbytes, poison
+from .record import Record
 
 QUICK_ROUNDS = 2
 Contestants: TypeAlias = "dict[str, Callable[[], list[Runner]]]"
@@ -48,25 +49,6 @@ class Runner:
     """Returns the results of the last run."""
     spoil: Callable[[], object]
     setting: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a row gave in one shape and type."""
-
-    name: str
-    family: str
-    held_out: bool
-    shape: Shape
-    dtype: str
-    moved: float
-    flops: float
-    figures: dict[str, Figures] = field(default_factory=dict[str, Figures])
-    """Seconds per call of each contestant."""
-    settings: dict[str, str] = field(default_factory=dict[str, str])
-    errors: dict[str, float] = field(default_factory=dict[str, float])
-    """How far results are off, in parts of what is allowed."""
-    absent: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def contest(

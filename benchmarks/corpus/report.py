@@ -11,7 +11,7 @@ from typing import Any
 from ..records import Figures
 from ..table import down, duration, table
 from .case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, TUNED
-from .contest import Record
+from .record import Record
 
 RIVALS = {"cuda": (TRITON, COMPILED), "cpu": (TORCH, COMPILED, NUMBA)}
 """Those whose best ours are compared with."""

@@ -33,6 +33,7 @@ def test_and_so_is_the_cubin(tool):
     assert cubins[0] == cubins[1]
 
 
+@pytest.mark.usefixtures("tool")
 def test_forced_checks_are_in_the_bytecode():
     case = cases()["gemm"]
     args = case.arguments(tw.meta)

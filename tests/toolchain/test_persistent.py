@@ -101,6 +101,7 @@ def test_bulk_copies_tensor_cores_and_no_spilling(name, tool, tmp_path):
     assert resources((tmp_path / "k").read_bytes()).stack_bytes == 0
 
 
+@pytest.mark.usefixtures("tool")
 def test_stores_do_not_wait_for_each_other():
     """Every round of the loop over tiles starts from the token before the loop."""
     text = program_text(lowered(product()).program)

@@ -212,7 +212,7 @@ from .stdlib.arrangement import flip, interleave, split, stack, take_along_axis,
 from .stdlib.elementary import acos, asin, atan, log10, trunc
 from .stdlib.ordering import argsort, sort, topk
 from .stdlib.random import philox, rand, randint, randn
-from .stdlib.statistics import cumprod, logsumexp, mean, softmax, var
+from .stdlib.statistics import cumprod, histogram, logsumexp, mean, softmax, var
 from .synonyms import missing as _missing
 from .tensor import AnyTensor, AnyTensorMut, Partition, PartitionMut, Tensor, TensorMut
 from .tile import Tile
@@ -233,7 +233,8 @@ __all__ = [
     "eq_tile", "erf", "exp", "exp2", "expand_dims", "expm1", "exti", "extract", "flip", "floor",
     "floor_div", "fma", "ftof", "ftoi", "full", "gather", "ge_tile", "gelu", "get_global",
     "get_index_space_shape", "get_num_tile_blocks", "get_shape_dim", "get_tensor_shape",
-    "get_tile_block_id", "gt_tile", "int_to_ptr", "interleave", "iota", "isinf", "isnan", "itof",
+    "get_tile_block_id", "gt_tile", "histogram", "int_to_ptr", "interleave", "iota", "isinf",
+    "isnan", "itof",
     "le_tile", "load_ptr", "load_ptr_tko", "load_tensor", "load_tile_like", "load_tile_mut",
     "load_view_tko", "log", "log1p", "log2", "log10", "logsumexp", "lt_tile",
     "make_gather_scatter_view", "make_partition_view", "make_partition_view_mut",

@@ -46,7 +46,6 @@ SYNONYMS: dict[str, str] = {
     "take": "tl.make_gather_scatter_view(x, shape, axis).load([rows, ...])",
     "square": "x * x",
     "outer": "a[:, None] * b[None, :]",
-    "histogram": "counts.add(1, bins), of a parameter `counts: tl.Accumulator[i32, tl.Dyn]`",
     "scatter_add": "acc.add(tile, places), of a parameter `acc: tl.Accumulator[f32, tl.Dyn]`",
     "index_add": "acc.add(tile, places), of a parameter `acc: tl.Accumulator[f32, tl.Dyn]`",
     "tril": "tl.where(rows >= columns, x, 0.0), with rows and columns by tl.arange",

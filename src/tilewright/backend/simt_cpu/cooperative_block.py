@@ -251,13 +251,14 @@ class _CooperativeBlock:
         """What is the same in all threads of the block."""
         self.known: dict[Value, bool] = {}
         """Conditions that hold, or do not, in all threads of the block in this version."""
-        self.exits: dict[Op | None, Callable[[Op], None]] = {}
+        self.exits: dict[Op | None, tuple[str, str]] = {}
+        """The labels that `continue` and other ends of a loop, a scope or the kernel jump to."""
         self.over = emitter.label("over")
         """Where the block ends."""
         self.any_alive = emitter.slot("i1")
 
     def write(self) -> None:
-        self.exits[None] = lambda _: self.body.jump(self.over)
+        self.exits[None] = self.over, self.over
         if self.live_values.alive is not None:
             self.groups(self.begin)
         self.run(self.cooperation.nodes)
@@ -284,7 +285,8 @@ class _CooperativeBlock:
     def jump(self, op: Op) -> bool:
         if op.is_a(YIELD):
             return True
-        self.exits[self.plan.nesting.target.get(op)](op)
+        onward, done = self.exits[self.plan.nesting.target.get(op)]
+        self.body.jump(onward if op.is_a(CONTINUE) else done)
         return False
 
     def together(self, node: Together) -> None:
@@ -315,7 +317,7 @@ class _CooperativeBlock:
 
     def scope(self, node: Together) -> None:
         done = self.emitter.label("left")
-        self.exits[node.op] = lambda _: self.body.jump(done)
+        self.exits[node.op] = done, done
         self.run(node.regions[0])
         self.body.label(done)
 
@@ -331,7 +333,7 @@ class _CooperativeBlock:
         if rounds is not None:
             emitter.store(rounds.like(0), counter)
             self.whole_rounds(node, rounds, counter, head)
-        self.exits[op] = lambda end: body.jump(again if end.is_a(CONTINUE) else done)
+        self.exits[op] = again, done
         body.jump(head)
         body.label(head)
         if rounds is not None:
@@ -462,7 +464,7 @@ class _CooperativeBlock:
         gone, after = emitter.label("gone"), emitter.label("next")
         split, alive = None in lanes.facts.split, self.live_values.alive
 
-        def leave(end: Op) -> bool:
+        def leave(lanes: Lanes, end: Op) -> bool:
             if split:
                 lanes.live = lanes.none()
                 return True

@@ -26,6 +26,8 @@ from .plan import Threads
 
 Write: TypeAlias = "Callable[[Lanes, Op], None]"
 """How an op is written."""
+Leave: TypeAlias = "Callable[[Lanes, Op], bool]"
+"""How the end of a loop, a scope or the kernel is written; returns whether the block goes on."""
 
 
 @dataclass(slots=True)
@@ -74,8 +76,9 @@ class Lanes:
         self.place: ThreadPosition
         self.past: Vec | None = None
         """Whether complete vectors are stored non-temporally; they are aligned then."""
-        self.exits: dict[Op | None, Callable[[Op], bool]] = {}
-        """The code that leaves a loop, a scope or the kernel; return whether the block goes on."""
+        self.exits: dict[Op | None, Leave] = {}
+        """What leaves a loop, a scope or the kernel. It is given the lanes: keeping them would
+        make a cycle, and leave the IR to the garbage collector."""
 
     # Values.
 
@@ -161,7 +164,7 @@ class Lanes:
         """Write a terminator; return whether control goes on behind it."""
         if op.is_a(YIELD):
             return True
-        return self.exits[self.nesting.target.get(op)](op)
+        return self.exits[self.nesting.target.get(op)](self, op)
 
     def values(self, values: Sequence[Value]) -> list[Vec]:
         """Return the registers of several values."""

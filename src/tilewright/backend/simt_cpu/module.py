@@ -198,7 +198,7 @@ class _ThreadsWriter:
         done = emitter.label("group")
         split = None in lanes.facts.split
 
-        def leave(end: Op) -> bool:
+        def leave(lanes: Lanes, end: Op) -> bool:
             if split:
                 lanes.live = lanes.none()
                 return True

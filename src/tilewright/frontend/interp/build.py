@@ -180,6 +180,15 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     frame = CallFrame(kernel.source)
     it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
     em.inline = lambda function, values: call(it, function, values, {})
+    try:
+        return _interpret(it, kernel)
+    finally:
+        it.release()
+
+
+def _interpret(it: Interpreter, kernel: KernelSource) -> Built:
+    """Run the body of a kernel on its parameters."""
+    em, frame, signature = it.em, it.frame, it.em.signature
     params = tuple(_param(spec) for spec in signature.params)
     found = {
         spec.name: _reference(spec, value, simt=em.is_simt)

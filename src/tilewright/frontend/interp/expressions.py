@@ -33,7 +33,6 @@ from .interpreter import (
     Run,
     assign,
     assign_element,
-    closure,
     suggestion,
 )
 from .loops import RangeOf, run_break, run_for, run_while
@@ -208,7 +207,7 @@ def _tuple(it: Interpreter, node: ast.Tuple | ast.List) -> Any:
 
 
 def _lambda(it: Interpreter, node: ast.Lambda) -> Closure:
-    return closure(node, it.frame, it.eval)
+    return it.closure(node)
 
 
 def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:
@@ -523,7 +522,7 @@ def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
 def _functiondef(it: Interpreter, node: ast.FunctionDef) -> Flow:
     if node.decorator_list:
         it.em.fail(Code.SYNTAX, "decorators are not supported in kernels")
-    it.frame.bind(node.name, closure(node, it.frame, it.eval))
+    it.frame.bind(node.name, it.closure(node))
     return Flow.NEXT
 
 

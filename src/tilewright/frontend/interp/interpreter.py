@@ -188,6 +188,23 @@ class Interpreter:
         self.depth = 0
         self.rounds = 0
         self.active: list[ast.AST] = []
+        self.closed_over: list[CallFrame] = []
+
+    def closure(self, node: FunctionNode) -> Closure:
+        """Return a function that is written here; its frame will refer to it."""
+        self.closed_over.append(self.frame)
+        return closure(node, self.frame, self.eval)
+
+    def release(self) -> None:
+        """End the compilation: break reference cycles.
+
+        The IR is then freed piece by piece as passes replace it. A cycle would keep all of it for
+        the garbage collector, which holds the GIL while it visits every object.
+        """
+        del self.em.inline
+        for frame in self.closed_over:
+            frame.names.clear()
+            frame.unsure.clear()
 
     # --- walking -----------------------------------------------------------------------------
 
