@@ -114,7 +114,7 @@ from .tensors.sharing import another_owner as _another_owner
 from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
-    from . import jit_cache, ops, simt, tune
+    from . import distributed, jit_cache, ops, simt, tune
     from .compile.options import CompileOptions
     from .frontend.capture.parameters import dim
     from .frontend.capture.sources import execute as _execute
@@ -151,6 +151,7 @@ if _typing.TYPE_CHECKING:
     exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
 _LATER = {
+    "distributed": ".distributed",
     "exec": ".frontend.capture.sources:execute",
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
@@ -264,6 +265,7 @@ __all__ = [
     "device_count",
     "devices",
     "dim",
+    "distributed",
     "empty",
     "empty_like",
     "entry",

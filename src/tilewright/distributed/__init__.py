@@ -1,0 +1,26 @@
+"""Work across processes and machines: collectives as ops, Ray and Dask.
+
+Nothing is imported before it is asked for: torch by `init`, Ray and Dask by the modules of their
+names.
+"""
+
+from __future__ import annotations
+
+from .ambient import default_group, init
+from .collectives import (
+    Collective,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    recv,
+    reduce_scatter,
+    send,
+)
+from .errors import RankError
+from .group import Group
+
+__all__ = [
+    "Collective", "Group", "RankError", "all_gather", "all_reduce", "all_to_all", "broadcast",
+    "default_group", "init", "recv", "reduce_scatter", "send",
+]  # fmt: skip
