@@ -87,7 +87,7 @@ from .op.ambient import (
 )
 from .op.gate import Sharing as _Sharing
 from .op.pledging import Pledging as _Pledging
-from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
+from .op.policy import SchedulingPolicy, SingleStream, SpreadDevices, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
 from .tensors import (
@@ -116,6 +116,8 @@ from .tensors.sharing import share as _share
 if _typing.TYPE_CHECKING:
     from . import distributed, jit_cache, ops, simt, tune
     from .compile.options import CompileOptions
+    from .devices.mesh import Mesh
+    from .distributed.sharding import ShardedTensor, replicate, shard
     from .frontend.capture.parameters import dim
     from .frontend.capture.sources import execute as _execute
     from .functions.function import function
@@ -164,6 +166,8 @@ _LATER = {
     name: f"{module}:{name}"
     for module, names in {
         ".compile.options": ("CompileOptions",),
+        ".devices.mesh": ("Mesh",),
+        ".distributed.sharding": ("ShardedTensor", "replicate", "shard"),
         ".frontend.capture.parameters": ("dim",),
         ".functions.function": ("function",),
         ".kernels": (
@@ -237,6 +241,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchError",
     "MappedPartition",
+    "Mesh",
     "Module",
     "PaddingWarning",
     "Partition",
@@ -244,8 +249,10 @@ __all__ = [
     "SchedulingPolicy",
     "Scope",
     "ShapeError",
+    "ShardedTensor",
     "SharedOp",
     "SingleStream",
+    "SpreadDevices",
     "Stream",
     "StreamPoolRoundRobin",
     "Tensor",
@@ -306,9 +313,11 @@ __all__ = [
     "randn",
     "randn_f16",
     "random_bits",
+    "replicate",
     "search",
     "set_default_device",
     "set_default_policy",
+    "shard",
     "shared",
     "simt",
     "spawn",

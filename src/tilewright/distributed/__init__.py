@@ -19,8 +19,10 @@ from .collectives import (
 )
 from .errors import RankError
 from .group import Group
+from .sharding import ShardedPartition, ShardedTensor, replicate, shard
 
 __all__ = [
     "Collective", "Group", "RankError", "all_gather", "all_reduce", "all_to_all", "broadcast",
-    "default_group", "init", "recv", "reduce_scatter", "send",
+    "ShardedPartition", "ShardedTensor", "default_group", "init", "recv", "reduce_scatter",
+    "replicate", "send", "shard",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from ..op.arity import Maker
 from ..op.place import Location, user_frame
 from .kernel import Kernel
 from .operation import Launch
+from .pieces import has_pieces, launch_pieces
 
 if TYPE_CHECKING:
     from ..compile.checks import Checks
@@ -201,6 +202,8 @@ class Entry(NativeEntry, Maker):
 
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """Do as `_call_slowly`, for a call at a given location."""
+        if has_pieces(args):
+            return self._call_pieces(args, {})
         args, _ = self.kernel.placed(args, {})
         return self.launches.of(self.kernel.variant(args), args, {}, location)
 
@@ -209,7 +212,13 @@ class Entry(NativeEntry, Maker):
         named: Mapping[str, Any] = constants
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)
+        if has_pieces(args):
+            return self._call_pieces(args, named)
         return self.launches.of(self.kernel.variant(args), args, named)
+
+    def _call_pieces(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Build one launch for each piece of the arguments that are in pieces."""
+        return launch_pieces(self, self.kernel.name, args, named, self.kernel.variant(args).written)
 
     if not TYPE_CHECKING:
 
