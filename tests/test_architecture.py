@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "functions": ("base", "frontend", "devices", "op", "tensors", "launch"),
     "ops": ("base", "lang", "op", "tensors", "launch", "kernels", "functions"),
     "interop": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
+    "distributed": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
     "tune": (
         "base", "lang", "frontend", "backend", "compile", "devices", "op", "tensors", "graph",
         "launch", "kernels", "functions",

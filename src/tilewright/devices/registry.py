@@ -46,6 +46,11 @@ def cpus() -> Mapping[str, Device]:
     return _parts_of_cpu(config.of_process().cpu_devices)
 
 
+def _on_host() -> tuple[Device, ...]:
+    """Return the devices of the host, those of the processors first."""
+    return tuple(dict.fromkeys((*cpus().values(), *HOST.values())))
+
+
 def gpus() -> tuple[CudaDevice, ...]:
     """Return all usable GPUs; raise a ContextError with the reason if there are none."""
     if _Gpus.found is None:
@@ -64,11 +69,11 @@ def _forget() -> None:
 
 def all_devices() -> tuple[Device, ...]:
     """Return all devices, those for checking and testing included."""
-    on_host = dict.fromkeys((*cpus().values(), *HOST.values()))
+    on_host = _on_host()
     try:
         return (*on_host, *gpus())
     except ContextError:
-        return tuple(on_host)
+        return on_host
 
 
 def best_device() -> Device:
@@ -104,7 +109,11 @@ def get_device(name: str) -> Device:
         known = {gpu.name: gpu for gpu in gpus()} if name.startswith(CUDA) else {}
         found = known.get(f"{CUDA}:0" if name == CUDA else name)
         if found is None:
-            names = [*dict.fromkeys(d.name for d in (*cpus().values(), *HOST.values())), CUDA, *known]
+            names = [
+                *dict.fromkeys(d.name for d in (*cpus().values(), *HOST.values())),
+                CUDA,
+                *known,
+            ]
             number = name.removeprefix(f"{CUDA}:")
             raise ContextError(
                 f"there is no device {name!r}",

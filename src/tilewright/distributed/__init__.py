@@ -22,7 +22,20 @@ from .group import Group
 from .sharding import ShardedPartition, ShardedTensor, replicate, shard
 
 __all__ = [
-    "Collective", "Group", "RankError", "all_gather", "all_reduce", "all_to_all", "broadcast",
-    "ShardedPartition", "ShardedTensor", "default_group", "init", "recv", "reduce_scatter",
-    "replicate", "send", "shard",
+    "Collective",
+    "Group",
+    "RankError",
+    "ShardedPartition",
+    "ShardedTensor",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
+    "default_group",
+    "init",
+    "recv",
+    "reduce_scatter",
+    "replicate",
+    "send",
+    "shard",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ LEFT = "left"
 """The pulse of a rank that has closed its group."""
 OK = "ok"
 SHORTEST, LONGEST, PART = 20e-6, 20e-3, 8
-"""Seconds between two looks at the verdict: from the first to the second, a part of those waited."""
+"""Seconds between two looks at the verdict: at least, at most, and which part of those waited."""
 
 
 class Store(Protocol):

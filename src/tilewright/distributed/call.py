@@ -41,7 +41,7 @@ class Call:
         return cls(shape=shape, root=int(known["root"]), **names)
 
     def agrees(self, other: Call) -> bool:
-        """Return whether two ranks that say this do the same; who sends agrees with who receives."""
+        """Return whether ranks that say this do the same; who sends agrees with who receives."""
         mine, its = (replace(c, op=_PAIRS.get(c.op, c.op)) for c in (self, other))
         return mine == its
 

@@ -21,7 +21,7 @@ from ..tensors.submission import submit_work
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
 from ..tensors.transfer import Copying
 from .ambient import group_or_default
-from .call import MEAN, REDUCTIONS, SUM, Call
+from .call import REDUCTIONS, SUM, Call
 from .group import Group, Run
 
 T_co = TypeVar("T_co", covariant=True)
@@ -100,13 +100,14 @@ class Collective(Copying, DeviceOp[T_co]):
             each.settle(ctx)
         if self._made is None:
             ctx.borrowed(self._result)
-            given: Any = self._result
-            return given  # type: ignore[no-any-return]
+            given: T_co = self._result
+            return given
         assert target is not None
         if not ctx.is_capturing:
             target.mark_written()
         made: Any = new_tensor(target)
-        return made  # type: ignore[no-any-return]
+        result: T_co = made
+        return result
 
     def _new_region(self, ctx: ExecutionContext, source: Region, shape: Shape) -> Region:
         ctx.creating(self.name)  # a graph scope refuses it
@@ -126,7 +127,8 @@ def all_reduce(x: Any, op: str = SUM, *, group: Group | None = None) -> DeviceOp
     or an op that gives one; it is the result.
     """
     if is_op(x):
-        return _after(x, all_reduce, op, group=group)
+        chained: DeviceOp[Any] = _after(x, all_reduce, op, group=group)
+        return chained
     shape, dtype = _looks(x, "all_reduce")
     call = Call("all_reduce", shape, dtype.name, _reduction("all_reduce", op))
     return Collective(call, group_or_default(group), target=x, result=x)
@@ -135,7 +137,8 @@ def all_reduce(x: Any, op: str = SUM, *, group: Group | None = None) -> DeviceOp
 def all_gather(x: Any, *, group: Group | None = None) -> DeviceOp[Tensor[Any]]:
     """Return an op that joins the tensors of all ranks, in their order, along the first axis."""
     if is_op(x):
-        return _after(x, all_gather, group=group)
+        chained: DeviceOp[Any] = _after(x, all_gather, group=group)
+        return chained
     group, (shape, dtype) = group_or_default(group), _looks(x, "all_gather")
     made = (group.size * _first(shape, "all_gather"), *shape[1:])
     return Collective(Call("all_gather", shape, dtype.name), group, source=_read(x), made=made)
@@ -144,7 +147,8 @@ def all_gather(x: Any, *, group: Group | None = None) -> DeviceOp[Tensor[Any]]:
 def reduce_scatter(x: Any, op: str = SUM, *, group: Group | None = None) -> DeviceOp[Tensor[Any]]:
     """Return an op that gives each rank its part, along the first axis, of the sum of all ranks."""
     if is_op(x):
-        return _after(x, reduce_scatter, op, group=group)
+        chained: DeviceOp[Any] = _after(x, reduce_scatter, op, group=group)
+        return chained
     group, (shape, dtype) = group_or_default(group), _looks(x, "reduce_scatter")
     call = Call("reduce_scatter", shape, dtype.name, _reduction("reduce_scatter", op))
     made = (_divided(shape, group, call.op) // group.size, *shape[1:])
@@ -157,7 +161,8 @@ def all_to_all(x: Any, *, group: Group | None = None) -> DeviceOp[Tensor[Any]]:
     The result has the parts that came from all ranks, in their order.
     """
     if is_op(x):
-        return _after(x, all_to_all, group=group)
+        chained: DeviceOp[Any] = _after(x, all_to_all, group=group)
+        return chained
     group, (shape, dtype) = group_or_default(group), _looks(x, "all_to_all")
     _divided(shape, group, "all_to_all")
     return Collective(Call("all_to_all", shape, dtype.name), group, source=_read(x), made=shape)
@@ -166,7 +171,8 @@ def all_to_all(x: Any, *, group: Group | None = None) -> DeviceOp[Tensor[Any]]:
 def broadcast(x: Any, root: int = 0, *, group: Group | None = None) -> DeviceOp[Any]:
     """Return an op that overwrites `x` with that of the rank `root`; `x` is the result."""
     if is_op(x):
-        return _after(x, broadcast, root, group=group)
+        chained: DeviceOp[Any] = _after(x, broadcast, root, group=group)
+        return chained
     group, (shape, dtype) = group_or_default(group), _looks(x, "broadcast")
     group.refuse_rank(root, "broadcast")
     call = Call("broadcast", shape, dtype.name, root=root)
@@ -176,7 +182,8 @@ def broadcast(x: Any, root: int = 0, *, group: Group | None = None) -> DeviceOp[
 def send(x: Any, to: int, *, group: Group | None = None) -> DeviceOp[Any]:
     """Return an op that sends `x` to another rank, which receives it; `x` is the result."""
     if is_op(x):
-        return _after(x, send, to, group=group)
+        chained: DeviceOp[Any] = _after(x, send, to, group=group)
+        return chained
     group, (shape, dtype) = group_or_default(group), _looks(x, "send")
     _refuse_peer(group, to, "send")
     return Collective(
@@ -187,7 +194,8 @@ def send(x: Any, to: int, *, group: Group | None = None) -> DeviceOp[Any]:
 def recv(x: Any, source: int, *, group: Group | None = None) -> DeviceOp[Any]:
     """Return an op that overwrites `x` with what another rank sends; `x` is the result."""
     if is_op(x):
-        return _after(x, recv, source, group=group)
+        chained: DeviceOp[Any] = _after(x, recv, source, group=group)
+        return chained
     group, (shape, dtype) = group_or_default(group), _looks(x, "recv")
     _refuse_peer(group, source, "recv")
     return Collective(
@@ -258,9 +266,3 @@ def _refuse_gaps(op: str, region: Region) -> None:
             got=f"shape {region.shape}, strides {region.strides}",
             hint="copy it first: x.dup().sync()",
         )
-
-
-__all__ = [
-    "MEAN", "all_gather", "all_reduce", "all_to_all", "broadcast", "recv", "reduce_scatter",
-    "send",
-]  # fmt: skip

@@ -76,4 +76,3 @@ def _as_torch(region: Region | None, call: Call, device: Any) -> Any:
         else torch.as_tensor(_Seen(region), device=device)
     )
     return seen.view(NAMES[call.dtype][1]) if call.reduce else seen
-

@@ -78,9 +78,9 @@ def _backend_of(world: Any) -> Backend:
     if name == "gloo":
         return Gloo(world)
     if "nccl" in name:
-        from .nccl import Nccl
-
-        return Nccl(world)
+        nccl: Any = import_module(".nccl", __package__)
+        made: Backend = nccl.Nccl(world)
+        return made
     raise ContextError(
         f"torch's process group has the backend {name!r}", expected="gloo or nccl", got=name
     )

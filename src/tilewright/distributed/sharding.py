@@ -124,7 +124,8 @@ def shard(
     a mapping of several. Along the other axes of the mesh the pieces are repeated.
     """
     if is_op(x):
-        return x.then(lambda whole: shard(whole, mesh, axis, over))  # type: ignore[no-any-return]
+        divided: DeviceOp[ShardedTensor] = x.then(lambda whole: shard(whole, mesh, axis, over))
+        return divided
     tensor = x if isinstance(x, Tensor) else asarray(getattr(x, "value", x))
     cuts = dict(axis) if isinstance(axis, Mapping) else {axis: over or next(iter(mesh.axes))}
     cuts = _checked(mesh, tensor.shape, cuts)
@@ -134,7 +135,8 @@ def shard(
 def replicate(x: Any, mesh: Mesh) -> DeviceOp[ShardedTensor]:
     """Return an op that copies a tensor, or an array of the host, to all positions of a mesh."""
     if is_op(x):
-        return x.then(lambda whole: replicate(whole, mesh))  # type: ignore[no-any-return]
+        copied: DeviceOp[ShardedTensor] = x.then(lambda whole: replicate(whole, mesh))
+        return copied
     tensor = x if isinstance(x, Tensor) else asarray(getattr(x, "value", x))
     return _spread(tensor, mesh, {}, "replicate")
 

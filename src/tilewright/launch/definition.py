@@ -203,7 +203,8 @@ class Entry(NativeEntry, Maker):
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """Do as `_call_slowly`, for a call at a given location."""
         if has_pieces(args):
-            return self._call_pieces(args, {})
+            in_pieces: Launch[Any] = self._call_pieces(args, {})
+            return in_pieces
         args, _ = self.kernel.placed(args, {})
         return self.launches.of(self.kernel.variant(args), args, {}, location)
 
@@ -213,12 +214,15 @@ class Entry(NativeEntry, Maker):
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)
         if has_pieces(args):
-            return self._call_pieces(args, named)
+            in_pieces: Launch[Any] = self._call_pieces(args, named)
+            return in_pieces
         return self.launches.of(self.kernel.variant(args), args, named)
 
     def _call_pieces(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Build one launch for each piece of the arguments that are in pieces."""
-        return launch_pieces(self, self.kernel.name, args, named, self.kernel.variant(args).written)
+        kernel = self.kernel
+        call = cast("Any", self)
+        return launch_pieces(call, kernel.name, args, named, kernel.variant(args).written)
 
     if not TYPE_CHECKING:
 

@@ -54,7 +54,7 @@ class OnDevices(DeviceOp[tuple[Any, ...]]):
         if others and ctx.is_capturing:
             raise SchedulingError(
                 f"`{self.name}` cannot be captured: a graph belongs to one device",
-                got=f"work on {', '.join(sorted({self._device(n) for n in range(len(self.made_of))}))}",
+                got=f"work on {', '.join(self._names())}",
                 hint="capture a graph for each device, on a stream of that device",
             )
         if others and ctx.settling is None:
@@ -72,9 +72,8 @@ class OnDevices(DeviceOp[tuple[Any, ...]]):
             ctx.stream.wait_for(other.stream.record())
         return tuple([results[number] for number in range(len(self.made_of))])
 
-    def _device(self, number: int) -> str:
-        home: Device | None = self.made_of[number].home
-        return "any device" if home is None else home.name
+    def _names(self) -> list[str]:
+        return [*dict.fromkeys([p.home.name for p in self.made_of if p.home is not None])]
 
 
 def _elsewhere(ctx: ExecutionContext, name: str, home: Device) -> ExecutionContext:
@@ -84,5 +83,3 @@ def _elsewhere(ctx: ExecutionContext, name: str, home: Device) -> ExecutionConte
     other.in_flight, other.detached, other.on_loop = ctx.in_flight, ctx.detached, ctx.on_loop
     other.running, other.made, other.ended_at = ctx.running, ctx.made, ctx.ended_at
     return other
-
-
