@@ -91,11 +91,14 @@ class Collective(Copying, DeviceOp[T_co]):
         target = None if self._target is None else self._target.region
         if self._made is not None and source is not None:
             target = self._new_region(ctx, source, self._made)
+        own = ctx if ctx.is_capturing else self._on_its_lane(ctx)
         submit_work(
-            ctx, self, partial(group.put, self._call, target, source, self._peer, ctx.stream),
+            own, self, partial(group.put, self._call, target, source, self._peer, own.stream),
             writes=[] if target is None else [target], reads=[] if source is None else [source],
             report=_error_of,
         )  # fmt: skip
+        if own is not ctx:
+            ctx.stream.wait_for(own.stream.record())
         for each in lent:
             each.settle(ctx)
         if self._made is None:
@@ -108,6 +111,19 @@ class Collective(Copying, DeviceOp[T_co]):
         made: Any = new_tensor(target)
         result: T_co = made
         return result
+
+    def _on_its_lane(self, ctx: ExecutionContext) -> ExecutionContext:
+        """Return the context of the stream on which the group moves data; mostly another one.
+
+        There it waits for work on its memory, and not for other work that happens to be before it:
+        that may be a collective that another rank starts after this one.
+        """
+        stream = self._group.stream(self._call, self._peer, ctx.stream)
+        if stream is ctx.stream:
+            return ctx
+        own = ExecutionContext(stream)
+        own.outcomes, own.running, own.ended_at = ctx.outcomes, ctx.running, ctx.ended_at
+        return own
 
     def _new_region(self, ctx: ExecutionContext, source: Region, shape: Shape) -> Region:
         ctx.creating(self.name)  # a graph scope refuses it

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ..base.errors import DeviceError, SchedulingError
-from ..devices.host_queue import HostQueue
+from ..devices.host_queue import GatedStream, HostQueue
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
 from .agreement import Agreement, Patience, Pulse, Store, find_gone
@@ -102,6 +102,12 @@ class Group:
                 f"`{op}` names the rank {rank}, and the group has {self.size}",
                 expected=f"a rank from 0 to {self.size - 1}", got=str(rank),
             )  # fmt: skip
+
+    def stream(self, call: Call, peer: int, given: Stream) -> Stream:
+        """Return the stream on which a collective runs that is started on a given one."""
+        if not (self._backend.on_host and isinstance(given, GatedStream)):
+            return given
+        return self._lane(call, peer).stream(given.device)
 
     def put(
         self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
@@ -216,7 +222,13 @@ class Group:
 class _Lane:
     """Collectives that run one after the other, and the agreement on each."""
 
-    __slots__ = ("agreement", "queue")
+    __slots__ = ("_streams", "agreement", "queue")
 
     def __init__(self, queue: HostQueue, agreement: Agreement) -> None:
         self.queue, self.agreement = queue, agreement
+        self._streams: dict[Device, Stream] = {}
+
+    def stream(self, device: Device) -> Stream:
+        """Return the stream of a device on which these run."""
+        found = self._streams.get(device)
+        return found or self._streams.setdefault(device, device.new_stream())

@@ -48,7 +48,7 @@ def test_gaps_on_both_sides_are_refused_with_a_way_out(fake_gpus, data):
     with pytest.raises(tw.DriverError, match="memory with gaps") as caught:
         z.borrow_mut()[:, ::4].copy_from(t[:, ::2]).sync()
     assert "dup()" in caught.value.hint
-    z.borrow_mut()[:, ::4].copy_from(t[:, ::2].dup()).sync()  # as it says
+    z.borrow_mut()[:, ::4].copy_from(t[:, ::2].dup().sync()).sync()  # as it says
     assert np.array_equal(z.to_numpy()[:, ::4], data[:, ::2])
 
 
