@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
 
 from .._core import Entry as NativeEntry
 from ..compile.options import CompileOptions, GivenHints, Hints
@@ -16,6 +16,7 @@ from ..op.arity import Maker
 from ..op.place import Location, user_frame
 from .kernel import Kernel
 from .operation import Launch
+from .pickling import reduced
 from .pieces import has_pieces, launch_pieces
 
 if TYPE_CHECKING:
@@ -232,8 +233,14 @@ class Entry(NativeEntry, Maker):
                 f" for another one use {self.kernel.name}(...).grid((x, y, z))"
             )
 
-        def __reduce__(self) -> str:
-            return self.__qualname__
+        def __reduce__(self) -> tuple[Any, ...]:
+            return reduced(self)
+
+        def __copy__(self) -> Self:
+            return self
+
+        def __deepcopy__(self, memo: object) -> Self:
+            return self
 
 
 def make_entry(
