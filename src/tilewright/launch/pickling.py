@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import pickle
+import symtable
 import sys
 import textwrap
 import types
-from collections.abc import Iterator
 from functools import reduce
 from hashlib import sha256
 from importlib import import_module
@@ -132,10 +132,31 @@ def _shipped(source: FunctionSource, outer: tuple[str, ...]) -> Text:
     return Text(source.name, text, {n: _value(v, inner) for n, v in names.items() if n not in inner})
 
 
-def _names_in(text: str) -> Iterator[str]:
+def _names_in(text: str) -> set[str]:
+    """Return the names of other things that the text of a function uses, as `symtable` sees them:
+    free in the function, or used where it is defined, as in decorators and annotations.
+    """
+    used: set[str] = set()
+    tables = [symtable.symtable(text, "<kernel>", "exec")]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        is_outside = table.get_type() == "module"
+        used |= {
+            each.get_name()
+            for each in table.get_symbols()
+            if each.is_referenced() and (is_outside or each.is_global())
+        }
+    return used | _annotated(text)
+
+
+def _annotated(text: str) -> set[str]:
+    """Return the names in the annotations of a function's parameters."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Name):
-            yield node.id
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            found |= {each.id for each in ast.walk(node.annotation) if isinstance(each, ast.Name)}
+    return found
 
 
 def _value(value: Any, outer: tuple[str, ...]) -> Any:
