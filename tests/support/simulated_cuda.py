@@ -345,9 +345,7 @@ def do_without_assembler(patch: Patch = setattr) -> None:
     patch(lowered, "_needs", lambda cubin: ())
 
 
-def install(
-    arch: str, *, assemble: bool = False, patch: Patch = setattr, devices: int = 1
-) -> None:
+def install(arch: str, *, assemble: bool = False, patch: Patch = setattr, devices: int = 1) -> None:
     """Let such devices be the GPUs of the process; `assemble` if kernels shall be."""
     note_what_is_made(patch)
     if not assemble:

@@ -19,6 +19,8 @@ from .collectives import (
 )
 from .errors import RankError
 from .group import Group
+from .object_store import ObjectStore
+from .parcels import Parcel
 from .sharding import ShardedPartition, ShardedTensor, replicate, shard
 
 __all__ = [

@@ -236,10 +236,14 @@ def _read(x: Any) -> Handle:
 
 def _looks(x: Any, op: str) -> tuple[Shape, AnyDType]:
     """Return shape and element type of a tensor, or a borrow of one."""
-    handle = x.tensor if isinstance(x, BorrowMut) else _read(x)
+    given: Any = x
+    handle = given.tensor if isinstance(x, BorrowMut) else _read(given)
     if not isinstance(handle, Tensor):
-        raise TypeError(f"`{op}` takes a tensor or an op that gives one, got {type(x).__name__}")
-    return handle.shape, handle.region.dtype
+        raise TypeError(
+            f"`{op}` takes a tensor or an op that gives one, got {type(given).__name__}"
+        )
+    region: Region = handle.region
+    return region.shape, region.dtype
 
 
 def _first(shape: Shape, op: str) -> int:

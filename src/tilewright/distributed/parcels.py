@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..tensors.create import asarray
 from ..tensors.tensor import Tensor
-
-T = TypeVar("T")
 
 OUT_OF_BAND = 5
 """The version of pickles that can leave large buffers out."""
@@ -31,14 +29,13 @@ class Parcel:
     __slots__ = ("_array", "_dtype", "_shape")
 
     def __init__(self, tensor: Any) -> None:
-        found = getattr(tensor, "value", tensor)  # of an Arc, its tensor
+        found: Any = getattr(tensor, "value", tensor)  # of an Arc, its tensor
         if not isinstance(found, Tensor):
             raise TypeError(f"a parcel holds a tensor, got {type(tensor).__name__}")
-        dtype = cast("AnyDType", found.dtype)
-        self._dtype, self._shape = dtype.name, found.shape
+        self._dtype, self._shape = found.region.dtype.name, found.shape
         visible = found.device.host_visible and found.is_contiguous
         array = np.asarray(found) if visible else np.ascontiguousarray(found.to_numpy())
-        self._array: np.ndarray[Any, Any] = array.reshape(-1).view(np.uint8)
+        self._array: Any = array.reshape(-1).view(np.uint8)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if int(protocol) >= OUT_OF_BAND:

@@ -46,7 +46,7 @@ def remote(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     kernels; `options` are Ray's, such as `num_cpus` and `max_retries`.
     """
     if function is None:
-        return lambda f: remote(f, **options)
+        return functools.partial(remote, **options)
     register()
 
     @functools.wraps(function)
@@ -77,7 +77,9 @@ def actors(
         raise ContextError("there is no actor to start", expected="1 or more", got=str(count))
     register()
     needed = {"num_gpus": 1} if device.startswith(GPU) else {}
-    make = ray.remote(**{"num_cpus": 1, **needed, **(options or {})})(_with_device(kind, device, together))
+    make = ray.remote(**{"num_cpus": 1, **needed, **(options or {})})(
+        _with_device(kind, device, together)
+    )
     made = [make.remote(rank, *args, **named) for rank in range(count)]
     if together:
         backend = "nccl" if device.startswith(GPU) else "gloo"
@@ -87,12 +89,12 @@ def actors(
     return made
 
 
-def _with_device(kind: type, device: str, together: bool) -> type:
+def _with_device(kind: Any, device: str, together: bool) -> type:
     """Return a class of actors that constructs the user's object once its device is there, and
     the group if there is to be one.
     """
 
-    def __init__(self: Any, rank: int, *args: Any, **named: Any) -> None:
+    def begin(self: Any, rank: int, *args: Any, **named: Any) -> None:
         register()
         set_default_device(as_device(device))
         self.rank, self._given = rank, (args, named)
@@ -111,7 +113,7 @@ def _with_device(kind: type, device: str, together: bool) -> type:
         init(backend, address=address, rank=self.rank, size=size)
         construct(self)
 
-    members: dict[str, Any] = {"__init__": __init__, ADDRESS: address, JOIN: join}
+    members: dict[str, Any] = {"__init__": begin, ADDRESS: address, JOIN: join}
     return type(kind.__name__, (kind,), members)
 
 
@@ -120,4 +122,3 @@ def _free_port() -> int:
         found.bind(("", 0))
         port: int = found.getsockname()[1]
         return port
-

@@ -126,7 +126,7 @@ def shard(
     if is_op(x):
         divided: DeviceOp[ShardedTensor] = x.then(lambda whole: shard(whole, mesh, axis, over))
         return divided
-    tensor = x if isinstance(x, Tensor) else asarray(getattr(x, "value", x))
+    tensor = _as_tensor(x)
     cuts = dict(axis) if isinstance(axis, Mapping) else {axis: over or next(iter(mesh.axes))}
     cuts = _checked(mesh, tensor.shape, cuts)
     return _spread(tensor, mesh, cuts, "shard")
@@ -137,8 +137,15 @@ def replicate(x: Any, mesh: Mesh) -> DeviceOp[ShardedTensor]:
     if is_op(x):
         copied: DeviceOp[ShardedTensor] = x.then(lambda whole: replicate(whole, mesh))
         return copied
-    tensor = x if isinstance(x, Tensor) else asarray(getattr(x, "value", x))
+    tensor = _as_tensor(x)
     return _spread(tensor, mesh, {}, "replicate")
+
+
+def _as_tensor(x: Any) -> Tensor[Any]:
+    """Return a tensor, also of an `Arc`, or over the memory of an array."""
+    found: Any = getattr(x, "value", x)
+    is_ours = isinstance(found, Tensor)
+    return found if is_ours else asarray(found)  # type: ignore[no-any-return]
 
 
 def _spread(

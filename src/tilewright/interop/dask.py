@@ -32,6 +32,5 @@ def call_function(function: Function, args: tuple[Any, ...]) -> Any:
             f"the result of `{function.__name__}` has the shape {tuple(look.shape)}, and the arrays"
             f" {tuple(lazy[0].shape)}: blocks are mapped to blocks of the same shape"
         )
-    dtype = look.dtype if isinstance(look.dtype, np.dtype) else element_type(look.dtype).np
-    meta = np.empty((0,) * lazy[0].ndim, dtype)
+    meta = np.empty((0,) * lazy[0].ndim, element_type(look.dtype).np)
     return array.map_blocks(function, *args, dtype=meta.dtype, meta=meta)

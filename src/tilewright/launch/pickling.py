@@ -129,7 +129,9 @@ def _shipped(source: FunctionSource, outer: tuple[str, ...]) -> Text:
         elif name in source.globals:
             names[name] = source.globals[name]
     inner = (*outer, source.name)
-    return Text(source.name, text, {n: _value(v, inner) for n, v in names.items() if n not in inner})
+    return Text(
+        source.name, text, {n: _value(v, inner) for n, v in names.items() if n not in inner}
+    )
 
 
 def _names_in(text: str) -> set[str]:
@@ -197,4 +199,3 @@ def _as_kernel(found: Any, qualname: str) -> Any:
         )
     found.__qualname__ = qualname
     return found
-

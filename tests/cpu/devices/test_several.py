@@ -114,7 +114,7 @@ def test_a_graph_belongs_to_one_device(machines):
     x, out = tw.ones((EXTENT,), device=first).sync(), poisoned(first)
     with tw.CudaGraph.scope(first.new_stream()) as scope:
         scope.record(scaled(out.partition_mut(TILE), x, 2.0))
-    with pytest.raises(tw.Error, match="another device|its tensors live on"):
+    with pytest.raises(tw.Error, match="another device"):
         scope.graph.launch().sync_on(second.new_stream())
 
 

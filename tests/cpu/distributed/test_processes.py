@@ -82,7 +82,7 @@ def test_other_numbers_of_processes(size):
 
 
 DYING = """
-    group = join(timeout=60, pulse=0.2)
+    group = join(timeout=90, pulse=0.5)
     x = tw.ones((1 << 20,)).sync()
     all_reduce(x).sync()
     if RANK == 1:
@@ -93,7 +93,7 @@ DYING = """
             all_reduce(x).sync()
     except RankError as error:
         assert error.op == "all_reduce", error
-        print(error.rank, time.monotonic() - began < 20)
+        print(error.rank, time.monotonic() - began < 60)
     except tw.SchedulingError as error:
         print(error)
     print(tw.ones((2,)).sync().to_numpy())
@@ -126,11 +126,11 @@ def test_a_rank_that_dies_in_the_middle_is_named():
 @pytest.mark.full
 def test_a_rank_that_is_late_is_named_everywhere():
     body = """
-        group = join(timeout=1.5, pulse=0.2)
+        group = join(timeout=10, pulse=0.5)
         x = tw.ones((4,)).sync()
         all_reduce(x).sync()
         if RANK == 1:
-            time.sleep(5)
+            time.sleep(16)
         try:
             all_gather(x).sync()
         except RankError as error:
