@@ -10,7 +10,7 @@ from .protocol import Device
 from .registry import get_device
 
 DEVICES = "devices"
-"""The axis of a mesh whose axes nobody has named."""
+"""The axis of a mesh that was made without axes."""
 
 
 class Mesh:

@@ -5,7 +5,7 @@ the others compare theirs, and the last one writes the verdict, for which all wa
 requests for each rank, however many ranks there are. So a collective begins only when all ranks are
 there with the same op, shape and element type; otherwise all of them raise, and none hangs.
 
-Each rank also writes a pulse from a thread of its own. Others read it only when they have waited
+Each rank also writes a pulse from a separate thread. The others read it only when they have waited
 for some time: a rank whose pulse stands still is gone; one whose pulse beats is late.
 """
 
@@ -21,7 +21,7 @@ from .call import Call
 from .errors import RankError
 
 BEAT = 1.0
-"""Seconds between two beats of a rank's pulse, and between two looks at those of others."""
+"""Seconds between two beats of a rank's pulse, and between two looks at the other pulses."""
 GONE = 10.0
 """Seconds after which a rank whose pulse stands still counts as gone."""
 LEFT = "left"
@@ -70,7 +70,7 @@ class Patience:
 
 
 class Pulse:
-    """Tells other ranks that this one is alive, and how far it is."""
+    """The sign by which other ranks know that this one is alive, and how far it is."""
 
     def __init__(self, store: Store, rank: int, beat: float) -> None:
         self.store, self.rank = store, rank
@@ -102,7 +102,7 @@ class Pulse:
         try:
             self.store.set(f"pulse/{self.rank}", LEFT)
         except RuntimeError:
-            return  # there is nobody left to tell
+            return  # no rank is left that could read it
 
 
 class Agreement:
@@ -111,7 +111,7 @@ class Agreement:
     def __init__(
         self, store: Store, rank: int, members: Sequence[int], name: str, patience: Patience
     ) -> None:
-        """`name` is that of the group; members are ranks as errors name them."""
+        """Take the name of the group, and its members: ranks as errors name them."""
         self._store, self._rank, self._members = store, rank, tuple(members)
         self._name, self._patience = name, patience
         self._number = 0
@@ -202,7 +202,7 @@ class Agreement:
         return pulse, at or "not known"
 
     def _is_there(self, at: str, number: int) -> bool:
-        """Return whether a rank has surely reached a collective of this group."""
+        """Return whether a rank is known to have reached a collective of this group."""
         group, _, rest = at.partition(" ")[0].rpartition("/")
         return group == self._name and rest.isdecimal() and int(rest) >= number
 

@@ -9,7 +9,7 @@ from ..base.errors import ContextError
 from .group import Group
 
 LATE = 300.0
-"""Seconds that a rank waits for others, where nobody says otherwise."""
+"""Seconds that a rank waits for others, by default."""
 
 
 class _Process:
@@ -31,7 +31,7 @@ def init(
 
     Under torchrun no argument is needed. Elsewhere pass the `address` where they meet, such as
     "tcp://host:29500", the number of this one and how many there are. `backend` is "gloo", for
-    tensors of the CPU, or "nccl", for those of GPUs. A process group that torch has already is
+    tensors on the CPU, or "nccl", for those on GPUs. A process group that torch has already is
     used as it is. A rank that keeps others waiting for `timeout` seconds is late; one whose pulse,
     which beats every `pulse` seconds, misses ten beats is gone.
     """

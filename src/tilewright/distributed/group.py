@@ -68,7 +68,7 @@ class Group:
         patience: Patience | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        """`connect` returns a new connection to the store in which the ranks meet."""
+        """Join: `connect` returns a new connection to the store in which the ranks meet."""
         self.rank, self.size, self.name = rank, size, name
         self.patience = patience or Patience(300.0)
         self._backend, self._connect, self._on_close = backend, connect, on_close

@@ -2,7 +2,7 @@
 
     tw.jit_cache.enable(ObjectStore("s3://bucket/kernels", key=secret))
 
-What comes from the store is input that nobody vouches for: bytes with checksums, never a pickle.
+What comes from the store is untrusted input: bytes with checksums, never a pickle.
 With a key, entries are signed, and one that was signed with another key counts as not there.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 SUFFIX, LEASE = ".tw", ".lease"
 DIGEST = "sha256"
 SIGNATURE = 32
-"""Bytes of a signature, which stands before the entry."""
+"""Bytes of a signature, which is in front of the entry."""
 PATIENCE = 120.0
 """Seconds after which the lease of a process that compiles counts as abandoned."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5
@@ -34,7 +34,7 @@ class ObjectStore:
     def __init__(
         self, url: str, *, key: bytes = b"", patience: float = PATIENCE, **options: Any
     ) -> None:
-        """`options` are those of the file system, such as credentials."""
+        """Open a store; `options` are those of the file system, such as credentials."""
         fsspec: Any = import_module("fsspec")
         self._files, root = fsspec.core.url_to_fs(url, **options)
         self._root = str(root).rstrip("/")
@@ -86,7 +86,7 @@ class ObjectStore:
             if self.contains(name):
                 return False
             if time.monotonic() >= deadline:
-                self._remove(path)  # whoever holds it has died, or takes too long
+                self._remove(path)  # its holder has died, or takes too long
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         return True

@@ -26,7 +26,7 @@ def make_group(
     timeout: float,
     pulse: float | None,
 ) -> Group:
-    """Return the group of all processes; join them first if nobody has."""
+    """Return the group of all processes; join them first if torch has not."""
     dist, made = torch.distributed, False
     if not dist.is_initialized():
         given: dict[str, Any] = {} if rank is None else {"rank": rank}

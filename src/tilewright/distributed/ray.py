@@ -29,7 +29,7 @@ JOIN, ADDRESS = "tilewright_join", "tilewright_address"
 def register() -> None:
     """Let this process send tensors: tasks and actors of this module do that by themselves.
 
-    A tensor that is sent becomes a tensor of the CPU there. Its bytes are copied once, into the
+    A tensor that is sent arrives as a tensor on the CPU. Its bytes are copied once, into the
     object store, and processes of one node read them in place: such a tensor cannot be written.
     """
     for kind in (Tensor, Arc):
@@ -66,7 +66,7 @@ def actors(
     options: dict[str, Any] | None = None,
     **named: Any,
 ) -> list[Any]:
-    """Start actors of a class, each with a device of its own, and return their handles.
+    """Start actors of a class, each with its own device, and return their handles.
 
     With the device "cuda" each has a GPU to itself; its work that names no device goes there.
     `together` makes them the ranks of one group, in their order, before any is constructed: a

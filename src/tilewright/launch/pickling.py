@@ -1,4 +1,4 @@
-"""Kernels in other processes: by reference to their module, or else made again of their source.
+"""Kernels in other processes: by reference to their module, or else rebuilt from their source.
 
 What is pickled is the name of a kernel, and as a fallback its text, decorators included, with the
 names that the text uses: modules by name, functions of the kernel language as text themselves,
@@ -51,7 +51,7 @@ def reduced(entry: Entry) -> tuple[Any, ...]:
 
 
 def restore(module: str, qualname: str, digest: str, packed: bytes | None) -> Any:
-    """Return a kernel that was pickled: that of the module, if it is the same, or made again."""
+    """Return a kernel that was pickled: that of the module, if it is the same, or rebuilt."""
     found = _imported(module, qualname)
     if found is not None and (packed is None or _digest_of(found) == digest):
         return found
@@ -71,7 +71,7 @@ def restore(module: str, qualname: str, digest: str, packed: bytes | None) -> An
 
 
 _MADE: dict[bytes, Any] = {}
-"""Kernels that were made again, so that each is compiled once however often it arrives."""
+"""Kernels that were rebuilt, so that each is compiled once however often it arrives."""
 
 
 def _imported(module: str, qualname: str) -> Any:
@@ -170,7 +170,7 @@ def _value(value: Any, outer: tuple[str, ...]) -> Any:
     ):
         try:
             return _shipped(function_source(value), outer)
-        except CompileError:  # it has no source; whoever pickles it may know another way
+        except CompileError:  # it has no source; the pickler may know another way
             return value
     return value
 
@@ -192,7 +192,7 @@ def _as_kernel(found: Any, qualname: str) -> Any:
     """Return the kernel that was made, under the name it had."""
     if isinstance(found, types.FunctionType):
         raise KernelCacheError(
-            f"the kernel `{qualname}` cannot be made again of its source",
+            f"the kernel `{qualname}` cannot be rebuilt from its source",
             expected="a function with the decorator @tw.entry or @simt.kernel",
             got="a function without one: its kernel was made by a call",
             hint="put the kernel into a module that all processes import",

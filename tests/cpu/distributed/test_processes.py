@@ -96,7 +96,9 @@ DYING = """
         print(error.rank, time.monotonic() - began < 60)
     except tw.SchedulingError as error:
         print(error)
-    print(tw.ones((2,)).sync().to_numpy())
+    print(tw.ones((2,)).sync().to_numpy(), flush=True)
+    if RANK == 0:
+        time.sleep(10)  # it keeps the store that others ask who is gone
     os._exit(0)
 """
 

@@ -209,7 +209,7 @@ class CpuStream(Capturing[Node], JobStream):
     def gate(self) -> tuple[Event, Callable[[], None]]:
         """Return an event that passes when the function beside it is called, once, by any thread.
 
-        It is a point of a stream of its own, where nothing is enqueued before that call.
+        It is a point of a separate stream, where nothing is enqueued before that call.
         """
         other, opening = CpuStream(self.device, -1), CpuStamp().record
 
