@@ -71,7 +71,8 @@ def expected() -> tuple[Array, Array]:
         active = np.maximum(hidden, 0)
         error = (active @ w2 - target) * np.float32(2 / BATCH)
         gradient2, back = active.T @ error, (error @ w2.T) * (hidden > 0)
-        w1, w2 = w1 - RATE * (x.T @ back), w2 - RATE * gradient2
+        rate = np.float32(RATE)
+        w1, w2 = w1 - rate * (x.T @ back), w2 - rate * gradient2
     return w1, w2
 
 

@@ -58,7 +58,8 @@ def block(rank: int, size: int, group: Group | None) -> Array:
     x = sum_of(x, added(attended))
     hidden = product(by_rows(rms_norm, x), columns("up"))
     active = relu(tw.empty(hidden.shape).partition(TILE), hidden).out().start()
-    return sum_of(x, added(product(active, rows("down")))).to_numpy()
+    result: Array = sum_of(x, added(product(active, rows("down")))).to_numpy()
+    return result
 
 
 def attention(q: Tensor[f32], k: Tensor[f32], v: Tensor[f32], heads: int) -> Tensor[f32]:
@@ -80,7 +81,8 @@ def expected() -> npt.NDArray[np.float64]:
         scaled: npt.NDArray[np.float64] = x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6)
         return scaled
 
-    x, normal, parts = w["x"], norm(w["x"]), []
+    x, normal = w["x"], norm(w["x"])
+    parts: list[npt.NDArray[np.float64]] = []
     q, k, v = (np.split(normal @ w[name], HEADS, axis=1) for name in "qkv")
     for head in range(HEADS):
         scores = q[head] @ k[head].T * HEAD**-0.5

@@ -24,20 +24,7 @@ from .parcels import Parcel
 from .sharding import ShardedPartition, ShardedTensor, replicate, shard
 
 __all__ = [
-    "Collective",
-    "Group",
-    "RankError",
-    "ShardedPartition",
-    "ShardedTensor",
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "broadcast",
-    "default_group",
-    "init",
-    "recv",
-    "reduce_scatter",
-    "replicate",
-    "send",
-    "shard",
+    "Collective", "Group", "ObjectStore", "Parcel", "RankError", "ShardedPartition",
+    "ShardedTensor", "all_gather", "all_reduce", "all_to_all", "broadcast", "default_group", "init",
+    "recv", "reduce_scatter", "replicate", "send", "shard",
 ]  # fmt: skip

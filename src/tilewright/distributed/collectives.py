@@ -43,7 +43,7 @@ class Collective(Copying, DeviceOp[T_co]):
         made: Shape | None = None,
         peer: int = -1,
     ) -> None:
-        """Take a `result` where the op gives what exists; else `made`, the shape of a new tensor."""
+        """Take a `result` if the op gives what exists; else `made`, the shape of a new one."""
         self._name, self._call, self._group, self._peer = call.op, call, group, peer
         self._result, self._made = result, made
         written = None if target is None else written_region(target, call.op)

