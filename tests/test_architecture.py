@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "functions": ("base", "frontend", "devices", "op", "tensors", "launch"),
     "ops": ("base", "lang", "op", "tensors", "launch", "kernels", "functions"),
     "interop": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
+    "distributed": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
     "tune": (
         "base", "lang", "frontend", "backend", "compile", "devices", "op", "tensors", "graph",
         "launch", "kernels", "functions",
@@ -103,6 +104,7 @@ MAX_FILE, MAX_FUNCTION = 800, 60
 ENVIRONMENT_READER = f"{PACKAGE}.base.config"
 
 WHOLE_SYSTEM_TESTS: dict[str, str] = {
+    "devices/test_several.py": "streams, order, copies and graphs on two and four devices at once",
     "lang/test_declarations.py": "compares every declaration with its rule",
     "language/": "kernels as users write them, on every device",
     "test_numbers.py": "one test per row of docs/reference/numbers.md",

@@ -90,7 +90,7 @@ from .op.ambient import (
 )
 from .op.gate import Sharing as _Sharing
 from .op.pledging import Pledging as _Pledging
-from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
+from .op.policy import SchedulingPolicy, SingleStream, SpreadDevices, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
 from .tensors import (
@@ -117,8 +117,10 @@ from .tensors.sharing import another_owner as _another_owner
 from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
-    from . import jit_cache, ops, simt, tune
+    from . import distributed, jit_cache, ops, simt, tune
     from .compile.options import CompileOptions
+    from .devices.mesh import Mesh
+    from .distributed.sharding import ShardedTensor, replicate, shard
     from .frontend.capture.parameters import dim
     from .frontend.capture.sources import execute as _execute
     from .functions.function import function
@@ -157,6 +159,7 @@ _MORE = ("bool_", "exec", "lang", "testing", "zip", "__doc__", "__file__", "__na
 """What else `dir` lists: what users use, and not the folders of the package."""
 
 _LATER = {
+    "distributed": ".distributed",
     "exec": ".frontend.capture.sources:execute",
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
@@ -169,6 +172,8 @@ _LATER = {
     name: f"{module}:{name}"
     for module, names in {
         ".compile.options": ("CompileOptions",),
+        ".devices.mesh": ("Mesh",),
+        ".distributed.sharding": ("ShardedTensor", "replicate", "shard"),
         ".frontend.capture.parameters": ("dim",),
         ".functions.function": ("function",),
         ".kernels": (
@@ -242,6 +247,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchError",
     "MappedPartition",
+    "Mesh",
     "Module",
     "PaddingWarning",
     "Partition",
@@ -249,8 +255,10 @@ __all__ = [
     "SchedulingPolicy",
     "Scope",
     "ShapeError",
+    "ShardedTensor",
     "SharedOp",
     "SingleStream",
+    "SpreadDevices",
     "Stream",
     "StreamPoolRoundRobin",
     "Tensor",
@@ -270,6 +278,7 @@ __all__ = [
     "device_count",
     "devices",
     "dim",
+    "distributed",
     "empty",
     "empty_like",
     "entry",
@@ -310,9 +319,11 @@ __all__ = [
     "randn",
     "randn_f16",
     "random_bits",
+    "replicate",
     "search",
     "set_default_device",
     "set_default_policy",
+    "shard",
     "shared",
     "simt",
     "spawn",

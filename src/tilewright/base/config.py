@@ -27,6 +27,7 @@ class Config:
 
     device: str = ""
     num_threads: int = 0
+    cpu_devices: int = 1
     scratch_limit: int = 64 << 20
     verify: bool = False
     dump: frozenset[str] = frozenset()
@@ -67,6 +68,13 @@ def _text(text: str) -> str:
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _some(text: str) -> int:
+    value = _count(text)
+    if value == 0:
         raise ValueError(text)
     return value
 
@@ -139,6 +147,9 @@ SETTINGS: tuple[Setting, ...] = (
             "The default device: `cuda`, `cuda:1`, `cpu` or `reference`."),
     Setting("num_threads", "count", _count, "0",
             "Threads of the CPU device; 0 means one per core this process may use."),
+    Setting("cpu_devices", "count, 1 or more", _some, "1",
+            "Devices that share the processors and the memory of the host: `cpu`, `cpu:1` and so"
+            " on. Programs for several devices run on them without a GPU. Read once."),
     Setting("scratch_limit", "bytes", _bytes, "64M",
             "Limit of the scratch memory of one block of a CPU kernel; more is a CompileError."),
     Setting("verify", "0 or 1", _switch, "0",

@@ -135,8 +135,9 @@ class CpuDevice(HostDevice[CpuStream]):
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        super().__init__("cpu", CpuProgress(), HostPool(self._sweep, self._zero))
+    def __init__(self, name: str = "cpu") -> None:
+        super().__init__(name, CpuProgress(), HostPool(self._sweep, self._zero))
+        self.target = "cpu"
 
     def _sweep(self) -> None:
         """Release what finished work has kept alive."""
@@ -171,7 +172,7 @@ class CpuDevice(HostDevice[CpuStream]):
         return CpuStream(self, number)
 
     def _all_streams(self) -> Iterable[CpuStream]:
-        return streams()
+        return [stream for stream in streams() if stream.device is self]
 
 
 class ReferenceDevice(HostDevice[ImmediateStream]):

@@ -24,7 +24,7 @@ Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
 
 _NDARRAY: Any = np.ndarray
 
-FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "dask": "dask"}
 """By the package in which an array's class is: the module of interop that calls functions on it."""
 
 

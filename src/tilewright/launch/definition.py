@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
 
 from .._core import Entry as NativeEntry
 from ..base.showing import Text, table
@@ -19,6 +19,8 @@ from ..op.arity import Maker
 from ..op.place import Location, user_frame
 from .kernel import Kernel
 from .operation import Launch
+from .pickling import reduced
+from .pieces import has_pieces, launch_pieces
 
 if TYPE_CHECKING:
     from ..compile.checks import Checks
@@ -214,6 +216,9 @@ class Entry(NativeEntry, Maker):
 
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """Do as `_call_slowly`, for a call at a given location."""
+        if has_pieces(args):
+            in_pieces: Launch[Any] = self._call_pieces(args, {})
+            return in_pieces
         args, _ = self.kernel.placed(args, {})
         kernel = self.kernel
         return self.launches.of(kernel.variant(args), kernel.flat(args), {}, location)
@@ -223,8 +228,17 @@ class Entry(NativeEntry, Maker):
         named: Mapping[str, Any] = constants
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)
+        if has_pieces(args):
+            in_pieces: Launch[Any] = self._call_pieces(args, named)
+            return in_pieces
         kernel = self.kernel
         return self.launches.of(kernel.variant(args), kernel.flat(args), named)
+
+    def _call_pieces(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Build one launch for each piece of the arguments that are in pieces."""
+        kernel = self.kernel
+        call = cast("Any", self)
+        return launch_pieces(call, kernel.name, args, named, kernel.variant(args).written)
 
     if not TYPE_CHECKING:
 
@@ -234,8 +248,14 @@ class Entry(NativeEntry, Maker):
                 f" for another one use {self.kernel.name}(...).grid((x, y, z))"
             )
 
-        def __reduce__(self) -> str:
-            return self.__qualname__
+        def __reduce__(self) -> tuple[Any, ...]:
+            return reduced(self)
+
+        def __copy__(self) -> Self:
+            return self
+
+        def __deepcopy__(self, memo: object) -> Self:
+            return self
 
 
 def make_entry(

@@ -15,7 +15,7 @@ from ..base.errors import ContextError
 from ..base.tracebacks import block
 from ..devices.protocol import Device, Stream
 from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
-from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
+from .policy import SchedulingPolicy, StreamPoolRoundRobin, spreads_devices, stream_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R")
@@ -63,8 +63,13 @@ def default_device() -> Device:
 
 
 def known_device() -> Device | None:
-    """Return the default device, or None if finding it means looking for GPUs."""
-    chosen = _CHOSEN.get().device or _Process.device
+    """Return the default device; None if finding it means looking for GPUs, or if a policy that
+    spreads ops over devices chooses one.
+    """
+    in_force = _CHOSEN.get()
+    if spreads_devices(in_force.policy):
+        return None
+    chosen = in_force.device or _Process.device
     if chosen is not None:
         return chosen
     name = current().device

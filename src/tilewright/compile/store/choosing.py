@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -101,10 +101,19 @@ class Custom(Keeper):
 
     @contextmanager
     def alone(self, record: Record) -> Generator[None, None, None]:
-        """Keep other threads from making the same. Of other processes nothing is known."""
+        """Keep other threads from making the same, and other processes if the store can.
+
+        A store that can has a method `alone(name)`, which returns a context manager.
+        """
         with self._lock:
             lock = self._flights.setdefault(record.name, threading.Lock())
-        with lock:
+        with lock, ExitStack() as stack:
+            alone = getattr(self._store, "alone", None)
+            if alone is not None:
+                try:
+                    stack.enter_context(alone(record.name))
+                except Exception as error:  # as of any method: the kernel can be compiled twice
+                    self._failed("alone", f"raised {type(error).__name__}: {error}")
             yield
 
     def remove(self, name: str) -> bool:

@@ -207,6 +207,18 @@ class CpuStream(Capturing[Node], JobStream, ShownStream):
             other = event.stream
             self._enter(self.native.enqueue_wait, (other.native, event.number), other)
 
+    def gate(self) -> tuple[Event, Callable[[], None]]:
+        """Return an event that passes when the function beside it is called, once, by any thread.
+
+        It is a point of a separate stream, where nothing is enqueued before that call.
+        """
+        other, opening = CpuStream(self.device, -1), CpuStamp().record
+
+        def open_gate() -> None:
+            other.launch(opening, inline=True)
+
+        return CpuEvent(other, other.native.submitted + 1), open_gate
+
     def _make_room(self) -> None:
         """Wait until the queue is shorter; nothing has been put, so an interrupt may leave."""
         while self.full():
