@@ -75,6 +75,11 @@ def call(function: FunctionType) -> str:
     return f"{function.__name__}{inspect.Signature(plain)}".replace("|", "\\|")
 
 
+def default_of(parameter: inspect.Parameter) -> str:
+    """Return the default value of a parameter as a program would write it."""
+    return _Text(parameter).text
+
+
 class _Text:
     """A default value that prints as a program would write it."""
 

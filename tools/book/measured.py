@@ -1,0 +1,134 @@
+"""Put measurements into the book: plots of the benchmarks, and those of the tutorials.
+
+    python tools/book/measured.py [TUTORIAL ...]
+
+runs the tutorials' own contests on this machine and writes docs/figures/NAME.json. A tutorial has a
+function `contest(size)`, which returns candidates by name, and `SIZES`; the plot stands at the line
+`<!-- measured -->`. Without a file the line stays empty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+for _folder in (ROOT / "tools", ROOT / "src", ROOT):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))
+
+from book import plots
+from book.drawing import Canvas
+
+FIGURES = ROOT / "docs" / "figures"
+RESULTS = ROOT / "benchmarks" / "results"
+MARK = re.compile(r"^<!-- measured -->$", re.MULTILINE)
+
+
+def with_plots(markdown: str, page: str) -> str:
+    """Return a page with its plot, if its contest was measured."""
+    path = FIGURES / f"{Path(page).stem}.json"
+    if not path.exists() or not MARK.search(markdown):
+        return markdown
+    figure = json.loads(path.read_text(encoding="utf-8"))
+    machine = figure["machine"]
+    drawn = plots.lines(
+        figure["title"], figure["across"], "microseconds", figure["sizes"],
+        {name: [s * 1e6 for s in seconds] for name, seconds in figure["seconds"].items()},
+    )  # fmt: skip
+    said = f"Medians of commit `{machine['commit']}`, {machine['date']}, {machine['cpu']}."
+    return MARK.sub(lambda _: f"{_figure(drawn)}\n\n{said}\n", markdown)
+
+
+def _figure(canvas: Canvas) -> str:
+    return f'<figure class="picture">{canvas.inline()}</figure>'.replace("\n", "")
+
+
+def page() -> str:
+    """Return the page of the benchmarks: a plot for each family, and links to all tables."""
+    parts = [
+        "# Measurements\n",
+        "Every plot is drawn from the JSON files of `benchmarks/results`. Bars are times relative to "
+        "Tilewright: longer\nthan 1 is slower than Tilewright, shorter is faster.\n",
+        "[How they are measured](../README.md).\n",
+    ]
+    for title, stem, families in (
+        ("On a CPU", "results", None),
+        ("On a GPU", "gpu", ("add", "softmax", "rms_norm", "layer_norm", "gemm", "attention")),
+        ("SIMT kernels on a GPU", "simt", None),
+    ):
+        data = json.loads((RESULTS / f"{stem}.json").read_text(encoding="utf-8"))
+        machine = data["machine"]
+        where = machine.get("gpu") or machine["cpu"]
+        parts.append(f"## {title}\n")
+        parts.append(f"{where}, {machine['date']}, commit `{machine['commit']}`. [Table]({stem}.md).\n")
+        for name, records in _families(data["records"], families):
+            groups = {r.get("workload") or r["name"]: _relative(r["figures"]) for r in records}
+            drawn = plots.bars(name, "time, Tilewright = 1", {k: v for k, v in groups.items() if v})
+            parts.append(_figure(drawn) + "\n")
+    others = sorted(p.stem for p in RESULTS.glob("*.md"))
+    parts.append("## All tables\n")
+    parts.append("\n".join(f"- [{name}]({name}.md)" for name in others) + "\n")
+    return "\n".join(parts)
+
+
+def _families(
+    records: list[dict[str, Any]], wanted: Iterable[str] | None
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    if wanted is None:
+        return [("all rows", records)]
+    grouped = [(family, [r for r in records if r["family"] == family]) for family in wanted]
+    return [(family, rows[:: max(1, len(rows) // 5)]) for family, rows in grouped if rows]
+
+
+def _relative(figures: dict[str, dict[str, float]]) -> dict[str, float]:
+    own = figures.get("tilewright", {}).get("median")
+    if not own:
+        return {}
+    return {name: each["median"] / own for name, each in figures.items()}
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Run the contest of one tutorial, and return what the book keeps of it."""
+    import snippets
+    import tilewright as tw
+    from benchmarks.machine import describe
+
+    path = ROOT / "docs" / "tutorials" / f"{name}.md"
+    code = snippets.extract(path.read_text(encoding="utf-8"))
+    written = ROOT / "build" / "figures" / f"{name}.py"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    written.write_text(code, encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, str(written), "exec"), namespace)
+    seconds: dict[str, list[float]] = {}
+    for size in namespace["SIZES"]:
+        for each in tw.bench(namespace["contest"](size)).timings:
+            seconds.setdefault(each.name, []).append(each.median)
+    return {
+        "title": namespace["TITLE"], "across": namespace["ACROSS"],
+        "sizes": list(namespace["SIZES"]), "seconds": seconds, "machine": describe(),
+    }  # fmt: skip
+
+
+def tutorials() -> list[str]:
+    """Return the tutorials that have a contest."""
+    pages = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+    return [p.stem for p in pages if MARK.search(p.read_text(encoding="utf-8"))]
+
+
+def main(names: list[str]) -> None:
+    """Measure tutorials, by default all, and write their figures."""
+    FIGURES.mkdir(exist_ok=True)
+    for name in names or tutorials():
+        print(f"measuring {name}")
+        text = json.dumps(measure(name), indent=1)
+        (FIGURES / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
