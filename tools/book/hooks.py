@@ -20,7 +20,7 @@ for folder in (ROOT / "tools", ROOT / "src", ROOT):
 from mkdocs.structure.files import File, Files
 
 import reference
-from book import functions, gallery, measured, pictures
+from book import contents, functions, gallery, measured, pictures
 from book.drawing import DARK, LIGHT, RULES, variables
 from book.locate import PROJECT, relinked
 
@@ -50,7 +50,7 @@ def on_files(files: Files, config: Any) -> Files:
     for name in sorted(gallery.names()):
         _add(files, config, f"examples/{name}.md", gallery.source_page(name), f"examples/{name}.py")
     _add(files, config, "benchmarks/README.md", _read("benchmarks/README.md"), "benchmarks/README.md")
-    _add(files, config, "benchmarks/index.md", measured.page(), "benchmarks/results/index.md")
+    _add(files, config, "benchmarks/plots.md", measured.page(), "benchmarks/results/plots.md")
     for path in sorted((ROOT / "benchmarks" / "results").glob("*")):
         to = f"benchmarks/results/{path.name}"
         if path.suffix == ".md":
@@ -80,8 +80,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     """Turn the text of a page into what the book shows."""
     uri: str = page.file.src_uri
     topic = Path(uri).stem
-    if uri.startswith("reference/") and topic in reference.PAGES and reference.END in markdown:
-        markdown = markdown.rstrip() + f"\n\n## Each function\n\n{functions.details(topic)}\n"
+    markdown = contents.NEXT.sub("\n", markdown)  # every page of the book leads to the next one
+    listed = uri.startswith("reference/") and reference.END in markdown
+    if listed and topic in reference.PAGES:
+        markdown += f"\n## Each function\n\n{functions.details(topic)}\n"
     markdown = measured.with_plots(markdown, uri)
     markdown = relinked(markdown, ORIGIN.get(uri) or f"docs/{uri}", uri)
     pieces = SHARED_CODE.split(markdown)

@@ -16,7 +16,7 @@ PROJECT = {
     "LICENSE": "project/license.md",
     "examples": "examples/index.md",
     "examples/README.md": "examples/index.md",
-    "benchmarks/results": "benchmarks/index.md",
+    "benchmarks/results": "benchmarks/plots.md",
 }
 """Pages of the book that are files elsewhere in the repository."""
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,17 @@ for _folder in (ROOT / "tools", ROOT / "src", ROOT):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
+import snippets
+import tilewright as tw
+from benchmarks.machine import describe
 from book import plots
 from book.drawing import Canvas
 
 FIGURES = ROOT / "docs" / "figures"
 RESULTS = ROOT / "benchmarks" / "results"
+ROUNDS, WARMUP = 21, 3
+MOST = 5.0
+"""Where bars of relative times end."""
 MARK = re.compile(r"^<!-- measured -->$", re.MULTILINE)
 
 
@@ -52,8 +60,9 @@ def page() -> str:
     """Return the page of the benchmarks: a plot for each family, and links to all tables."""
     parts = [
         "# Measurements\n",
-        "Every plot is drawn from the JSON files of `benchmarks/results`. Bars are times relative to "
-        "Tilewright: longer\nthan 1 is slower than Tilewright, shorter is faster.\n",
+        "Every plot is drawn from the JSON files of `benchmarks/results`: median times, relative to "
+        "Tilewright. A bar longer\nthan 1 is slower than Tilewright, a shorter one is faster. Bars end "
+        f"at {MOST:g}.\n",
         "[How they are measured](../README.md).\n",
     ]
     for title, stem, families in (
@@ -67,8 +76,9 @@ def page() -> str:
         parts.append(f"## {title}\n")
         parts.append(f"{where}, {machine['date']}, commit `{machine['commit']}`. [Table]({stem}.md).\n")
         for name, records in _families(data["records"], families):
-            groups = {r.get("workload") or r["name"]: _relative(r["figures"]) for r in records}
-            drawn = plots.bars(name, "time, Tilewright = 1", {k: v for k, v in groups.items() if v})
+            groups = {r.get("about") or r["name"]: _relative(r["figures"]) for r in records}
+            shown = {k: v for k, v in groups.items() if v}
+            drawn = plots.bars(name, "time, Tilewright = 1", shown, MOST)
             parts.append(_figure(drawn) + "\n")
     others = sorted(p.stem for p in RESULTS.glob("*.md"))
     parts.append("## All tables\n")
@@ -80,7 +90,8 @@ def _families(
     records: list[dict[str, Any]], wanted: Iterable[str] | None
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     if wanted is None:
-        return [("all rows", records)]
+        rows = [r for r in records if r.get("threads", "all") == "all"]
+        return [("all rows", rows)]
     grouped = [(family, [r for r in records if r["family"] == family]) for family in wanted]
     return [(family, rows[:: max(1, len(rows) // 5)]) for family, rows in grouped if rows]
 
@@ -94,25 +105,59 @@ def _relative(figures: dict[str, dict[str, float]]) -> dict[str, float]:
 
 def measure(name: str) -> dict[str, Any]:
     """Run the contest of one tutorial, and return what the book keeps of it."""
-    import snippets
-    import tilewright as tw
-    from benchmarks.machine import describe
+    namespace = run_page(ROOT / "docs" / "tutorials" / f"{name}.md")
+    seconds: dict[str, dict[int, float]] = {}
+    for size in namespace["SIZES"]:
+        candidates = namespace["contest"](size)
+        for candidate, median in _in_turns(candidates).items():
+            seconds.setdefault(candidate, {})[size] = median
+    return {
+        "title": namespace["TITLE"], "across": namespace["ACROSS"],
+        "sizes": list(namespace["SIZES"]),
+        "seconds": {
+            name: [taken.get(size, 0.0) for size in namespace["SIZES"]]
+            for name, taken in seconds.items()
+        },
+        "machine": describe(),
+    }  # fmt: skip
 
-    path = ROOT / "docs" / "tutorials" / f"{name}.md"
-    code = snippets.extract(path.read_text(encoding="utf-8"))
-    written = ROOT / "build" / "figures" / f"{name}.py"
+
+def run_page(path: Path) -> dict[str, Any]:
+    """Run the program of a page, and return its names."""
+    text = path.read_text(encoding="utf-8")
+    runs = [
+        block for block in snippets.blocks(text)
+        if block.language.split()[:1] == ["python"]
+        and block.language.split()[-1] not in ("skip", "gpu")
+    ]  # fmt: skip
+    written = ROOT / "build" / "figures" / f"{path.stem}.py"
     written.parent.mkdir(parents=True, exist_ok=True)
+    code = snippets.lines_of(text, runs)
     written.write_text(code, encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, str(written), "exec"), namespace)
-    seconds: dict[str, list[float]] = {}
-    for size in namespace["SIZES"]:
-        for each in tw.bench(namespace["contest"](size)).timings:
-            seconds.setdefault(each.name, []).append(each.median)
-    return {
-        "title": namespace["TITLE"], "across": namespace["ACROSS"],
-        "sizes": list(namespace["SIZES"]), "seconds": seconds, "machine": describe(),
-    }  # fmt: skip
+    return namespace
+
+
+def run_once(candidate: Callable[[], object]) -> None:
+    """Do the work of a candidate to its end: if it returns an op, run that."""
+    result = candidate()
+    if isinstance(result, tw.DeviceOp):
+        result.sync()
+
+
+def _in_turns(candidates: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median seconds of each candidate; all are run in turns."""
+    samples: dict[str, list[float]] = {name: [] for name in candidates}
+    for candidate in candidates.values():
+        for _ in range(WARMUP):
+            run_once(candidate)
+    for _ in range(ROUNDS):
+        for name, candidate in candidates.items():
+            begun = time.perf_counter()
+            run_once(candidate)
+            samples[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(taken) for name, taken in samples.items()}
 
 
 def tutorials() -> list[str]:

@@ -11,21 +11,26 @@ KINDS = ("a", "b", "c", "d", "e")
 TALL, LEFT, RIGHT, TOP = 300, 70, 560, 40
 
 
-def bars(title: str, unit: str, groups: Mapping[str, Mapping[str, float]]) -> Canvas:
-    """Draw one group of horizontal bars per row; every group has values by contestant."""
+def bars(
+    title: str, unit: str, groups: Mapping[str, Mapping[str, float]], most: float = float("inf")
+) -> Canvas:
+    """Draw one group of horizontal bars per row, with values by contestant; bars end at `most`."""
     names = list(dict.fromkeys(name for values in groups.values() for name in values))
     height = sum(22 + 20 * len(values) for values in groups.values())
     c = Canvas(720, 70 + height, title)
     c.text(20, 24, f"{title} [{unit}]", "strong")
-    largest = max((v for values in groups.values() for v in values.values()), default=1.0) or 1.0
+    found = [min(v, most) for values in groups.values() for v in values.values()]
+    largest = max(found, default=1.0) or 1.0
     y = 46.0
     for group, values in groups.items():
         c.text(20, y + 8, group, "small note")
         y += 14
         for name, value in values.items():
             c.text(150, y + 13, name, "small", anchor="end")
-            long = max(2.0, 430 * value / largest)
+            long = max(2.0, 430 * min(value, most) / largest)
             c.box(160, y, long, 16, KINDS[names.index(name) % len(KINDS)])
+            if value > most:
+                c.line((160 + long - 14, y + 18), (160 + long - 6, y - 2))
             c.text(168 + long, y + 13, short(value), "small")
             y += 20
         y += 8
