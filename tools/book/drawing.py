@@ -88,7 +88,9 @@ class Canvas:
             down = y + height / 2 + 4.5 + (i - (len(lines) - 1) / 2) * 16
             self.text(x + width / 2, down, line, "code" if code else "", anchor="middle")
 
-    def text(self, x: float, y: float, words: str, kind: str = "", *, anchor: str = "start") -> None:
+    def text(
+        self, x: float, y: float, words: str, kind: str = "", *, anchor: str = "start"
+    ) -> None:
         """Write words; `kind` has classes such as `code`, `small`, `note`."""
         shown = f' class="{kind}"' if kind else ""
         placed = f' text-anchor="{anchor}"' if anchor != "start" else ""
@@ -141,5 +143,7 @@ class Canvas:
     def _around(self, style: str) -> str:
         size = f'viewBox="0 0 {self.width} {self.height}" width="{self.width}"'
         title = f"<title>{escape(self.title)}</title>"
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" class="pic" {size} role="img">{title}{style}'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="pic" {size} role="img">{title}{style}'
+        )
         return "\n".join([head, *self._parts, "</svg>"]) + "\n"

@@ -18,6 +18,7 @@ import numpy as np
 
 import reference
 import tilewright as tw
+import tilewright.lang as tl
 from book.evaluation import IMPORTS, example
 from book.function_examples import ELSEWHERE, EXPRESSIONS
 from tilewright.lang.compat import CANONICAL
@@ -114,8 +115,8 @@ PARAMETERS: dict[str, str] = {
 """What a parameter means, wherever the name occurs."""
 
 PROBED = {
-    "bool_": "bool", "i32": "integers", "u32": "unsigned integers", "f16": "f16", "f32": "f32",
-    "f64": "f64",
+    "i32": "integers", "u32": "unsigned integers", "f16": "f16", "f32": "f32", "f64": "f64",
+    "bool_": "bool",
 }  # fmt: skip
 """The element types that the compiler is asked about."""
 
@@ -130,7 +131,7 @@ def details(topic: str) -> str:
 def section(function: FunctionType, topic: str) -> str:
     """Return the section of one function, as Markdown."""
     name = function.__name__
-    space = "tl" if hasattr(tw.lang, name) else "simt"
+    space = "tl" if hasattr(tl, name) else "simt"
     lines = [f"### {space}.{name} {{ #{name} }}", ""]
     if name in CANONICAL:
         lines += [f"*Synonym, in `tl.compat`.* Write `{CANONICAL[name]}` instead.", ""]
@@ -148,7 +149,7 @@ def signatures(function: FunctionType) -> list[str]:
 
 def _signature(function: object) -> str:
     signature = inspect.signature(function)  # type: ignore[arg-type]
-    shown = []
+    shown: list[str] = []
     star = False
     for p in signature.parameters.values():
         if p.kind is p.KEYWORD_ONLY and not star:
@@ -162,7 +163,11 @@ def _signature(function: object) -> str:
 
 
 def _named(annotation: object) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return (
+        annotation
+        if isinstance(annotation, str)
+        else getattr(annotation, "__name__", str(annotation))
+    )
 
 
 def _prose(function: FunctionType) -> str:
@@ -181,7 +186,8 @@ def _types(name: str) -> Iterator[str]:
     code = EXPRESSIONS.get(name, "")
     if "\n" in code or not re.search(r"\b[xyijbm]\b", code):
         return
-    taken, refused = [], ""
+    taken: list[str] = []
+    refused = ""
     for dtype in PROBED:
         said = _refusal(code, dtype)
         if said is None:
@@ -199,16 +205,17 @@ def _types(name: str) -> Iterator[str]:
 def _refusal(code: str, dtype: str) -> str | None:
     """Return what the compiler says about a call on tiles of a type; None if it takes them."""
     text = TYPED.sub(lambda found: f"of_{found[0]}", re.sub(r"\.astype\(tw\.\w+\)", "", code))
+    shapes = {name: (2, 4) if name == "m" else (4,) for name in "xyijbm"}
     loads = "".join(
-        f"    of_{n} = {n}.load_tile({(2, 4) if n == 'm' else (4,)}, {[0, 0] if n == 'm' else [0]})\n"
-        for n in "xyijbm"
+        f"    of_{name} = {name}.load_tile({shape}, {[0] * len(shape)})\n"
+        for name, shape in shapes.items()
     )
     kernel = tw.exec(
         f"{IMPORTS}@tw.entry\ndef example(x: tl.Tensor, y: tl.Tensor, i: tl.Tensor, j: tl.Tensor, "
         f"b: tl.Tensor, m: tl.Tensor, n: tw.i32) -> None:\n{loads}    value = {text}\n"
     )["example"]
     element = getattr(tw, dtype)
-    like = [np.zeros((2, 4) if n == "m" else (4,), element.np) for n in "xyijbm"]
+    like = [np.zeros(shape, element.np) for shape in shapes.values()]
     with warnings.catch_warnings(), tw.device("reference"):
         warnings.simplefilter("ignore")
         op = kernel(*like, 3).grid((1,))

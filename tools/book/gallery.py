@@ -53,6 +53,20 @@ TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 """Topics with their picture, what they show, and their examples in reading order."""
 
 
+HEAD = """# Examples
+
+Each example is a program that checks its results against NumPy. The package contains them, so their names are enough:
+
+```text
+tilewright run softmax
+tilewright run --device reference gemm
+```
+
+Those of the topic "Other libraries" need the library that they are about. `python tools/book/gallery.py` writes this
+page.
+"""
+
+
 def summary(name: str) -> str:
     """Return the first sentence of an example's docstring."""
     tree = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"))
@@ -61,21 +75,12 @@ def summary(name: str) -> str:
 
 def names() -> set[str]:
     """Return every example that there is, relative to the folder."""
-    return {
-        str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.py")
-    }
+    return {str(path.relative_to(EXAMPLES).with_suffix("")) for path in EXAMPLES.rglob("*.py")}
 
 
 def index() -> str:
     """Return the text of examples/README.md."""
-    parts = [
-        "# Examples\n",
-        "Each example is a program that checks its results against NumPy. The package contains them, so "
-        "their names are\nenough:\n",
-        "```text\ntilewright run softmax\ntilewright run --device reference gemm\n```\n",
-        "Those of the last topics need the library that they are about. This page is written by\n"
-        "`python tools/book/gallery.py`.\n",
-    ]
+    parts = [HEAD]
     for topic, (picture, about, listed) in TOPICS.items():
         parts += [f"## {topic}\n", f"{about}\n", f"![{topic}](../docs/pictures/{picture}.svg)\n"]
         rows = [f"| [{name}]({name}.py) | {summary(name)} |" for name in listed]
@@ -87,9 +92,7 @@ def source_page(name: str) -> str:
     """Return the page of the book that shows one example."""
     code = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     short = name.rsplit("/", 1)[-1]
-    return (
-        f"# {short}\n\n{summary(name)}\n\n```text\ntilewright run {short}\n```\n\n```python\n{code}```\n"
-    )
+    return f"# {short}\n\n{summary(name)}\n\n```text\ntilewright run {short}\n```\n\n```python\n{code}```\n"
 
 
 def write() -> None:

@@ -12,11 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-for folder in (ROOT / "tools", ROOT / "src", ROOT):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from mkdocs.structure.files import File, Files
 
 import reference
@@ -24,11 +20,14 @@ from book import contents, functions, gallery, measured, pictures
 from book.drawing import DARK, LIGHT, RULES, variables
 from book.locate import PROJECT, relinked
 
+ROOT = Path(__file__).parents[2]
 ORIGIN: dict[str, str] = {}
 """The file of the repository that a page is from, where it is not in docs/."""
 
 FENCE = re.compile(r"^(?P<ticks>```+)(?P<words>[^\n`]*)$", re.MULTILINE)
-PICTURE = re.compile(r"^!\[(?P<words>[^\]]*)\]\((?:[./\w]*/)?pictures/(?P<name>\w+)\.svg\)$", re.MULTILINE)
+PICTURE = re.compile(
+    r"^!\[(?P<words>[^\]]*)\]\((?:[./\w]*/)?pictures/(?P<name>\w+)\.svg\)$", re.MULTILINE
+)
 LIST_BEGINS = re.compile(r"^(?P<before>(?![-*\d>|#`\s]).*\S)\n(?=(?:[-*] |1\. ))", re.MULTILINE)
 SHARED_CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -49,7 +48,9 @@ def on_files(files: Files, config: Any) -> Files:
             _add(files, config, page, text, origin)
     for name in sorted(gallery.names()):
         _add(files, config, f"examples/{name}.md", gallery.source_page(name), f"examples/{name}.py")
-    _add(files, config, "benchmarks/README.md", _read("benchmarks/README.md"), "benchmarks/README.md")
+    _add(
+        files, config, "benchmarks/README.md", _read("benchmarks/README.md"), "benchmarks/README.md"
+    )
     _add(files, config, "benchmarks/plots.md", measured.page(), "benchmarks/results/plots.md")
     for path in sorted((ROOT / "benchmarks" / "results").glob("*")):
         to = f"benchmarks/results/{path.name}"

@@ -18,23 +18,30 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-for _folder in (ROOT / "tools", ROOT / "src", ROOT):
-    if str(_folder) not in sys.path:
-        sys.path.insert(0, str(_folder))
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 import snippets
 import tilewright as tw
 from benchmarks.machine import describe
 from book import plots
 from book.drawing import Canvas
 
+ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "figures"
 RESULTS = ROOT / "benchmarks" / "results"
 ROUNDS, WARMUP = 21, 3
 MOST = 5.0
 """Where bars of relative times end."""
 MARK = re.compile(r"^<!-- measured -->$", re.MULTILINE)
+
+
+HEAD = f"""# Measurements
+
+Every plot is drawn from the JSON files of `benchmarks/results`: median times, relative to Tilewright. A bar longer than
+1 is slower than Tilewright, a shorter one is faster. Bars end at {MOST:g}.
+
+[How they are measured](../README.md).
+"""
 
 
 def with_plots(markdown: str, page: str) -> str:
@@ -58,13 +65,7 @@ def _figure(canvas: Canvas) -> str:
 
 def page() -> str:
     """Return the page of the benchmarks: a plot for each family, and links to all tables."""
-    parts = [
-        "# Measurements\n",
-        "Every plot is drawn from the JSON files of `benchmarks/results`: median times, relative to "
-        "Tilewright. A bar longer\nthan 1 is slower than Tilewright, a shorter one is faster. Bars end "
-        f"at {MOST:g}.\n",
-        "[How they are measured](../README.md).\n",
-    ]
+    parts = [HEAD]
     for title, stem, families in (
         ("On a CPU", "results", None),
         ("On a GPU", "gpu", ("add", "softmax", "rms_norm", "layer_norm", "gemm", "attention")),
@@ -74,7 +75,8 @@ def page() -> str:
         machine = data["machine"]
         where = machine.get("gpu") or machine["cpu"]
         parts.append(f"## {title}\n")
-        parts.append(f"{where}, {machine['date']}, commit `{machine['commit']}`. [Table]({stem}.md).\n")
+        source = f"{where}, {machine['date']}, commit `{machine['commit']}`"
+        parts.append(f"{source}. [Table]({stem}.md).\n")
         for name, records in _families(data["records"], families):
             groups = {r.get("about") or r["name"]: _relative(r["figures"]) for r in records}
             shown = {k: v for k, v in groups.items() if v}

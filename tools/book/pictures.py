@@ -12,13 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-ROOT = Path(__file__).parents[2]
-if str(ROOT / "tools") not in sys.path:
-    sys.path.insert(0, str(ROOT / "tools"))
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from book import tutorial_pictures
 from book.drawing import Canvas
 
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 Draw: TypeAlias = Callable[[], Canvas]
 
@@ -47,7 +45,9 @@ def tiles() -> Canvas:
 
 def padding() -> Canvas:
     """Draw the boundary tile of a row of 10 elements, as loads and stores see it."""
-    c = Canvas(720, 290, "A row of 10 elements in tiles of 4: the last tile has 2 elements of padding")
+    c = Canvas(
+        720, 290, "A row of 10 elements in tiles of 4: the last tile has 2 elements of padding"
+    )
     side = 40
     c.text(30, 26, "x: 10 elements", "strong")
     for i in range(10):
@@ -75,16 +75,16 @@ def mapped_order() -> Canvas:
     """Draw the order in which persistent blocks visit tiles, row by row and in groups."""
     c = Canvas(720, 300, "The order of 4 x 6 tiles: row-major, and in groups of 4 x 1")
     side = 46
-    for left, title, order in (
-        (30, ".map((1, 1)): row-major", lambda i, j: i * 6 + j),
-        (390, ".map((4, 1)): groups of 4 rows", lambda i, j: j * 4 + i),
+    for left, title, down, across in (
+        (30, ".map((1, 1)): row-major", 6, 1),
+        (390, ".map((4, 1)): groups of 4 rows", 1, 4),
     ):
         c.text(left, 26, title, "code")
         for i in range(4):
             for j in range(6):
-                number = order(i, j)
+                number = i * down + j * across
                 c.box(left + j * side, 40 + i * side, side, side, "abcd"[number % 4], str(number))
-        first = [(i, j) for i in range(4) for j in range(6) if order(i, j) < 4]
+        first = [(i, j) for i in range(4) for j in range(6) if i * down + j * across < 4]
         for i, j in first:
             c.box(left + j * side, 40 + i * side, side, side, "none", bold=True)
     c.text(30, 250, "Colours: four blocks, which take the tiles in turn.", "note")
@@ -111,10 +111,13 @@ def streams() -> Canvas:
     c.text(230, 110, "event: d reads b", "small note")
     c.arrow((100, 190), (700, 190))
     c.text(640, 184, "time", "small note")
-    c.text(20, 220, "f and g share no memory: they overlap. h reads a, so it follows f on the same stream.",
-           "note")  # fmt: skip
-    c.text(20, 240, "add reads c and b: it waits for g by an event. No program names a stream or an event.",
-           "note")  # fmt: skip
+    for row, words in enumerate(
+        (
+            "f and g share no memory: they overlap. h reads a, so it follows f on its stream.",
+            "add reads c and b: it waits for g by an event. No program names stream or event.",
+        )
+    ):
+        c.text(20, 220 + 20 * row, words, "note")
     return c
 
 

@@ -83,5 +83,9 @@ def short(value: float) -> str:
     """
     for bound, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= bound:
-            return f"{value / bound:.2g}{suffix}" if value < 100 * bound else f"{value / bound:.0f}{suffix}"
+            return (
+                f"{value / bound:.2g}{suffix}"
+                if value < 100 * bound
+                else f"{value / bound:.0f}{suffix}"
+            )
     return f"{value:.3g}"

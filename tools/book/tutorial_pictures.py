@@ -127,8 +127,8 @@ def witnesses() -> Canvas:
     c.text(20, 190, "Slice", "code small")
     for t, to in ((1, 4), (2, 0), (6, 6)):
         c.arrow((150 + to * 66 + 28, 169), (150 + t * 66 + 28, 122), dashed=True)
-    c.text(150, 222, "reads: any index, checked. writes: the witness alone, which no other thread has",
-           "small note")  # fmt: skip
+    words = "reads: any index, checked. writes: the witness alone, which no other thread has"
+    c.text(150, 222, words, "small note")
     return c
 
 
@@ -218,8 +218,8 @@ def pages() -> Canvas:
     for p in range(8):
         kind = "abcd"[places.index(p)] if p in places else "paper"
         c.box(80 + p * 76, 146, 72, 34, kind, f"{p}", code=True)
-    c.text(80, 202, "pages.load_tile((1, PAGE, D), [number, 0, 0]): a number out of range is an error",
-           "small note")  # fmt: skip
+    words = "pages.load_tile((1, PAGE, D), [number, 0, 0]): a number out of range is an error"
+    c.text(80, 202, words, "small note")
     return c
 
 

@@ -55,14 +55,7 @@ from .elementwise import (
     trunci,
     xori,
 )
-from .layout import (
-    broadcast_scalar,
-    constant,
-    get_shape_dim,
-    iota,
-    permute_array,
-    tile_to_scalar,
-)
+from .layout import broadcast_scalar, constant, get_shape_dim, iota, permute_array, tile_to_scalar
 from .matmul import mmaf, mmai
 from .memory import (
     atomic_cas_tko,

@@ -15,7 +15,11 @@ NAMES = sorted(set(compat.__all__) - {"CANONICAL"})
 @tw.entry
 def larger(z: tl.TensorMut, x: tl.Tensor) -> None:
     tile = tl.load_tile_like(x, z)
-    z.store(tl.compat.select(tl.compat.gt_tile(tile, 0.0), tl.compat.mulf(tile, tile), compat.negf(tile)))
+    z.store(
+        tl.compat.select(
+            tl.compat.gt_tile(tile, 0.0), tl.compat.mulf(tile, tile), compat.negf(tile)
+        )
+    )
 
 
 def test_names_in_kernels():
