@@ -55,15 +55,16 @@ TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 HEAD = """# Examples
 
-Each example is a program that checks its results against NumPy. The package contains them, so their names are enough:
+Each example is a program that checks its results against NumPy. The package contains them, so
+their names are enough:
 
 ```text
 tilewright run softmax
 tilewright run --device reference gemm
 ```
 
-Those of the topic "Other libraries" need the library that they are about. `python tools/book/gallery.py` writes this
-page.
+Those of the topic "Other libraries" need the library that they are about.
+`python tools/book/gallery.py` writes this page.
 """
 
 
@@ -82,7 +83,8 @@ def index() -> str:
     """Return the text of examples/README.md."""
     parts = [HEAD]
     for topic, (picture, about, listed) in TOPICS.items():
-        parts += [f"## {topic}\n", f"{about}\n", f"![{topic}](../docs/pictures/{picture}.svg)\n"]
+        shown = f"![{topic}](../docs/pictures/{picture}.svg)"
+        parts += [f"## {topic}\n", f"{about}\n", f"{shown}\n"]
         rows = [f"| [{name}]({name}.py) | {summary(name)} |" for name in listed]
         parts.append("\n".join(["| example | |", "|---|---|", *rows]) + "\n")
     return "\n".join(parts)
@@ -92,7 +94,8 @@ def source_page(name: str) -> str:
     """Return the page of the book that shows one example."""
     code = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     short = name.rsplit("/", 1)[-1]
-    return f"# {short}\n\n{summary(name)}\n\n```text\ntilewright run {short}\n```\n\n```python\n{code}```\n"
+    command = f"```text\ntilewright run {short}\n```"
+    return f"# {short}\n\n{summary(name)}\n\n{command}\n\n```python\n{code}```\n"
 
 
 def write() -> None:

@@ -37,8 +37,9 @@ MARK = re.compile(r"^<!-- measured -->$", re.MULTILINE)
 
 HEAD = f"""# Measurements
 
-Every plot is drawn from the JSON files of `benchmarks/results`: median times, relative to Tilewright. A bar longer than
-1 is slower than Tilewright, a shorter one is faster. Bars end at {MOST:g}.
+Every plot is drawn from the JSON files of `benchmarks/results`: median times, relative to
+Tilewright. A bar longer than 1 is slower than Tilewright, a shorter one is faster. Bars end at
+{MOST:g}.
 
 [How they are measured](../README.md).
 """
