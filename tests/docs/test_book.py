@@ -198,7 +198,7 @@ def test_a_function_is_described():
     assert "### tl.exp { #exp }" in text
     assert "exp(x: " in text
     assert "Element types: f16, f32, f64." in text
-    assert "got: a bool tile of shape (4,)" in text
+    assert "got: an i32 tile of shape (4,)" in text
     assert "[ 0.22313017  1.          2.7182817  12.182494  ]" in text
 
 
