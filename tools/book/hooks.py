@@ -107,4 +107,4 @@ def _fence(found: re.Match[str]) -> str:
 def _picture(found: re.Match[str]) -> str:
     drawn = pictures.PICTURES[found["name"]]().inline()
     flat = drawn.replace("\n", "")
-    return f'<figure class="picture">{flat}</figure>'
+    return f'<figure class="picture" data-search-exclude>{flat}</figure>'
