@@ -120,6 +120,9 @@ PROBED = {
 }  # fmt: skip
 """The element types that the compiler is asked about."""
 
+ANY_WIDTH = {"mma", "mmaf", "bitcast"}
+"""Functions whose operands have related types, which their pages describe."""
+
 TYPED = re.compile(r"\b[xyijbm]\b")
 
 
@@ -184,7 +187,7 @@ def _parameters(function: FunctionType) -> Iterator[str]:
 
 def _types(name: str) -> Iterator[str]:
     code = EXPRESSIONS.get(name, "")
-    if "\n" in code or not re.search(r"\b[xyijbm]\b", code):
+    if name in ANY_WIDTH or "\n" in code or not TYPED.search(code):
         return
     taken: list[str] = []
     refused = ""
@@ -215,7 +218,9 @@ def _refusal(code: str, dtype: str) -> str | None:
         f"b: tl.Tensor, m: tl.Tensor, n: tw.i32) -> None:\n{loads}    value = {text}\n"
     )["example"]
     element = getattr(tw, dtype)
-    like = [np.zeros(shape, element.np) for shape in shapes.values()]
+    masks = set(TYPED.findall(code)) != {"b"}  # beside other tiles `b` is a condition
+    types = {name: np.bool_ if name == "b" and masks else element.np for name in shapes}
+    like = [np.zeros(shape, types[name]) for name, shape in shapes.items()]
     with warnings.catch_warnings(), tw.device("reference"):
         warnings.simplefilter("ignore")
         op = kernel(*like, 3).grid((1,))
