@@ -108,7 +108,7 @@ def test_pictures_are_inside_their_frame(case):
 
 def test_plots_place_larger_values_higher():
     drawn = plots.lines("t", "n", "us", [10, 100, 1000], {"a": [1.0, 10.0, 100.0], "b": [5, 5, 5]})
-    points = re.findall(r'<polyline points="([^"]+)" class="arrow"', drawn.svg())
+    points = re.findall(r'<polyline points="([^"]+)" class="l[ab]"', drawn.svg())
     rising, level = ([tuple(map(float, p.split(","))) for p in each.split()] for each in points)
     assert [x for x, _ in rising] == sorted(x for x, _ in rising)
     assert [y for _, y in rising] == sorted((y for _, y in rising), reverse=True)

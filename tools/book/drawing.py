@@ -13,12 +13,14 @@ from html import escape
 LIGHT = {
     "ink": "#24292f", "soft": "#6e7781", "line": "#8c959f", "paper": "#f6f8fa",
     "a": "#cfe3ff", "b": "#ffe0b8", "c": "#cdeccf", "d": "#ead9ff", "e": "#ffd3d6",
-    "accent": "#0b61d0",
+    "accent": "#0b61d0", "sa": "#2f6fd0", "sb": "#d9822b", "sc": "#2e9e44", "sd": "#8a5cd1",
+    "se": "#d0454f",
 }  # fmt: skip
 DARK = {
     "ink": "#e6edf3", "soft": "#9aa4ae", "line": "#7d8590", "paper": "#1f242c",
     "a": "#1d4a86", "b": "#7a4a10", "c": "#1f5f2b", "d": "#553a86", "e": "#7d2b33",
-    "accent": "#6cb6ff",
+    "accent": "#6cb6ff", "sa": "#6ea8ff", "sb": "#f0a860", "sc": "#5fd07a", "sd": "#b79bf5",
+    "se": "#ff8088",
 }  # fmt: skip
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 CODE = "ui-monospace, 'SFMono-Regular', 'DejaVu Sans Mono', monospace"
@@ -47,6 +49,7 @@ RULES = (
     ".pic text.accent{fill:var(--pic-accent)}"
     ".pic .arrow{stroke:var(--pic-ink);stroke-width:1.4;fill:none}"
     ".pic .head{fill:var(--pic-ink)}"
+    + "".join(f".pic .l{k}{{stroke:var(--pic-s{k});stroke-width:2;fill:none}}" for k in "abcde")
 )
 """What the classes mean, by variables."""
 

@@ -61,7 +61,9 @@ def with_plots(markdown: str, page: str) -> str:
 
 
 def _figure(canvas: Canvas) -> str:
-    return f'<figure class="picture" data-search-exclude>{canvas.inline()}</figure>'.replace("\n", "")
+    return f'<figure class="picture" data-search-exclude>{canvas.inline()}</figure>'.replace(
+        "\n", ""
+    )
 
 
 def page() -> str:

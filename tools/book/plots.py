@@ -62,13 +62,14 @@ def lines(
         c.text(LEFT - 8, y + 4, short(10.0**power), "small note", anchor="end")
     for size in sizes:
         x, _ = place(size, 10.0**low)
-        c.text(x, TOP + TALL + 16, short(size), "small note", anchor="middle")
+        c.text(x, TOP + TALL + 16, f"{size:.7g}", "small note", anchor="middle")
     for index, (name, each) in enumerate(series.items()):
         points = [place(s, v) for s, v in zip(sizes, each, strict=True) if v > 0]
-        c.line(*points, kind="arrow")
+        kind = KINDS[index % len(KINDS)]
+        c.line(*points, kind=f"l{kind}")
         for x, y in points:
-            c.box(x - 5, y - 5, 10, 10, KINDS[index % len(KINDS)], radius=5)
-        c.box(RIGHT + 16, TOP + index * 22, 12, 12, KINDS[index % len(KINDS)], radius=6)
+            c.box(x - 4, y - 4, 8, 8, f"s{kind}", radius=4)
+        c.box(RIGHT + 16, TOP + index * 22, 12, 12, f"s{kind}", radius=6)
         c.text(RIGHT + 34, TOP + index * 22 + 11, name, "small")
     c.text((LEFT + RIGHT) / 2, TOP + TALL + 34, across, "note", anchor="middle")
     c.text(20, TOP + TALL + 34, up, "note")
