@@ -41,6 +41,7 @@ TABLES = (
     function_examples.EXPRESSIONS, function_examples.POINTERS, function_examples.THREADS,
     function_examples.BODIES, function_examples.ELSEWHERE,
 )  # fmt: skip
+ON_HOST = functions.host_functions()
 FUNCTIONS = [f for topic in reference.PAGES for f in reference.functions(topic)]
 
 
@@ -163,18 +164,31 @@ def test_contests_run(name, tmp_path, monkeypatch):
 
 def test_every_function_has_one_example():
     names = [f.__name__ for f in FUNCTIONS]
-    shown = [name for table in TABLES for name in table]
+    hosts = {f.__name__ for f in ON_HOST}
+    shown = [name for table in TABLES for name in table if name not in hosts or name in names]
     assert sorted(shown) == sorted(names)
 
 
-def test_every_parameter_is_described():
-    missing = {
-        f"{f.__name__}({p})"
-        for f in FUNCTIONS
-        for p in inspect.signature(inspect.unwrap(f)).parameters
-        if p not in functions.PARAMETERS
-    }
-    assert not missing, "add them to PARAMETERS in tools/book/functions.py"
+@pytest.mark.parametrize(
+    ("described", "meanings"),
+    [(FUNCTIONS, functions.PARAMETERS), (ON_HOST, functions.HOST_PARAMETERS)],
+    ids=["kernels", "host"],
+)
+def test_every_parameter_is_described(described, meanings):
+    used = {p for f in described for p in inspect.signature(inspect.unwrap(f)).parameters}
+    assert used == set(meanings), "they stand in tools/book/function_parameters.toml"
+
+
+def test_functions_of_the_host_have_examples():
+    names = {f.__name__ for f in ON_HOST}
+    assert names - set(function_examples.ELSEWHERE) == set(function_examples.HOST)
+    for name in function_examples.HOST:
+        shown = evaluation.host_example(name)
+        assert shown is not None
+        assert shown.output, name
+    (function,) = [f for f in ON_HOST if f.__name__ == "arange"]
+    assert "arange(start: int, stop: int | None = None" in functions.host_section(function)
+    assert "[2 5 8]" in functions.host_section(function)
 
 
 def test_expressions_run():

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tilewright as tw
-from book.function_examples import BODIES, EXPRESSIONS, INPUTS, POINTERS, THREADS
+from book.function_examples import BODIES, EXPRESSIONS, HOST, INPUTS, POINTERS, THREADS
 from tilewright import f32
 
 DTYPES = {"x": "f4", "y": "f4", "i": "i4", "j": "i4", "b": "?", "m": "f4"}
@@ -41,6 +41,22 @@ def example(name: str) -> Shown | None:
         if name in BODIES:
             return _with_body(BODIES[name])
     return None
+
+
+def host_example(name: str) -> Shown | None:
+    """Return the evaluated example of a function of the host, or None if it has none."""
+    if name not in HOST:
+        return None
+    add = tw.exec(
+        f"{IMPORTS}@tw.entry\ndef add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:\n"
+        "    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))\n"
+    )["add"]
+    code = HOST[name].strip()
+    printed = io.StringIO()
+    with tw.device("cpu"), contextlib.redirect_stdout(printed):
+        t = tw.arange(6, dtype=f32).sync().reshape((2, 3))
+        exec("\n".join(_lines(code)), {"tw": tw, "np": np, "t": t, "add": add})
+    return Shown(code, "", printed.getvalue().rstrip())
 
 
 def all_expressions() -> str:
@@ -137,4 +153,4 @@ def _with_body(code: str) -> Shown:
                  "\n".join([*said, f"out: {out.to_numpy()}"]))  # fmt: skip
 
 
-__all__ = ["Shown", "all_expressions", "example"]
+__all__ = ["Shown", "all_expressions", "example", "host_example"]

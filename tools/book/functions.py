@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType
 from typing import get_overloads
 
@@ -19,100 +21,15 @@ import numpy as np
 import reference
 import tilewright as tw
 import tilewright.lang as tl
-from book.evaluation import IMPORTS, example
+from book.evaluation import IMPORTS, example, host_example
 from book.function_examples import ELSEWHERE, EXPRESSIONS
+from tilewright import ops
 from tilewright.lang.compat import CANONICAL
 
-PARAMETERS: dict[str, str] = {
-    "x": "a tile or a scalar",
-    "a": "the first operand: a tile, a scalar or a number; shapes broadcast",
-    "b": "the second operand; shapes broadcast",
-    "c": "the third operand; shapes broadcast",
-    "tile": "a tile",
-    "tiles": "a tuple of tiles of one shape",
-    "value": "a number, a scalar or a tile",
-    "lower": "the least value",
-    "upper": "the greatest value",
-    "axis": "an axis, from the end if negative; None reduces all axes, a tuple several",
-    "keepdims": "whether reduced axes stay, with extent 1",
-    "precise": "on a GPU: do not use the approximation of the hardware",
-    "ftz": "whether subnormal f32 may be flushed to zero",
-    "rounding": "the rounding, one of `tl.Rounding`",
-    "overflow": "what the caller promises about overflow, one of `tl.Overflow`",
-    "predicate": "the comparison, one of `tl.Predicate`",
-    "unordered": "the result where an operand is NaN",
-    "signed": "whether integers are compared as signed; by default as their type says",
-    "condition": "bools, a tile or a scalar",
-    "shape": "constants, each a power of two; an int is a shape of rank 1",
-    "dtype": "an element type, such as `tw.f32`",
-    "start": "the first number; alone, the number of elements",
-    "stop": "the end, not included",
-    "order": "a permutation of the axes",
-    "axis0": "an axis",
-    "axis1": "an axis",
-    "index": "the place, per axis; counts parts or tiles, not elements",
-    "sections": "the number of equal parts",
-    "identity": "the neutral element of the combiner; a tuple for several tiles",
-    "combiner": "a function of two elements, associative and commutative",
-    "reverse": "whether to begin at the end",
-    "acc": "the tile that is added to; its type is the type of the result",
-    "fast_acc": "whether products of 8-bit floats may be added in a shorter type",
-    "a_scale": "one scale per run of elements of a row",
-    "b_scale": "one scale per run of elements of a column",
-    "k": "how many; a constant power of two",
-    "largest": "whether the largest come first, else the smallest",
-    "descending": "whether the largest come first",
-    "seed": "the seed, a scalar u64 or int",
-    "offset": "the number of each element, a tile of integers",
-    "low": "the least result",
-    "high": "the end of the results, not included",
-    "ddof": "what is subtracted from the number of elements",
-    "approximate": '"none", or "tanh" for the approximation',
-    "src": "the tensor that is loaded",
-    "dst": "the output whose tile gives the position",
-    "out": "an output of the kernel",
-    "padding": "the value of elements outside of the tensor",
-    "partition": "a partition of a tensor",
-    "tensor": "a tensor",
-    "pointer": "a pointer",
-    "pointers": "a tile of pointers, or one",
-    "by": "a number of elements",
-    "addresses": "i64, in bytes",
-    "mask": "bools: where memory is touched",
-    "fill": "the result where the mask is false",
-    "ordering": "the memory order",
-    "scope": "which threads the order holds for",
-    "latency": "a hint: how many steps ahead to load",
-    "offsets": "elements after the pointer, a tile of integers",
-    "mode": "what is done: add, max, min, and, or, xor, xchg",
-    "compare": "the expected value",
-    "strides": "elements from one item of an axis to the next; row-major if left out",
-    "steps": "elements from the start of one tile to the next, per axis",
-    "view": "a view or partition of a tensor",
-    "divisor": "a constant",
-    "every": "the distance between elements that are promised",
-    "groups": "the shape of a group",
-    "source": "a `tl.Global`",
-    "lane": "the number of a lane",
-    "delta": "how many lanes away",
-    "bits": "what the number of the lane is combined with",
-    "width": "the lanes of a segment: a power of two up to 32",
-    "template": "the text; `{}` stands for a value",
-    "values": "what is printed",
-    "message": "what the error says",
-    "args": "what is printed",
-    "array": "a tuple",
-    "step": "the distance of two numbers",
-    "allow_tma": "whether a bulk copy may move the tile; None leaves it to the compiler",
-    "base": "a pointer to the first element",
-    "cond": "what must hold, or the choice per element",
-    "dim_map": "axis k of a tile runs along axis dim_map[k] of the tensor",
-    "nan": "whether a NaN operand wins, as in NumPy; else the other operand does",
-    "rest": "more values",
-    "result": "the element type of the result, or a tuple",
-    "text": "the template: `{}` stands for a value",
-}
-"""What a parameter means, wherever the name occurs."""
+_MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "function_parameters.toml").read_text(encoding="utf-8")
+)
+PARAMETERS, HOST_PARAMETERS = _MEANINGS["kernels"], _MEANINGS["host"]
 
 PROBED = {
     "i32": "integers", "u32": "unsigned integers", "f16": "f16", "f32": "f32", "f64": "f64",
@@ -131,6 +48,42 @@ def details(topic: str) -> str:
     return "\n".join(section(function, topic) for function in reference.functions(topic))
 
 
+HOST_PAGE, OPS_PAGE = "reference/host.md", "reference/ops.md"
+
+
+def host_functions() -> list[FunctionType]:
+    """Return the public functions of `tw`, in alphabetic order."""
+    found = [getattr(tw, name) for name in sorted(tw.__all__)]
+    return [value for value in found if isinstance(value, FunctionType)]
+
+
+def host_details() -> str:
+    """Return the sections that the page of the host has in the book."""
+    return "\n".join(host_section(function) for function in host_functions())
+
+
+def host_section(function: FunctionType) -> str:
+    """Return the section of one function of the host, as Markdown."""
+    name = function.__name__
+    lines = [f"### tw.{name} {{ #tw.{name} }}", "", "```python", *signatures(function), "```", ""]
+    lines += [_prose(function), "", *_parameters(function, HOST_PARAMETERS), ""]
+    if name in ELSEWHERE:
+        lines += [f"Example: [there]({ELSEWHERE[name]}).", ""]
+    shown = host_example(name)
+    if shown is not None:
+        lines += ["```python", shown.code, "```", "", "```output", shown.output, "```", ""]
+    return "\n".join(lines)
+
+
+def ops_details() -> str:
+    """Return what the page of the operations has in the book: their docstrings."""
+    listed = "\n".join(f"        - {name}" for name in ops.__all__)
+    options = (
+        "      show_root_heading: false\n      show_root_toc_entry: false\n      heading_level: 3"
+    )
+    return f"::: tilewright.ops\n    options:\n{options}\n      members:\n{listed}\n"
+
+
 def section(function: FunctionType, topic: str) -> str:
     """Return the section of one function, as Markdown."""
     name = function.__name__
@@ -139,7 +92,7 @@ def section(function: FunctionType, topic: str) -> str:
     if name in CANONICAL:
         lines += [f"*Synonym, in `tl.compat`.* Write `{CANONICAL[name]}` instead.", ""]
     lines += ["```python", *signatures(function), "```", "", _prose(function), ""]
-    lines += _parameters(function)
+    lines += _parameters(function, PARAMETERS)
     lines += ["", *_types(name), *_shown(name), ""]
     return "\n".join(lines)
 
@@ -177,12 +130,12 @@ def _prose(function: FunctionType) -> str:
     return inspect.cleandoc(function.__doc__ or "")
 
 
-def _parameters(function: FunctionType) -> Iterator[str]:
+def _parameters(function: FunctionType, meanings: dict[str, str]) -> Iterator[str]:
     yield "| parameter | type | |"
     yield "|---|---|---|"
     for p in inspect.signature(inspect.unwrap(function)).parameters.values():
         type_ = _named(p.annotation).replace("|", "\\|")
-        yield f"| `{p.name}` | `{type_}` | {PARAMETERS.get(p.name, '')} |"
+        yield f"| `{p.name}` | `{type_}` | {meanings[p.name]} |"
 
 
 def _types(name: str) -> Iterator[str]:

@@ -85,6 +85,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     listed = uri.startswith("reference/") and reference.END in markdown
     if listed and topic in reference.PAGES:
         markdown += f"\n## Each function\n\n{functions.details(topic)}\n"
+    if uri == functions.HOST_PAGE:
+        markdown += f"\n## Each function\n\n{functions.host_details()}\n"
+    elif uri == functions.OPS_PAGE:
+        markdown += f"\n## Each operation\n\n{functions.ops_details()}\n"
     markdown = measured.with_plots(markdown, uri)
     markdown = relinked(markdown, ORIGIN.get(uri) or f"docs/{uri}", uri)
     pieces = SHARED_CODE.split(markdown)
