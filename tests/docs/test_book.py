@@ -237,6 +237,13 @@ def test_every_example_is_in_the_index():
     assert {picture for picture, _, _ in gallery.TOPICS.values()} <= set(pictures.PICTURES)
 
 
+def test_examples_in_docstrings_get_fences():
+    text = "Add.\n\n>>> 1 + 1\n2\n\nMore.\n\n>>> 3\n3\n"
+    assert locate.fenced(text) == (
+        "Add.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore.\n\n```pycon\n>>> 3\n3\n```\n"
+    )
+
+
 def test_links_lead_to_pages_of_the_book():
     text = (
         "[a](../../benchmarks/results/gpu.md#x), [`b`](../reference/ops.md), [c](#here),"

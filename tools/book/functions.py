@@ -23,6 +23,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from book.evaluation import IMPORTS, example, host_example
 from book.function_examples import ELSEWHERE, EXPRESSIONS
+from book.locate import fenced
 from tilewright import ops
 from tilewright.lang.compat import CANONICAL
 
@@ -127,7 +128,7 @@ def _named(annotation: object) -> str:
 
 
 def _prose(function: FunctionType) -> str:
-    return inspect.cleandoc(function.__doc__ or "")
+    return fenced(inspect.cleandoc(function.__doc__ or ""))
 
 
 def _parameters(function: FunctionType, meanings: dict[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Map files of the repository to pages of the book, and rewrite the links between them."""
+"""Map files of the repository to pages of the book: their links, and examples in docstrings."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ PROJECT = {
 
 LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^()\s]+)(?P<after>\))")
 FENCED = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+
+
+EXAMPLE = re.compile(r"^>>> .*\n?(?:.+\n?)*", re.MULTILINE)
+
+
+def fenced(docstring: str) -> str:
+    """Return a docstring as Markdown: its examples get fences.
+
+    >>> fenced("Add.\\n\\n>>> 1 + 1\\n2\\n").splitlines()[2:]
+    ['```pycon', '>>> 1 + 1', '2', '```']
+    """
+    return EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", docstring)
 
 
 def book_path(repository_path: str) -> str | None:
