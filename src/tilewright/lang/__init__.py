@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import compat as compat
 from .accumulator import Accumulator, AnyAccumulator
 from .control import (
     block_id,
