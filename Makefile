@@ -48,7 +48,7 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
-	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
 	@$(BIN)/python $(CORE)
