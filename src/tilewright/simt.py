@@ -19,6 +19,7 @@ from .kernels.cooperative import (
 )
 from .lang.elementwise import (
     atan2,
+    cbrt,
     ceil,
     cos,
     cosh,
@@ -90,6 +91,7 @@ __all__ = [
     "block_reduce",
     "block_scan",
     "block_sum",
+    "cbrt",
     "ceil",
     "cos",
     "cosh",

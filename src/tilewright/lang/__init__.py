@@ -30,6 +30,7 @@ from .elementwise import (
     astype,
     atan2,
     bitcast,
+    cbrt,
     ceil,
     ceil_div,
     clamp,

@@ -283,6 +283,7 @@ RULES: dict[str, Rule] = {
     "log2": _in_f64(np.log2),
     "sqrt": rounded(np.sqrt),
     "rsqrt": _in_f64(_rsqrt),
+    "cbrt": _in_f64(np.cbrt),
     "erf": _in_f64(_erf),
     "pow": _in_f64(np.power),
     "atan2": _in_f64(np.arctan2),

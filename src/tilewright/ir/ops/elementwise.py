@@ -226,6 +226,7 @@ SQRT = _fn(
 RSQRT = _fn(
     "rsqrt", "arg", "1 / sqrt(arg).", ftz=False, traits=Trait.NONNEGATIVE, conditions=(0.5,)
 )
+CBRT = _fn("cbrt", "arg", "Cube root.", conditions=(1 / 3,))
 ERF = _fn(
     "erf",
     "arg",
@@ -257,6 +258,7 @@ MATH_OPS = (
     LOG2,
     SQRT,
     RSQRT,
+    CBRT,
     ERF,
     POW,
     ATAN2,

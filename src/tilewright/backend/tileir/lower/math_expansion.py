@@ -20,7 +20,7 @@ from ....base.polynomials import (
 )
 from ....ir.attrs import Rounding
 from ....ir.core import Op
-from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode
+from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import F32, F64, I1, I32, I64, ScalarType, TileValueType
 from .emitter import Rule, TileEmitter, tile
@@ -174,6 +174,13 @@ EXPM1_SMALL = {F32: 2.0**-25, F64: 2.0**-54}
 LOG1P_MIDDLE, LOG1P_AROUND = 0.0625, 0.34375
 """What lies around the middle has a polynomial: 1 + x is between the roots of 1/2 and 2."""
 
+CBRT_SMALL = {F32: (2.0**-80, 48), F64: (2.0**-900, 150)}
+"""Below the first number residuals may be subnormal: they are scaled by the power of two."""
+CBRT_GUESS = {F32: 709958130, F64: 715094163 << 32}
+"""Two thirds of the bits of 1, less what makes the largest error of the guess small."""
+CBRT_HALLEY = {F32: 1, F64: 2}
+"""Iterations of Halley, each of which triples the correct bits: from 4 to 15 or 45."""
+
 Function = Callable[["Writer", Val], Val]
 
 
@@ -210,6 +217,22 @@ class Writer:
         for coefficient in reversed(coefficients[:-1]):
             result = self.do("fma", result, x, coefficient)
         return result
+
+    def third_of_bits(self, x: Val, more: int) -> Val:
+        """Return the float whose bits are a third of those of a positive one, and some more."""
+        word = WHOLE[self.scalar]
+        kind = self._kind.of(word)
+        third = self._em.number(((1 << word.width) + 2) // 3, kind)
+        bits = self._em.same(
+            "mulhii", self._em.one("bitcast", kind, x), third, signedness=Signedness.UNSIGNED
+        )
+        guess = self._em.same("addi", bits, self._em.number(more, kind))
+        return self._em.one("bitcast", self._kind, guess)
+
+    def divided(self, a: Val, b: Val) -> Val:
+        """Return a quotient that need not be rounded correctly."""
+        rounding = {"rounding_mode": RoundingCode.FULL} if self.scalar is F32 else {}
+        return self.do("divf", a, b, **rounding)
 
     def half_power(self, shifted: Val) -> Val:
         """Compute half of 2**n, where n is in the low bits of a float; the rest is shifted out."""
@@ -279,6 +302,28 @@ def _correction_f64(w: Writer, x: Val) -> Val:
 _CORRECTIONS: dict[ScalarType, Function] = {F32: _correction_f32, F64: _correction_f64}
 
 
+def cbrt(w: Writer, x: Val) -> Val:
+    """Compute the cube root: a guess from the bits, Halley's iteration, a step of Newton."""
+    magnitude = w.do("absf", x)
+    bound, exponent = CBRT_SMALL[w.scalar]
+    scaled = w.do("mulf", magnitude, 2.0**exponent)
+    a = w.where(magnitude, ComparisonCode.LESS_THAN, bound, scaled, magnitude)
+    t = w.third_of_bits(a, CBRT_GUESS[w.scalar])
+    for _ in range(CBRT_HALLEY[w.scalar]):
+        q = w.divided(a, w.do("mulf", t, t))
+        t = w.do("mulf", t, w.divided(w.do("fma", q, 2.0, t), w.do("fma", t, 2.0, q)))
+    square = w.do("mulf", t, t)
+    error = w.do("fma", t, t, w.do("negf", square))
+    residual = w.do("fma", w.do("negf", square), t, a)
+    residual = w.do("fma", w.do("negf", error), t, residual)
+    t = w.do("addf", t, w.divided(residual, w.do("mulf", square, 3.0)))
+    unscaled = w.do("mulf", t, 2.0 ** -(exponent // 3))
+    t = w.where(magnitude, ComparisonCode.LESS_THAN, bound, unscaled, t)
+    t = w.where(x, ComparisonCode.LESS_THAN, 0.0, w.do("negf", t), t)
+    t = w.where(magnitude, ComparisonCode.LESS_THAN, math.inf, t, x)
+    return w.where(x, ComparisonCode.EQUAL, 0.0, x, t)
+
+
 def erf(w: Writer, x: Val) -> Val:
     """Return the error function: an odd polynomial up to 1, beyond it 1 - 2**q, a small power."""
     magnitude = w.do("absf", x)
@@ -310,5 +355,6 @@ def _composed(function: Function) -> Rule:
 COMPOSED: dict[str, Rule] = {
     "expm1": _composed(expm1),
     "log1p": _composed(log1p),
+    "cbrt": _composed(cbrt),
     "erf": _composed(erf),
 }
