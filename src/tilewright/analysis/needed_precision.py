@@ -173,7 +173,7 @@ class NeededPrecision:
         return bool(op.results) and op.defn.pure and all(map(_is_wide, op.results))
 
     def follow(self, value: Value) -> None:
-        """Limit what a value is made of."""
+        """Limit the errors of a value's operands."""
         owner = self.nesting.owner.get(value)
         if owner is None:
             return
@@ -185,7 +185,7 @@ class NeededPrecision:
                 self.limit(operand, tolerance)
 
     def follow_slot(self, owner: Op, value: Value) -> None:
-        """Limit what each path passes on for a carried value, and its initial one."""
+        """Limit the errors of all values passed to a carried value, the initial one included."""
         rows = (owner.results, arguments(owner)) if arguments(owner) else (owner.results,)
         for k, slot in enumerate(zip(*rows, strict=True)):
             if any(value is v for v in slot):

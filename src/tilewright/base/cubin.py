@@ -204,7 +204,7 @@ def sections(code: bytes) -> tuple[Section, ...]:
 
 
 def read_cubin(code: bytes) -> Cubin:
-    """Read a cubin; an `InvalidElfError` says why the driver should not be given it."""
+    """Read a cubin; raise InvalidElfError for one that the driver should not load."""
     found = architecture(code)
     file = read_elf(code, empty=EMPTY, overlaid=OVERLAID)
     need(file.header.kind in (RELOCATABLE, EXECUTABLE), "it is no code that can be loaded")

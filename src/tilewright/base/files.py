@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def files_in_wheel(wheel: str, name: str) -> Iterator[Path]:
-    """Yield where a wheel has files of a name; nothing if it is not installed."""
+    """Yield the paths of files of a name in a wheel; none if it is not installed."""
     try:
         files = distribution(wheel).files or []
     except PackageNotFoundError:

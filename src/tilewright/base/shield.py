@@ -165,7 +165,7 @@ def lifted(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
 
 
 def listen() -> None:
-    """Run the handlers of signals that have come: what they raise is raised here."""
+    """Run the handlers of pending signals, whose exceptions propagate from here."""
     word, whose = HERE.word, HERE.unshielded
     before = word.value
     if before != whose:

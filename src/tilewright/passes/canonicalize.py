@@ -330,7 +330,7 @@ def _is_scalar(value: Value) -> bool:
 
 
 def _cut(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """Drop what follows a branch both arms of which leave, except the terminator."""
+    """Drop the code after a branch both arms of which leave, except the terminator."""
     block = facts.nesting.block[op]
     rest = block.ops[block.ops.index(op) + 1 :]
     if block in r.inlined or all(o.is_a(*PLACEHOLDERS) for o in rest[:-1]):

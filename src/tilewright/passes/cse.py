@@ -38,7 +38,7 @@ LOADS = (LOAD_VIEW, LOAD_SLICE)
 
 
 def cse(func: Func) -> Func:
-    """Merge what the rules above call equal."""
+    """Merge ops that are equal by the rules above."""
     return rewrite(func, _Merger(memory_of_all(func.body.ops)).visit)
 
 

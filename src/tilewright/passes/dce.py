@@ -34,7 +34,7 @@ ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT | Effect.STOP
 
 
 def dce(func: Func) -> Func:
-    """Keep what is needed, in order."""
+    """Keep the ops that effects need, in order."""
     live = _LivenessMarker(func)
     return rewrite(func, _Sweeper(live).visit)
 

@@ -445,7 +445,7 @@ class Prover:
             yield from ((case,) for case in cases)
 
     def _quotient(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
-        """Yield a quotient by a positive number, in terms of what is divided."""
+        """Yield the bounds of a quotient by a positive number, in terms of the dividend."""
         top, by = self.algebra.of(part[1]), self.algebra.of(part[2])
         if by.number is None:
             # A quotient is no farther from 0 than what is divided; divisors of 0 give 0.

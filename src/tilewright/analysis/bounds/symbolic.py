@@ -452,7 +452,7 @@ class _CheckWalk:
     def last(
         self, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange
     ) -> Iterator[Linear]:
-        """Yield the greatest number that a variable takes, which steps over some."""
+        """Yield the greatest value of a loop variable, which may step over some."""
         start, end, by = lower.point, upper.point, step.point
         if start is None or end is None or by is None or by == ONE or not self.prover.holds(by):
             return

@@ -56,7 +56,7 @@ SMALL = {
 
 
 def drop_bits(bits: Vec, count: int) -> Vec:
-    """Add what rounds to nearest even when the lowest bits are cut off afterwards."""
+    """Add the rounding term, so that cutting off the lowest bits rounds to nearest even."""
     return bits + (bits.lshr(count) & 1) + ((1 << count - 1) - 1)
 
 

@@ -174,7 +174,7 @@ class Watch:
         return event.number
 
     def complain(self, kind: str, op: Op, text: str) -> None:
-        """Report what is wrong with an op of the running actor."""
+        """Report a forbidden access by an op of the running actor."""
         self._report((kind, op), f"{text} {self._actor.text} at {place_of(op)}")
 
     def outside(self, event: int, address: int, verb: str) -> None:
@@ -265,7 +265,7 @@ class Watch:
         return np.isin(events, own)
 
     def _clash(self, made: Event, region: Watched, cells: Array, events: Array, kind: str) -> None:
-        """Report what another actor did to these cells, where nothing orders the two."""
+        """Report an unordered access of another actor to these cells."""
         found = events[cells]
         for number in np.unique(found).tolist():
             if number == 0:

@@ -297,7 +297,7 @@ def place_live_values(
     nodes: Sequence[Node], of_block: Uniformity, of_group: Uniformity, nesting: Structure,
     groups: Groups, scratch: int,
 ) -> LiveValues:  # fmt: skip
-    """Decide what is kept of a kernel whose shared memory takes so much scratch."""
+    """Place the values that are live across barriers, above so much scratch for shared memory."""
     return _SpillPlacer(of_block, of_group, nesting, groups).place(nodes, scratch)
 
 

@@ -171,7 +171,7 @@ def _assembled(job: Job, tool: Toolchain, folder: str, wait: Wait) -> bytes | De
 
 
 def _wait(job: Job, process: Process, limit: float | None) -> bytes:
-    """Wait for a process; say what it does, once, and on a terminal how long it took."""
+    """Wait for a process; report a slow one once, and on a terminal its seconds."""
     start = time.monotonic()
     terminal = error_is_terminal()
     patience = PATIENCE_SECONDS if terminal else SLOW_SECONDS

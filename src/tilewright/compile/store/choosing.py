@@ -171,11 +171,11 @@ def _nowhere() -> None:
 
 
 @dataclass(slots=True)
-class _Process:
+class _StoreChoice:
     choice: Choice
 
 
-_PROCESS = _Process(disk_store)
+_PROCESS = _StoreChoice(disk_store)
 _HERE: ContextVar[Choice | None] = ContextVar("tilewright_store", default=None)
 
 

@@ -78,7 +78,7 @@ def _watch_function(
 
 
 def watch_part(it: Interpreter, function: FunctionType, part: str) -> None:
-    """Remember what a function has: its code, its defaults."""
+    """Remember the parts of a function: its code, its defaults."""
     name = f"{function.__name__}.{part}"
     it.note(id(function), name, partial(getattr, function, part), getattr(function, part))
 

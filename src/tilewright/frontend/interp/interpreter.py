@@ -353,12 +353,12 @@ class Interpreter:
         return value
 
     def watch(self, name: str, value: Any) -> None:
-        """Remember what is in lists and dicts from outside, for later launches."""
+        """Remember the contents of captured lists and dicts, for later launches."""
         if may_change(value):
             self.note(id(value), name, partial(frozen, value), frozen(value))
 
     def watch_items(self, items: dict[str, Any]) -> None:
-        """Remember what a dict from outside has, each item for itself: that is quickly compared."""
+        """Remember each item of a captured dict, which is fast to compare."""
         self.note(id(items), "len", partial(len, items), len(items))
         for key, value in items.items():
             self.note(id(items), key, partial(getitem, items, key), value)

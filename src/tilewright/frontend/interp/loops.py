@@ -195,7 +195,7 @@ def close(it: Interpreter, head: Head, trial: LoopTrial) -> None:
 def finish(
     it: Interpreter, node: ast.For | ast.While, head: Head, results: tuple[Value, ...]
 ) -> None:
-    """Bind the names that the loop assigned to what they are after it."""
+    """Bind the names that the loop assigned to their values after it."""
     pending = list(results)
     for name, tree in head.items():
         it.frame.bind(name, fill(tree, pending))

@@ -221,7 +221,7 @@ def _text(em: SemanticBuilder, x: Any, what: str, default: str) -> str:
 
 
 def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
-    """Reject what is provably false, let the host check what it can, the kernel the rest."""
+    """Reject a provably false condition; let the host check it if it can, else the kernel."""
     if not isinstance(condition, Value):
         if isinstance(condition, Memory):
             em.fail(Code.TRUTH, f"{describe(condition)} has no truth value",
@@ -234,7 +234,7 @@ def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
 
 
 def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
-    """Add a launch check; return what it checks, or None where it cannot."""
+    """Add a launch check; return its expression, or None if the host cannot evaluate it."""
     known = expression(em, condition) if em.surely_runs else None
     if known is None:
         return None

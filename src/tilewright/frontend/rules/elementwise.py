@@ -599,7 +599,7 @@ def where(em: SemanticBuilder, cond: Any, a: Any, b: Any) -> Value:
 
 
 def _bits(em: SemanticBuilder, value: Value, verb: str, *, logic: bool) -> Value:
-    """Reject what is neither an integer nor, where logic is meant, a boolean."""
+    """Reject operands that are neither integers nor, for logic, booleans."""
     dtype = value.tile.dtype
     if dtype.is_int or (logic and dtype.is_bool):
         return value

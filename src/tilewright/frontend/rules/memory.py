@@ -316,7 +316,7 @@ def _load_unchecked(
 
 
 def unchecked_load(em: SemanticBuilder, ref: PartitionRef, index: Any, **hints: Any) -> Value:
-    """Load without a check: what lies outside of the tensor is padding, whatever the index."""
+    """Load without a bounds check: elements outside of the tensor are padding."""
     tile = load(em, ref.view, unchecked_index(em, ref.view, ref.name, index), **hints)
     em.unchecked.add(tile)
     return tile

@@ -266,7 +266,7 @@ def _write_to_tile(em: SemanticBuilder, self: TileRef, index: Any, value: Any) -
 
 
 def _to_store(em: SemanticBuilder, ref: SliceRef, value: Any) -> Value:
-    """Return a value for an element of a slice, which must be one that may be written."""
+    """Convert a value for an element of a slice, after a check that it may be written."""
     if not ref.mutable:
         _read_only(em, ref)
     return stored_element(em, ref.name, ref.type.dtype, value)
@@ -607,7 +607,7 @@ def _accept(em: SemanticBuilder, dtype: AnyDType) -> None:
 
 
 def _check_places(em: SemanticBuilder, text: str, count: int) -> None:
-    """Reject what the assembler would not find."""
+    """Reject PTX whose operands the assembler would not find."""
     for found in PLACE.finditer(text):
         number = found.group(1)
         if number is None or (number != "$" and int(number) >= count):

@@ -138,7 +138,7 @@ class SemanticBuilder(Builder):
             warnings.warn_explicit(text, category, name, line)
 
     def require_unsafe(self, what: str) -> None:
-        """Reject what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
+        """Reject an unsafe operation outside of an unsafe entry and of `with tw.unsafe():`."""
         if not self.unsafe and self.unsafe_depth == 0:
             entry = "@simt.kernel" if self.is_simt else "@tw.entry"
             self.fail(

@@ -186,7 +186,7 @@ MEMORY = {"ordering": Ordering.WEAK, "scope": Scope.DEVICE, "latency": None}
 
 
 def fits(pointers: Type, value: Type) -> TileType:
-    """Reject a value that is not what the pointers point to; return its type."""
+    """Reject a value of another type than the pointers' target; return its type."""
     expected = tile(pointers).with_elem(pointer(pointers).to)
     need(value == expected, "expected {}, got {}", expected, value)
     return expected

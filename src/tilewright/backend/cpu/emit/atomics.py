@@ -231,7 +231,7 @@ def _from_bits(bits: Vec, kind: str) -> Vec:
 def exchange(
     emitter: LlvmEmitter, address: Vec, expected: Vec, value: Vec, align: int, order: str
 ) -> tuple[Vec, Vec]:
-    """Compare and swap integers: what was there, and whether it was swapped."""
+    """Compare and swap integers; return the old value, and whether it was swapped."""
     text = f"cmpxchg {address}, {expected}, {value} {order}, align {align}"
     pair = emitter.body.emit(text, "", 1).name
     kind = f"{{ {expected.type}, i1 }}"

@@ -175,7 +175,7 @@ def emit_module(plan: Plan, cpu: CpuTarget) -> str:
 
 
 def _prologue(emitter: LlvmEmitter) -> None:
-    """Emit what all blocks share: arguments, buffers."""
+    """Emit the code that all blocks share: arguments, buffers."""
     read_parameters(emitter)
     scratch = Vec(emitter.body, "%scratch", "ptr", 1)
     for buffer, at in emitter.plan.offsets.items():

@@ -155,7 +155,7 @@ def _wide(emitter: LlvmEmitter, value: Value) -> Vec:
 
 
 def _make_view(emitter: LlvmEmitter, op: Op) -> None:
-    """Bind a view to its tensor, which is all it is at run time."""
+    """Bind a view to its tensor, since a view has no code."""
     emitter.tensors[op.result] = emitter.tensors[op.one("tensor")]
 
 

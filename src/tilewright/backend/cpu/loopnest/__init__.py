@@ -22,7 +22,7 @@ __all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
 
 
 def build_plan(func: Func, cpu: CpuTarget) -> Plan:
-    """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
+    """Plan a kernel for a CPU: loop nests, and the buffers of materialized tiles."""
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
     reuse_packed_tiles(plan, cpu.scratch_limit)

@@ -84,7 +84,7 @@ class ExprBuilder:
         return self.known[wanted]
 
     def _visit(self, element: Element) -> list[Element]:
-        """Build an element, or return what must be built before it."""
+        """Build an element, or return the elements that must be built before it."""
         value, index = element
         if not is_tile(value):
             self.known[element] = self.scalar(value)
@@ -307,7 +307,7 @@ class NestBuilder(ExprBuilder):
         self.effects.append(WriteBuffer(buffer, index, value))
 
     def sink(self, sink: Sink) -> None:
-        """Build what a sink reads and does."""
+        """Build the reads and the effect of a sink."""
         index = self.index(sink_shape(sink))
         match sink:
             case Keep() | Assign():

@@ -277,7 +277,7 @@ class Segment:
         return number
 
     def note(self, value: Value, number: int, exact: bool = False) -> None:
-        """Remember what computing a value at a step reads."""
+        """Remember the reads of a value that is computed at a step."""
         for pull in self.pulls(value):
             # A lazy tile reads memory when its user runs, so the read belongs to that step.
             self.reads.append((pull.location, number, exact and pull.exact))
@@ -390,7 +390,7 @@ class Segment:
         )
 
     def protect(self, value: Value, writer: Op) -> int:
-        """Materialize a stored value if computing it reads what the writer changes."""
+        """Materialize a stored value if its computation reads memory that the writer changes."""
         location = location_of(writer)
         for pull in self.pulls(value):
             # x[i] = f(x[i]) is safe in one loop; x[i] = f(x[j]) is not.

@@ -139,7 +139,7 @@ def located(layout: PtxLayout, instr: PtxInstr, address: PtxAddress) -> Locate:
 
 
 def check_aligned(addresses: Array, nbytes: int) -> None:
-    """Raise for an address that is no multiple of what is accessed there."""
+    """Raise for an address that is not a multiple of the access size."""
     wrong = addresses % nbytes != 0
     if wrong.any():
         which = first(wrong)

@@ -344,7 +344,7 @@ class BlockMemory:
     def _judge(
         self, threads: Array, at: Array, last: _Last, what: str, did: str, *, atomic: bool
     ) -> None:
-        """Raise for accesses that nothing orders after earlier ones."""
+        """Raise for accesses that are not ordered after earlier ones."""
         state = self.threads
         who = threads[:, None]
         earlier = last.thread[at]

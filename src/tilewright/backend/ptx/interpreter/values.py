@@ -182,7 +182,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def to_odd(total: Array, rest: Array) -> Array:
-    """Set the last bit of a sum that is inexact, toward what it left out."""
+    """Round to odd: set the last bit of an inexact sum, toward the lost part."""
     total = np.asarray(total)
     bits = total.view(np.int64)
     away = (rest > 0) == (total > 0)

@@ -144,7 +144,7 @@ class TooOldError(Exception):
 
 
 def need(what: str, since: Version, version: Version) -> None:
-    """Reject what came later than a version."""
+    """Reject a feature of a later version."""
     if since > version:
         raise TooOldError(what, since)
 

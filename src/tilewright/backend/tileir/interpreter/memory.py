@@ -235,7 +235,7 @@ def _make_tensor(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _wrapped(stride: int) -> int:
-    """Return a stride as addresses see it, which wrap around after 64 bits."""
+    """Return a stride modulo 2**64, as addresses wrap around."""
     return stride - (1 << 64) if stride >> 63 else stride
 
 

@@ -194,7 +194,7 @@ def narrow(wide: Array, kind: ScalarType) -> Array:
 
 
 def _odd_f32(wide: Array) -> Array:
-    """Round f64 to f32 toward zero, and set the last bit of what is inexact."""
+    """Round f64 to f32 toward zero, and set the last bit of an inexact result (round to odd)."""
     nearest = wide.astype(np.float32)
     back = nearest.astype(np.float64)
     bits = nearest.view(np.int32)
@@ -204,7 +204,7 @@ def _odd_f32(wide: Array) -> Array:
 
 
 def _tf32(single: Array) -> Array:
-    """Round f32 to tf32, ties to even; what is not finite stays."""
+    """Round f32 to tf32, ties to even; infinity and NaN stay."""
     bits = single.view(np.uint32)
     half = np.uint32((1 << TF32_DROPPED - 1) - 1) + (bits >> TF32_DROPPED & 1)
     rounded = (bits + half) >> TF32_DROPPED << TF32_DROPPED
@@ -262,7 +262,7 @@ DIRECTED = (RoundingCode.ZERO, RoundingCode.NEGATIVE_INF, RoundingCode.POSITIVE_
 def directed(
     nearest: Array, sign: Callable[..., int], given: list[Array], mode: RoundingCode
 ) -> Array:
-    """Round in one direction what was rounded to nearest.
+    """Move nearest results to those of a directed rounding.
 
     `sign` tells by the numbers of one element, the nearest result last, whether the exact result is
     above (1), below (-1) or the same. Where it is the same zero, it is -0 toward -infinity.

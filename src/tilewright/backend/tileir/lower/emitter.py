@@ -326,7 +326,7 @@ class TileEmitter:
         )
 
     def fail_version(self, what: str, since: Version) -> None:
-        """Reject what the installed assembler does not know."""
+        """Reject an instruction that the installed assembler does not have."""
         raise CompileError(
             f"{what} needs a newer tileiras",
             expected=f"one that reads Tile IR {version_text(since)}",

@@ -138,7 +138,7 @@ def cas_loop(
     dtype: AnyDType,
     compare: Val | None = None,
 ) -> tuple[Val, Val]:
-    """Combine values into memory (without a mode: replace what equals `compare`).
+    """Combine values into memory by a CAS loop (without a mode: replace values equal to `compare`).
 
     Gives the old values, those of `compare` where it is given and not the mask, and a token.
     """

@@ -147,7 +147,7 @@ class _Emitted:
         return CALCULATED[bound.step](self.em, lhs, rhs)
 
     def _make(self, value: Value) -> None:
-        """Lower what a value is computed from, which is done again in the body."""
+        """Lower the definition of a value a second time; the body lowers it as well."""
         maker = self.em.nesting.definer(value)
         if maker is None or value in self.made:
             return
