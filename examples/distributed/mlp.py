@@ -63,7 +63,7 @@ def step(
     return sum_of(w1, gradient1, 1.0, -RATE), sum_of(w2, gradient2, 1.0, -RATE)
 
 
-def expected() -> tuple[Array, Array]:
+def expected() -> tuple[Any, Any]:
     """The same on the whole batch, in NumPy."""
     x, target, w1, w2 = problem()
     for _ in range(STEPS):

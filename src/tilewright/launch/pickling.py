@@ -1,6 +1,6 @@
 """Kernels in other processes: by reference to their module, or else rebuilt from their source.
 
-What is pickled is the name of a kernel, and as a fallback its text, decorators included, with the
+What is pickled is the name of a kernel, and as a fallback its text, with its last decorator and the
 names that the text uses: modules by name, functions of the kernel language as text themselves,
 other values pickled. A process that can import the kernel, and finds the same text, has its own.
 """
@@ -98,10 +98,10 @@ def _digest_of(found: Any) -> str:
 
 
 def _text_of(source: FunctionSource) -> str:
-    """Return the lines of a function, from its first decorator on."""
+    """Return the lines of a function, from its last decorator on: the one that makes a kernel."""
     node = source.node
     decorators = getattr(node, "decorator_list", ())
-    first = min([node.lineno, *[each.lineno for each in decorators]])
+    first = decorators[-1].lineno if decorators else node.lineno
     lines = source.file.text.splitlines(keepends=True)[first - 1 : node.end_lineno]
     return textwrap.dedent("".join(lines))
 
