@@ -17,6 +17,7 @@ from typing import Any
 
 from .errors import Error
 from .messages import tell
+from .system import HAS_PRIVATE_FILES
 
 PREFIX = "TILEWRIGHT_"
 
@@ -225,7 +226,7 @@ def current() -> Config:
 
 def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the directory that compiled code is kept in; None where it is not kept."""
-    if config.cache_dir.lower() == "off":
+    if config.cache_dir.lower() == "off" or not HAS_PRIVATE_FILES:
         return None
     try:
         if config.cache_dir:
