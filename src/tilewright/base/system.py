@@ -24,7 +24,7 @@ def flag(name: str) -> int:
 def at_fork(**calls: Callable[[], object]) -> None:
     """Register what is done at forks, as `os.register_at_fork`; nothing where there are none."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(**calls)  # type: ignore[call-overload]
+        os.register_at_fork(**calls)
 
 
 def usable_cpus() -> int:
