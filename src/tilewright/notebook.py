@@ -20,7 +20,8 @@ FEW = 16
 
 def text_of(value: Any) -> str | None:
     """Return what stands for an argument of a launch; None: its repr does."""
-    if isinstance(value, OURS):
+    kinds: Any = OURS
+    if isinstance(value, kinds):
         return summary(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     size: Any = getattr(value, "size", None)

@@ -150,3 +150,21 @@ def test_the_way_out_is_one():
         check=True,
     )
     assert not any(cell["error"] for cell in json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.full
+def test_a_kernel_of_jupyter(tmp_path):
+    """The same by way of a real Jupyter kernel, and what is awaited there."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    sources = [SETUP, KERNEL, SHOWN["result"], "await tw.ones((2,))", WRONG, MISTAKES["compiling"]]
+    cells = [nbformat.v4.new_code_cell(text.strip()) for text in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, allow_errors=True, timeout=120).execute(cwd=str(tmp_path))
+    outputs = [cell.outputs[0] for cell in cells if cell.outputs]
+    result, awaited, error = outputs
+    assert "ndarray(shape=(100, 100)" in result.data["text/plain"]
+    assert "Tensor([1., 1.]" in awaited.data["text/plain"] and "<pre>" in awaited.data["text/html"]
+    text = "\n".join(error.traceback)
+    assert error.ename == "CompileError" and "Cell In[5]:3:13" in text
+    assert str(Path(tilewright.__file__).parent) not in text

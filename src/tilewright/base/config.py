@@ -17,6 +17,7 @@ from typing import Any
 
 from .errors import Error
 from .messages import tell
+from .system import HAS_PRIVATE_FILES
 
 PREFIX = "TILEWRIGHT_"
 
@@ -236,7 +237,7 @@ def current() -> Config:
 
 def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the directory of the disk cache; None where it is off."""
-    if config.cache_dir.lower() == "off":
+    if config.cache_dir.lower() == "off" or not HAS_PRIVATE_FILES:
         return None
     try:
         if config.cache_dir:

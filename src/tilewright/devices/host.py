@@ -6,7 +6,6 @@ All share the host's memory.
 from __future__ import annotations
 
 import itertools
-import os
 import platform
 import re
 import threading
@@ -18,6 +17,7 @@ from typing import Generic, TypeVar
 
 from .._core import PooledMemory
 from ..base.errors import DriverError
+from ..base.system import at_fork
 from .cpu.caching import HostPool, clear
 from .cpu.module import CpuModule, check_object
 from .cpu.pool import default, streams
@@ -168,7 +168,7 @@ class CpuDevice(HostDevice[CpuStream]):
         if number == 0 and self not in _FORGETFUL:
             # Threads do not survive a fork, so a child makes its own streams when it needs them.
             _FORGETFUL.append(self)
-            os.register_at_fork(after_in_child=self._fresh)
+            at_fork(after_in_child=self._fresh)
         return CpuStream(self, number)
 
     def _all_streams(self) -> Iterable[CpuStream]:

@@ -5,7 +5,6 @@ GPUs are looked for when somebody first asks for one, or for the best device the
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from ..base import config
 from ..base.errors import ContextError
 from ..base.messages import tell
+from ..base.system import at_fork
 from .cuda.device import CudaDevice
 from .cuda.finding import ForkedError, NoDriverError, find_driver
 from .host import CPU, NULL, REFERENCE, CpuDevice
@@ -57,7 +57,7 @@ def gpus() -> tuple[CudaDevice, ...]:
         with _Gpus.lock:
             if _Gpus.found is None:
                 calls = find_driver()
-                os.register_at_fork(after_in_child=_forget)
+                at_fork(after_in_child=_forget)
                 _Gpus.found = tuple(CudaDevice(calls, n) for n in range(calls.device_count()))
     return _Gpus.found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar, Token
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from .._core import set_choosing
 from ..base.config import current
 from ..base.errors import ContextError
+from ..base.system import at_fork
 from ..base.tracebacks import block
 from ..devices.protocol import Device, Stream
 from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
@@ -176,7 +176,7 @@ def policy_of_device(device: Device) -> SchedulingPolicy:
 @cache
 def _forget_in_children() -> None:
     """Reset in child processes: the streams of some devices do not survive a fork."""
-    os.register_at_fork(after_in_child=_forget)
+    at_fork(after_in_child=_forget)
 
 
 def _forget() -> None:

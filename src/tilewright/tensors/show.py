@@ -22,7 +22,7 @@ from .views import selected
 
 __all__ = ["facts", "html_of", "state_in_words", "summary_of", "table", "text_of"]
 
-MOST_COPIED = 8
+MOST_COPIED = 16
 """Corners of a summarized tensor that are copied from a GPU."""
 
 
@@ -141,9 +141,11 @@ def _corners(region: Region, edge: int) -> np.ndarray[Any, Any] | None:
 
 
 def _copied(region: Region) -> np.ndarray[Any, Any] | None:
+    if 0 in region.shape:
+        return np.empty(region.shape)
     if region.storage.device.host_visible:
-        return region.array().copy() if 0 not in region.shape else np.empty(region.shape)
-    if RECORDERS or THREAD.names or 0 in region.shape:
+        return region.array().copy()
+    if RECORDERS or THREAD.names:
         return None  # a capture may not be disturbed
     try:
         return peeked(region)

@@ -29,10 +29,9 @@ FACTOR = 2
 WARM = 3
 
 
-@pytest.fixture(params=["cpu", "reference"], autouse=True)
-def device(request):
-    with tw.device(request.param) as chosen:
-        yield chosen
+@pytest.fixture(autouse=True)
+def device(tilewright_device):
+    return tilewright_device
 
 
 def scaling():

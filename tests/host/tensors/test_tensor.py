@@ -44,10 +44,6 @@ def test_metadata_and_repr_work_in_every_state(t, without_places):
     there = zeros((2,), device="reference").sync()
     assert there.summary == "Tensor(shape=(2,), dtype=f32, device='reference')"
     assert repr(there) == "Tensor([0., 0.], shape=(2,), dtype=f32, device='reference')"
-    assert [repr(t)[:13], repr(back[0])[-25:]] == [
-        "Tensor(shape=",
-        "shape=(6,), dtype=f32, view)"[-25:],
-    ]
 
 
 def test_to_numpy_copies(t):

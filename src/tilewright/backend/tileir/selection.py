@@ -8,7 +8,6 @@ chooses among all that the assembler has finished. A candidate that fails is a l
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from typing import TypeAlias
 
 from ...base.config import current
 from ...base.errors import CompileError
+from ...base.system import usable_cpus
 from ...ir.signature import OutputSpec
 from .choices import Choices, requested
 from .features import Traits
@@ -185,7 +185,7 @@ def _table(trials: Sequence[CandidateTrial], best: int) -> list[str]:
 # -------------------------------------------------------------------------------------------------
 # Candidates in parallel: a thread for each waits for its assembler, which is a process.
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = usable_cpus()
 ROOM = BoundedSemaphore(CORES)
 """For the candidates of all kernels that are compiled at the same time."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -14,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ...base.files import FLAGS as DIRECTORY
 from ...base.files import WRITE, RefusedError, opened, remove, write
 from ...base.stage import Saved
+from ...base.system import fcntl, flag
 from .entry import (
     InvalidEntryError,
     Record,
@@ -33,7 +34,7 @@ from .keeper import LARGEST, Keeper
 # Lock files: one process at a time, released when the holder dies, awaited for a limited time.
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
-FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+FLAGS = os.O_RDWR | os.O_CREAT | flag("O_CLOEXEC") | flag("O_NOFOLLOW")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def files(directory: int) -> Iterator[File]:
     yield from _files_in(directory, "")
     for folder in _folders(directory):
         with suppress(FileNotFoundError):
-            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+            inner = os.open(folder, DIRECTORY, dir_fd=directory)
             try:
                 yield from _files_in(inner, f"{folder}/")
             finally:
@@ -216,7 +217,7 @@ T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds to wait for another process that compiles the same; then both do."""
-READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+READ = os.O_RDONLY | flag("O_CLOEXEC") | flag("O_NOFOLLOW") | flag("O_NONBLOCK")
 """Not through links, and not waiting for somebody to write into a pipe."""
 TRIED = 1 << 16
 """Bytes written to see whether a directory can be written to: about a kernel."""

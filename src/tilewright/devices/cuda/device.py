@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
 from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
+from ...base.system import at_fork
 from ..pictures import ShownDevice
 from ..timeline import Timelines
 from .borrowed import BorrowedModule, BorrowedStream, CapturedStream, usable
@@ -44,7 +44,7 @@ class CudaDevice(ShownDevice):
         self.ordinal = ordinal
         self._driver = calls
         self._is_parents = False
-        os.register_at_fork(after_in_child=weak_call(self.leave_to_parent))
+        at_fork(after_in_child=weak_call(self.leave_to_parent))
         self._making = threading.RLock()
         self._opened: _Opened | None = None
         self._numbers = itertools.count(STREAMS)

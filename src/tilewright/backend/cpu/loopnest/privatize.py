@@ -1,4 +1,4 @@
-"""Privatization of small accumulators: a worker combines into a copy of its own, then into memory.
+"""Privatization of small accumulators: a worker combines into its copy first, then into memory.
 
 An atomic update takes twenty cycles, and hundreds where workers update the same cache line. A copy
 in scratch memory takes ordinary updates; at the end of each run of blocks, its elements are
