@@ -4,7 +4,7 @@
     python tools/emulate.py test_pool          some
 
 Needs `aarch64-linux-gnu-g++` and `qemu-aarch64`: Debian's g++-aarch64-linux-gnu and qemu-user. The
-code of kernels is tested by tests/cpu/backend/llvm/test_emulated.py.
+code of kernels is tested by tests/cpu/backend/llvm/test_object_emulated.py.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ __all__ = [
     "assume_div_by_every_along", "assume_same_elements", "astype", "atan", "atan2", "atomic_add",
     "atomic_and", "atomic_cas", "atomic_cas_tko", "atomic_max", "atomic_min", "atomic_or",
     "atomic_red_view", "atomic_red_view_tko", "atomic_rmw", "atomic_rmw_tko", "atomic_xchg",
-    "atomic_xor", "bitcast", "block_id", "broadcast", "broadcast_ptr", "broadcast_scalar", "cat",
+    "atomic_xor", "bitcast", "block_id", "broadcast", "broadcast_ptr", "broadcast_scalar", "cat", "cbrt",
     "ceil", "ceil_div", "clamp", "cmpf", "cmpi", "constant", "convert_scalar", "convert_tile",
     "cos", "cosh", "cuda_tile_assert", "cuda_tile_print", "cumprod", "cumsum", "divf", "divi",
     "eq_tile", "erf", "exp", "exp2", "expand_dims", "expm1", "exti", "extract", "flip", "floor",
