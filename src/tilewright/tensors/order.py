@@ -129,7 +129,7 @@ class Order:
 
     def is_followed(self, stream: Stream) -> bool:
         """Return whether all listed work is on this stream; then so is what supersedes it."""
-        if self.joined is not None or len(self.reads) > 1:
+        if self.joined is not None or len(self.members) > 1 or len(self.reads) > 1:
             return False
         readers = self.reads.get(stream, ())
         return bool(readers or not self.reads) and all(
@@ -301,7 +301,7 @@ def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool 
     with LOCK:
         number = reserve_in_core(row, written, count, address, how)
         if number == PENDING_WORK:
-            orders = [region.storage.order for region in regions]
+            orders = [region.storage.order.root() for region in regions]
             for order in orders:
                 order.tidy()
             if _are_followed(orders, timeline.stream):
