@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..backend.tileir.target import is_architecture
 from ..base.stage import Stage
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..frontend.interp.build import Built, build_captured
@@ -26,7 +25,7 @@ from ..passes.rematerialize import rematerialize
 from ..passes.split_loops import split_loops
 from ..passes.transpose_products import transpose_products
 from .checks import LEFT_OUT, accepted
-from .legality import accept, limit_depth
+from .legality import HOSTS, accept, limit_depth
 from .options import PLAIN, CompileOptions
 from .runner import Runner
 
@@ -102,7 +101,7 @@ def compile_kernel(
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)
-    tiles_on_cuda = is_architecture(target) and kernel.dialect == "tile"
+    tiles_on_cuda = target not in HOSTS and kernel.dialect == "tile"
     for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
         func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)

@@ -164,8 +164,10 @@ def _parts(data: bytes) -> tuple[bytes, Saved]:
     magic, version, record, metadata, zero, code = SIZES.unpack_from(data)
     _need(magic == MAGIC, "it is not an entry")
     _need(version == VERSION, f"it has layout {version}, not {VERSION}")
-    _need(zero == 0, "its header has something where nothing belongs")
-    _need(HEADER + record + metadata + code == len(data), "its length is not what it says")
+    _need(zero == 0, "a reserved field of its header is not zero")
+    _need(
+        HEADER + record + metadata + code == len(data), "its length differs from that in its header"
+    )
     checked, digest = data[SIZES.size : SIZES.size + 32], data[SIZES.size + 32 : HEADER]
     text = data[HEADER : HEADER + record]
     rest = data[HEADER + record :]

@@ -131,7 +131,7 @@ class _Reader:
         if returns is not None and self.evaluate(returns) is not None:
             self.fail(
                 returns,
-                "a kernel returns nothing",
+                "a kernel cannot return a value",
                 expected="-> None",
                 got=f"-> {ast.unparse(returns)}",
                 hint=f"write results with {WRITE[self.dialect]}",

@@ -232,7 +232,7 @@ def run_return(it: Interpreter, node: ast.Return) -> Flow:
     elif value is not None:
         it.em.fail(
             Code.TYPE,
-            "a kernel returns nothing",
+            "a kernel cannot return a value",
             got=describe(value),
             hint="write results with out.store(tile)",
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from operator import getitem
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -315,7 +315,7 @@ class Interpreter:
         self.watch(name, value)
         if isinstance(value, np.generic):
             return _number(value)
-        if not isinstance(value, type) and (
+        if not isinstance(value, type | ModuleType) and (
             hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
         ):
             self.em.fail(

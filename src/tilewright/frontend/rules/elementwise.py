@@ -29,9 +29,9 @@ from ..semantics.operands import (
     three,
     word,
 )
-from ..semantics.pointers import is_pointer, moved
+from ..semantics.pointers import moved
 from ..semantics.promotion import is_extent, is_weak
-from ..semantics.values import describe
+from ..semantics.values import describe, is_pointer
 
 # -------------------------------------------------------------------------------------------------
 # Rules for arithmetic, its operators, and Python's min, max and abs.

@@ -320,7 +320,7 @@ ATOMIC_RMW = declare(
     "core",
     "target value mask?",
     _rmw,
-    "Combines `value` into memory where mask; gives the old values (zero elsewhere).",
+    "Combines `value` into memory where mask; the results are the old values (zero elsewhere).",
     attrs={"mode": AtomicMode.ADD} | ATOMIC,
     effects=BOTH,
     traits=Trait.ATOMIC | Trait.OF_THREAD,
@@ -330,7 +330,7 @@ ATOMIC_CAS = declare(
     "core",
     "target compare value mask?",
     _cas,
-    "Stores `value` where memory equals `compare` bit for bit; gives the old values"
+    "Stores `value` where memory equals `compare` bit for bit; the results are the old values"
     " (`compare` where not mask).",
     attrs=ATOMIC,
     effects=BOTH,
@@ -372,7 +372,7 @@ PLAIN = tuple(
     if op.effects & (Effect.READ | Effect.WRITE)
 )
 
-MAKE_TOKEN = declare("make_token", "tile", "", _tokens, "A token that waits for nothing.")
+MAKE_TOKEN = declare("make_token", "tile", "", _tokens, "A token of no earlier access.")
 JOIN_TOKENS = declare(
     "join_tokens", "tile", "tokens*", _tokens, "A token that waits for all of these."
 )

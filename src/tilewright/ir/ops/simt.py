@@ -225,7 +225,7 @@ SHARED = declare(
     "simt",
     "",
     _shared,
-    "An array of the block's own memory; nothing is in it before it is written.",
+    "An array in the shared memory of the block, at first uninitialized.",
     attrs={"number": 0, "dtype": None, "shape": ()},
     traits=THREAD | Trait.REMATERIALIZABLE,
 )
@@ -234,7 +234,7 @@ DYNAMIC_SHARED = declare(
     "simt",
     "offset",
     _dynamic,
-    "The memory that the launch asked for, from so many bytes on.",
+    "The dynamic shared memory of the launch, from a byte offset on.",
     attrs={"dtype": None},
     traits=THREAD | Trait.REMATERIALIZABLE,
 )
@@ -243,7 +243,7 @@ SHARED_LENGTH = declare(
     "simt",
     "memory",
     _shared_length,
-    "How many elements the memory that the launch asked for has from its offset on.",
+    "The number of elements of the dynamic shared memory from its offset on.",
     traits=THREAD | Trait.REMATERIALIZABLE,
 )
 LOAD_SHARED = declare(
@@ -269,7 +269,7 @@ ATOMIC_SHARED = declare(
     "simt",
     "memory value index*",
     _rmw,
-    "Combines `value` into the element at an index; gives the old value.",
+    "Combines `value` into the element at an index; the result is the old value.",
     attrs={"mode": AtomicMode.ADD} | ATOMIC,
     effects=BOTH,
     traits=THREAD | Trait.ATOMIC,
@@ -279,7 +279,7 @@ CAS_SHARED = declare(
     "simt",
     "memory compare value index*",
     _cas,
-    "Stores `value` if the element equals `compare` bit for bit; gives the old value.",
+    "Stores `value` if the element equals `compare` bit for bit; the result is the old value.",
     attrs=ATOMIC,
     effects=BOTH,
     traits=THREAD | Trait.ATOMIC,
@@ -289,7 +289,7 @@ SYNC_THREADS = declare(
     "simt",
     "",
     none,
-    "All threads of the block get here; what they did to memory before is seen after.",
+    "A barrier of the block; earlier accesses to memory are visible after it.",
     effects=BOTH | Effect.SYNC,
     traits=THREAD,
 )
@@ -361,7 +361,7 @@ SYNC_WARP = declare(
     "simt",
     "mask?",
     _sync,
-    "The lanes get here; what they did to memory before is seen after.",
+    "A barrier of the lanes; earlier accesses to memory are visible after it.",
     effects=BOTH | Effect.SYNC,
     traits=THREAD,
 )
@@ -423,7 +423,7 @@ INLINE_PTX = declare(
     "simt",
     "value*",
     _inline,
-    "What the text does: $0, $1, ... are its results, then the values it is given.",
+    "Runs PTX text, in which $0, $1, ... are first the results, then the operands.",
     attrs={"text": "", "dtypes": ()},
     effects=BOTH,
     traits=THREAD,
