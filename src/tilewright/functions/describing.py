@@ -44,7 +44,11 @@ class Describer:
         """Return something with a shape and a dtype; the second may be one of ours."""
         if self.like is not None:
             return args[self.like]
-        found = self._of_this_output(self._made(**dict(zip(self._names, args, strict=True))))
+        found = self._made(**dict(zip(self._names, args, strict=True)))
+        plain = self._plain(found, args)
+        if plain is not None:
+            return plain
+        found = self._of_this_output(found)
         if _is_array(found):
             return found
         if _is_shape(found) and self._lead >= 0:
@@ -56,6 +60,19 @@ class Describer:
             f" object with both{self._or_all()}; got {_summary(found)}"
         )
 
+    def _plain(self, found: Any, args: Sequence[Any]) -> Look | None:
+        """Return what most functions say, a shape or a shape and a dtype; None: look closer."""
+        if type(found) is not tuple:
+            return None
+        kinds = set(map(type, found))
+        if kinds == _ONLY_INTEGERS and self._lead >= 0:
+            return Look(found, args[self._lead].dtype)
+        if len(found) != 2 or type(found[0]) is not tuple:
+            return None
+        shape, dtype = found
+        is_type = isinstance(dtype, _TYPES) or hasattr(dtype, "itemsize")
+        return Look(shape, dtype) if is_type and set(map(type, shape)) <= _ONLY_INTEGERS else None
+
     def _of_this_output(self, found: Any) -> Any:
         """Return the description of this output, if a function describes all of them at once."""
         is_one = not _is_sequence(found) or _is_shape(found) or _is_pair(found)
@@ -65,6 +82,10 @@ class Describer:
 
     def _or_all(self) -> str:
         return f", or a tuple of {self._count} of these" if self._count > 1 else ""
+
+
+_ONLY_INTEGERS = {int}
+_TYPES = (DTypeMeta, np.dtype)
 
 
 def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, ...]:
