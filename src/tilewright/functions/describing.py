@@ -64,12 +64,13 @@ class Describer:
         """Return what most functions say, a shape or a shape and a dtype; None: look closer."""
         if type(found) is not tuple:
             return None
-        kinds = set(map(type, found))
-        if kinds == _ONLY_INTEGERS and self._lead >= 0:
-            return Look(found, args[self._lead].dtype)
-        if len(found) != 2 or type(found[0]) is not tuple:
+        said = cast("tuple[Any, ...]", found)
+        if set(map(type, said)) == _ONLY_INTEGERS and self._lead >= 0:
+            return Look(said, args[self._lead].dtype)
+        if len(said) != 2 or type(said[0]) is not tuple:
             return None
-        shape, dtype = found
+        shape = cast("tuple[Any, ...]", said[0])
+        dtype = said[1]
         is_type = isinstance(dtype, _TYPES) or hasattr(dtype, "itemsize")
         return Look(shape, dtype) if is_type and set(map(type, shape)) <= _ONLY_INTEGERS else None
 

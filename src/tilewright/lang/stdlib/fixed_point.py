@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import f64, i64
-from ..elementwise import bitcast, max, min, round
+from ..elementwise import bitcast, maximum, minimum, round
 from ..layout import zeros
 from ..marker import composed
 from ..tile import E, Tile
@@ -20,8 +20,13 @@ MOST_BITS = 1000
 
 def _power(bits: Any) -> Any:
     """Return 2**bits, exactly: the number whose exponent says so."""
-    whole = max(min(zeros((), i64) + bits, MOST_BITS), -MOST_BITS)
+    given: Any = zeros((), i64) + bits
+    whole = _within_range(given)
     return bitcast((whole + 1023) << 52, f64)
+
+
+def _within_range(bits: Any) -> Any:
+    return maximum(minimum(bits, MOST_BITS), -MOST_BITS)
 
 
 @composed
@@ -34,7 +39,8 @@ def fixed_bits(largest: Any, count: int) -> Tile[i64]:
     many = bitcast((zeros((), i64) + count).astype(f64), i64)
     # A float is less than 2 to the power of its exponent field minus 1022.
     taken = ((pattern >> 52) & 2047) - 1022 + ((many >> 52) & 2047) - 1022
-    return max(min(62 - taken, MOST_BITS), -MOST_BITS)
+    found: Tile[i64] = _within_range(62 - taken)
+    return found
 
 
 @composed
@@ -43,10 +49,12 @@ def to_fixed(x: Any, bits: Any) -> Tile[i64]:
 
     What does not fit becomes the largest or least integer; NaN becomes 0.
     """
-    return round(x.astype(f64) * _power(bits)).astype(i64)
+    whole: Tile[i64] = round(x.astype(f64) * _power(bits)).astype(i64)
+    return whole
 
 
 @composed
 def from_fixed(x: Any, bits: Any, dtype: type[E]) -> Tile[E]:
     """Return x / 2**bits in a type: the inverse of `tl.to_fixed`."""
-    return (x.astype(f64) * _power(-bits)).astype(dtype)
+    found: Tile[E] = (x.astype(f64) * _power(-bits)).astype(dtype)
+    return found
