@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -62,15 +62,13 @@ class Describer:
 
     def _plain(self, found: Any, args: Sequence[Any]) -> Look | None:
         """Return what most functions say, a shape or a shape and a dtype; None: look closer."""
-        if type(found) is not tuple:
+        if not _is_plain(found):
             return None
-        said = cast("tuple[Any, ...]", found)
-        if set(map(type, said)) == _ONLY_INTEGERS and self._lead >= 0:
-            return Look(said, args[self._lead].dtype)
-        if len(said) != 2 or type(said[0]) is not tuple:
+        if set(map(type, found)) == _ONLY_INTEGERS and self._lead >= 0:
+            return Look(found, args[self._lead].dtype)
+        if len(found) != 2 or not _is_plain(found[0]):
             return None
-        shape = cast("tuple[Any, ...]", said[0])
-        dtype = said[1]
+        shape, dtype = found
         is_type = isinstance(dtype, _TYPES) or hasattr(dtype, "itemsize")
         return Look(shape, dtype) if is_type and set(map(type, shape)) <= _ONLY_INTEGERS else None
 
@@ -83,6 +81,10 @@ class Describer:
 
     def _or_all(self) -> str:
         return f", or a tuple of {self._count} of these" if self._count > 1 else ""
+
+
+def _is_plain(found: object) -> TypeGuard[tuple[Any, ...]]:
+    return type(found) is tuple
 
 
 _ONLY_INTEGERS = {int}

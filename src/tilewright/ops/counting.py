@@ -15,6 +15,7 @@ from ..base.shapes import cdiv, next_power_of_2
 from ..functions.function import Function
 from ..lang import (
     Accumulator,
+    AnyTensor,
     Const,
     Tensor,
     TensorMut,
@@ -76,7 +77,7 @@ def sum_fixed_weights(
     sums.add(to_fixed(weight, bits)[None, :], (i % COPIES, places))
 
 
-def bits_of(high: Any, low: Any, count: int) -> Any:
+def bits_of(high: AnyTensor[Any], low: AnyTensor[Any], count: int) -> Any:
     """Return how many bits behind the point leave room for a sum of numbers between these."""
     most = maximum(high.partition((1,)).load((0,)), -low.partition((1,)).load((0,)))
     return fixed_bits(most.item(), count)

@@ -20,12 +20,11 @@ MOST_BITS = 1000
 
 def _power(bits: Any) -> Any:
     """Return 2**bits, exactly: the number whose exponent says so."""
-    given: Any = zeros((), i64) + bits
-    whole = _within_range(given)
+    whole = _within_range(zeros((), i64) + bits)
     return bitcast((whole + 1023) << 52, f64)
 
 
-def _within_range(bits: Any) -> Any:
+def _within_range(bits: Tile[i64]) -> Tile[i64]:
     return maximum(minimum(bits, MOST_BITS), -MOST_BITS)
 
 
@@ -39,8 +38,7 @@ def fixed_bits(largest: Any, count: int) -> Tile[i64]:
     many = bitcast((zeros((), i64) + count).astype(f64), i64)
     # A float is less than 2 to the power of its exponent field minus 1022.
     taken = ((pattern >> 52) & 2047) - 1022 + ((many >> 52) & 2047) - 1022
-    found: Tile[i64] = _within_range(62 - taken)
-    return found
+    return _within_range(62 - taken)
 
 
 @composed
