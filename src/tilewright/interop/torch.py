@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -141,11 +142,10 @@ class TorchOp:
         return self._empty(found, args)
 
     def _empty(self, found: Any, args: Sequence[Any]) -> Any:
-        lead = next(args[i] for i in self._read)
         dtype = found.dtype
         if not isinstance(dtype, torch.dtype):
-            dtype = getattr(torch, element_type(dtype).np.name)
-        return torch.empty(tuple(found.shape), dtype=dtype, device=lead.device)
+            dtype = _type_of_torch(dtype)
+        return torch.empty(tuple(found.shape), dtype=dtype, device=args[self._read[0]].device)
 
     def _written(self, args: Sequence[Any], results: Any) -> Sequence[Any]:
         """Return the tensors that the kernel writes."""
@@ -186,6 +186,12 @@ class TorchOp:
         except (TypeError, BufferError) as error:
             kernel = self._function.name
             raise TypeError(f"`{name}` of `{kernel}` cannot be used: {error}") from error
+
+
+@cache
+def _type_of_torch(dtype: Any) -> Any:
+    """Return PyTorch's type of elements that we, or NumPy, call `dtype`."""
+    return getattr(torch, element_type(dtype).np.name)
 
 
 def custom_op(

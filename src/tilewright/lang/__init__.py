@@ -212,6 +212,7 @@ from .reduction import (
 from .stdlib.activation import gelu, isinf, isnan, relu, sigmoid, sign, silu
 from .stdlib.arrangement import flip, interleave, split, stack, take_along_axis, unstack
 from .stdlib.elementary import acos, asin, atan, log10, trunc
+from .stdlib.fixed_point import fixed_bits, from_fixed, to_fixed
 from .stdlib.ordering import argsort, sort, topk
 from .stdlib.random import philox, rand, randint, randn
 from .stdlib.statistics import cumprod, histogram, logsumexp, mean, softmax, var
@@ -230,27 +231,27 @@ __all__ = [
     "atomic_and", "atomic_cas", "atomic_cas_tko", "atomic_max", "atomic_min", "atomic_or",
     "atomic_red_view", "atomic_red_view_tko", "atomic_rmw", "atomic_rmw_tko", "atomic_xchg",
     "atomic_xor", "bitcast", "block_id", "broadcast", "broadcast_ptr", "broadcast_scalar", "cat",
-    "cbrt", "ceil", "ceil_div", "clamp", "cmpf", "cmpi", "constant", "convert_scalar", "convert_tile",
-    "cos", "cosh", "cuda_tile_assert", "cuda_tile_print", "cumprod", "cumsum", "divf", "divi",
-    "eq_tile", "erf", "exp", "exp2", "expand_dims", "expm1", "exti", "extract", "flip", "floor",
-    "floor_div", "fma", "ftof", "ftoi", "full", "gather", "ge_tile", "gelu", "get_global",
-    "get_index_space_shape", "get_num_tile_blocks", "get_shape_dim", "get_tensor_shape",
-    "get_tile_block_id", "gt_tile", "histogram", "int_to_ptr", "interleave", "iota", "isinf",
-    "isnan", "itof", "le_tile", "load_ptr", "load_ptr_tko", "load_tensor", "load_tile_like", "load_tile_mut",
-    "load_view_tko", "log", "log1p", "log2", "log10", "logsumexp", "lt_tile",
-    "make_gather_scatter_view", "make_partition_view", "make_partition_view_mut",
-    "make_strided_view", "make_tensor_view", "max", "max_tile", "maxf", "maxi", "maximum", "mean",
-    "min", "min_tile", "minf", "mini", "minimum", "mma", "mmaf", "mmaf_scaled", "mmai", "mulf",
-    "mulhii", "muli", "nan", "ne_tile", "neg_inf", "neg_zero", "negf", "negi", "noti", "num_blocks",
-    "num_tiles", "ones", "ori", "pack", "permute", "permute_array", "philox", "pointer_to_tile",
-    "pos_inf", "pow", "ptr_to_int", "ptr_to_ptr", "rand", "randint", "randn", "reduce",
-    "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "relu", "remf", "remi", "reshape",
-    "reshape_ptr", "round", "rsqrt", "scalar_to_tile", "scan", "scan_sum", "scatter", "select",
-    "shli", "shri", "sigmoid", "sign", "silu", "sin", "sinh", "softmax", "sort", "split", "sqrt",
-    "stack", "static_range", "store_ptr", "store_ptr_tko", "store_tile", "store_view_tko", "subf",
-    "subi", "take_along_axis", "tan", "tanh", "tile_to_pointer", "tile_to_scalar", "topk",
-    "transpose", "true_div", "trunc", "trunci", "unpack", "unstack", "var", "where", "xori", "zero",
-    "zeros",
+    "cbrt", "ceil", "ceil_div", "clamp", "cmpf", "cmpi", "constant", "convert_scalar",
+    "convert_tile", "cos", "cosh", "cuda_tile_assert", "cuda_tile_print", "cumprod", "cumsum",
+    "divf", "divi", "eq_tile", "erf", "exp", "exp2", "expand_dims", "expm1", "exti", "extract",
+    "fixed_bits", "flip", "floor", "floor_div", "fma", "from_fixed", "ftof", "ftoi", "full",
+    "gather", "ge_tile", "gelu", "get_global", "get_index_space_shape", "get_num_tile_blocks",
+    "get_shape_dim", "get_tensor_shape", "get_tile_block_id", "gt_tile", "histogram", "int_to_ptr",
+    "interleave", "iota", "isinf", "isnan", "itof", "le_tile", "load_ptr", "load_ptr_tko",
+    "load_tensor", "load_tile_like", "load_tile_mut", "load_view_tko", "log", "log10", "log1p",
+    "log2", "logsumexp", "lt_tile", "make_gather_scatter_view", "make_partition_view",
+    "make_partition_view_mut", "make_strided_view", "make_tensor_view", "max", "max_tile", "maxf",
+    "maxi", "maximum", "mean", "min", "min_tile", "minf", "mini", "minimum", "mma", "mmaf",
+    "mmaf_scaled", "mmai", "mulf", "mulhii", "muli", "nan", "ne_tile", "neg_inf", "neg_zero",
+    "negf", "negi", "noti", "num_blocks", "num_tiles", "ones", "ori", "pack", "permute",
+    "permute_array", "philox", "pointer_to_tile", "pos_inf", "pow", "ptr_to_int", "ptr_to_ptr",
+    "rand", "randint", "randn", "reduce", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum",
+    "relu", "remf", "remi", "reshape", "reshape_ptr", "round", "rsqrt", "scalar_to_tile", "scan",
+    "scan_sum", "scatter", "select", "shli", "shri", "sigmoid", "sign", "silu", "sin", "sinh",
+    "softmax", "sort", "split", "sqrt", "stack", "static_range", "store_ptr", "store_ptr_tko",
+    "store_tile", "store_view_tko", "subf", "subi", "take_along_axis", "tan", "tanh",
+    "tile_to_pointer", "tile_to_scalar", "to_fixed", "topk", "transpose", "true_div", "trunc",
+    "trunci", "unpack", "unstack", "var", "where", "xori", "zero", "zeros",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

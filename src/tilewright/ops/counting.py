@@ -15,21 +15,27 @@ from ..base.shapes import cdiv, next_power_of_2
 from ..functions.function import Function
 from ..lang import (
     Accumulator,
+    AnyTensor,
     Const,
     Tensor,
     TensorMut,
     block_id,
+    fixed_bits,
     floor,
+    from_fixed,
     full,
+    load_tile_like,
     make_gather_scatter_view,
     maximum,
     minimum,
     reduce_max,
     reduce_sum,
+    to_fixed,
     where,
 )
 from ..launch import entry
 from .calling import is_op, is_ours, operation, reshaped, wide
+from .reductions import amax, amin
 from .reductions import sum as sum_of
 from .tiles import as_scalar, widened
 
@@ -56,6 +62,32 @@ def sum_weights(sums: Accumulator, x: Tensor, weights: Tensor, *, COPIES: Const[
     tile, weight = x.partition((TILE,)).load((i,)), weights.partition((TILE,)).load((i,))
     places = where(tile.mask(), tile.astype(i32), 0)
     sums.add(widened(weight)[None, :], (i % COPIES, places))
+
+
+@entry
+def sum_fixed_weights(
+    sums: Accumulator, x: Tensor, weights: Tensor, high: Tensor, low: Tensor, *,
+    COPIES: Const[int],
+) -> None:  # fmt: skip
+    """Add weights as integers, whose sums do not depend on their order."""
+    i = block_id(0)
+    tile, weight = x.partition((TILE,)).load((i,)), weights.partition((TILE,)).load((i,))
+    places = where(tile.mask(), tile.astype(i32), 0)
+    bits = bits_of(high, low, x.shape[0])
+    sums.add(to_fixed(weight, bits)[None, :], (i % COPIES, places))
+
+
+def bits_of(high: AnyTensor[Any], low: AnyTensor[Any], count: int) -> Any:
+    """Return how many bits behind the point leave room for a sum of numbers between these."""
+    most = maximum(high.partition((1,)).load((0,)), -low.partition((1,)).load((0,)))
+    return fixed_bits(most.item(), count)
+
+
+@entry
+def convert_sums(y: TensorMut, sums: Tensor, high: Tensor, low: Tensor, count: i64) -> None:
+    """Convert sums of integers to floats."""
+    tile = load_tile_like(sums, y)
+    y.store(from_fixed(tile, bits_of(high, low, count), y.dtype))
 
 
 @entry
@@ -141,6 +173,21 @@ def _totals(copies: int) -> Function:
     )  # fmt: skip
 
 
+@cache
+def _fixed_weighing(bins: int, copies: int) -> Function:
+    return Function(
+        sum_fixed_weights, outputs=lambda x, weights, high, low: ((copies, bins), i64),
+        grid=_blocks, constants={"COPIES": copies},
+    )  # fmt: skip
+
+
+@cache
+def _converting(dtype: Any) -> Function:
+    return Function(
+        convert_sums, outputs=lambda sums, high, low, count: (sums.shape, dtype), tiles=1024
+    )
+
+
 _LARGEST = Function(find_largest, outputs=lambda x: ((1,), i64), grid=_blocks)
 
 
@@ -149,13 +196,22 @@ def _total(counts: Any, copies: int, bins: int) -> Any:
 
 
 @operation
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+def bincount(
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    deterministic: bool = False,
+) -> Any:
     """Count how often each number from 0 on occurs, or sum the weights of each.
 
     The result has max(x) + 1 elements, and `minlength` or more; to know that the host waits for x.
     With `length` it has so many and nothing is waited for: our tensors, which are results of ops,
     and JAX arrays inside of `jax.jit` need it. A number that has no element fails the launch. Sums
-    of weights are f32 (f64 of f64), and are added in any order.
+    of weights are f32 (f64 of f64), and are added in any order; if `deterministic`, as integers, so
+    that they have the same bits each time on each device. Then weights are finite, and have no
+    gradients.
 
     >>> ops.bincount(np.array([0, 2, 2]))
     array([1, 0, 2])
@@ -172,9 +228,23 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     copies = _copies(x.shape[0], bins)
     if weights is None:
         found = _total(_counting(bins, copies)(x), copies, bins)
+    elif deterministic and x.shape[0]:
+        found = _fixed_sums(x, weights, copies, bins)
     else:
         found = sum_of(_weighing(bins, copies)(x, weights), axis=0)
     return found if wanted else _none_of(found)
+
+
+def _fixed_sums(x: Any, weights: Any, copies: int, bins: int) -> Any:
+    """Return sums of weights, added as integers of a power of two that leaves room for all."""
+    return _joined_sums(x, weights, amax(weights), amin(weights), copies, bins)
+
+
+@operation
+def _joined_sums(x: Any, weights: Any, high: Any, low: Any, copies: int, bins: int) -> Any:
+    limits = reshaped(high, (1,)), reshaped(low, (1,))
+    sums = _total(_fixed_weighing(bins, copies)(x, weights, *limits), copies, bins)
+    return _converting(wide(weights))(sums, *limits, x.shape[0])
 
 
 def _none_of(found: Any) -> Any:

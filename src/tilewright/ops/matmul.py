@@ -13,7 +13,7 @@ from ..base.shapes import next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
 from ..launch import entry
-from .activations import FORMULAS
+from .activations import FORMULAS, activated
 from .calling import first, operation, reshaped
 from .elementwise import times_slope
 from .reductions import sum as sum_of
@@ -78,7 +78,7 @@ def multiply_activated(
     """Compute activation(before) + residual, where before = a @ b + bias."""
     total = product_of(z, a, b, bias, STEP, HOW)
     before.store(rounded(total, before).reshape(*before.shape))
-    stored(z, FORMULAS[ACTIVATION][0](total), residual, HOW)
+    stored(z, activated(total, ACTIVATION), residual, HOW)
 
 
 class Tiles(NamedTuple):

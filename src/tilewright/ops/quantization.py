@@ -43,8 +43,16 @@ STORED: dict[str, AnyDType] = {
     "int8": i8, "int4": u8, "float8_e4m3fn": f8e4m3fn, "float8_e5m2": f8e5m2,
 }  # fmt: skip
 """By format: the type of an array of it."""
-LARGEST = {"int8": 127.0, "int4": 7.0, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 FORMATS = {dtype: name for name, dtype in STORED.items()}
+
+
+def largest_of(form: str) -> float:
+    """Return the largest number of a format."""
+    if form == "int8":
+        return 127.0
+    if form == "int4":
+        return 7.0
+    return 448.0 if form == "float8_e4m3fn" else 57344.0
 
 
 def packed_of(format: str) -> int:  # noqa: A002 - the name of users
@@ -54,7 +62,7 @@ def packed_of(format: str) -> int:  # noqa: A002 - the name of users
 
 def encoded(tile: Any, dtype: Any, form: str) -> Any:
     """Return scaled numbers in a format."""
-    most = LARGEST[form]
+    most = largest_of(form)
     if form.startswith("float"):
         return tile.astype(dtype)
     whole = round(maximum(-most, where(tile > most, most, tile))).astype(i8)
@@ -83,7 +91,7 @@ def encode_rows(q: TensorMut, scale: TensorMut, w: Tensor, *, FORM: Const[str], 
         tile = parts.load((i, k))
         sizes = where(tile.mask(), magnitude(widened(tile)), neg_inf)
         most = maximum(most, reduce_max(sizes, 1, keepdims=True))
-    by = where(most > 0.0, most / LARGEST[FORM], 1.0)
+    by = where(most > 0.0, most / largest_of(FORM), 1.0)
     scale.store(by.astype(scale.dtype))
     out = q.partition_mut((rows, PART // packed_of(FORM)))
     for k in range(parts.num_tiles(1)):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support import tiers
 from support.numbers import fresh_rng
 from support.op_checks import check_gradients, numbers, results_of, torch
 from tilewright import ops
@@ -35,6 +36,21 @@ def test_weights(count, dtype):
     found = ops.bincount(x, w)
     assert found.dtype == ("f8" if dtype == "float64" else "f4")
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", tiers.count(quick=["float32"], full=["float64", "float32"]))
+def test_sums_of_weights_that_do_not_depend_on_order(dtype):
+    rng = fresh_rng()
+    x, w = rng.integers(0, 9, 20000), (rng.standard_normal(20000) * 1e6).astype(dtype)
+    found = ops.bincount(x, w, length=9, deterministic=True)
+    np.testing.assert_allclose(found, np.bincount(x, w), rtol=1e-6, atol=abs(w).max() * 1e-7)
+    order = rng.permutation(20000)
+    for (again,) in results_of(
+        lambda x, w: ops.bincount(x, w, length=9, deterministic=True), x[order], w[order]
+    ):
+        assert again.tobytes() == found.tobytes()
+    none = ops.bincount(x[:0], w[:0], length=2, deterministic=True)
+    np.testing.assert_array_equal(none, [0, 0])
 
 
 def test_gradients_of_weights():
