@@ -130,6 +130,7 @@ docs-serve: $(VENV)/.docs  ## show the book at http://127.0.0.1:8000, and build 
 docs-version: $(VENV)/.docs  ## add this version of the book to the branch gh-pages, as DOCS_VERSION and `latest`
 	@$(BIN)/python $(CORE)
 	NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike deploy --update-aliases $(DOCS_VERSION) latest
+	@NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike set-default latest
 
 docs-figures: $(VENV)/.base  ## measure the contests of the tutorials, and keep them for their plots: TUTORIALS="softmax"
 	@$(BIN)/python $(CORE)

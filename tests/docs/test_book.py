@@ -216,6 +216,15 @@ def test_a_function_is_described():
     assert "[ 0.22313017  1.          2.7182817  12.182494  ]" in text
 
 
+def test_kinds_of_results():
+    assert evaluation.result("exp") == "a tile of f32, shape (4,)"
+    assert evaluation.result("argmin") == "a scalar i32"
+    assert evaluation.result("get_shape_dim") == "", "a constant"
+    assert evaluation.result("topk") == (
+        "a tuple: a tile of f32, shape (2,); a tile of i32, shape (2,)"
+    )
+
+
 def test_synonyms_are_marked():
     (function,) = [f for f in FUNCTIONS if f.__name__ == "maxf"]
     text = functions.section(function, "arithmetic")
