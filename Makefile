@@ -145,6 +145,7 @@ docs-serve: $(VENV)/.docs  ## show the book at http://127.0.0.1:8000, and build 
 docs-version: $(VENV)/.docs  ## add this version of the book to the branch gh-pages, as DOCS_VERSION and `latest`
 	@$(BIN)/python $(CORE)
 	NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike deploy --update-aliases $(DOCS_VERSION) latest
+	@NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike set-default latest
 
 docs-figures: $(VENV)/.base  ## measure the contests of the tutorials, and keep them for their plots: TUTORIALS="softmax"
 	@$(BIN)/python $(CORE)
@@ -158,23 +159,7 @@ gpubench:  ## time kernels on this machine's GPU, with the torch, Triton and cuT
 	@$(PYTHON) $(CORE)
 	@PYTHONPATH=src $(PYTHON) -m benchmarks.gpu $(BENCH_ARGS)
 
-hostdocs: $(VENV)/.docs  ## build the book into site/, without a network; open site/index.html
-	@$(BIN)/python $(CORE)
-	$(MKDOCS) build
-
-docs-serve: $(VENV)/.docs  ## show the book at http://127.0.0.1:8000, and build it again after each change
-	@$(BIN)/python $(CORE)
-	$(MKDOCS) serve --no-strict
-
-docs-version: $(VENV)/.docs  ## add this version of the book to the branch gh-pages, as DOCS_VERSION and `latest`
-	@$(BIN)/python $(CORE)
-	NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike deploy --update-aliases $(DOCS_VERSION) latest
-
-docs-figures: $(VENV)/.base  ## measure the contests of the tutorials, and keep them for their plots: TUTORIALS="softmax"
-	@$(BIN)/python $(CORE)
-	@$(BIN)/python tools/book/measured.py $(TUTORIALS)
-
-bench: $(VENV)/.bench  ## time what launches, chains, graphs and streams cost the host
+hostbench: $(VENV)/.bench  ## time what launches, chains, graphs and streams cost the host
 	@$(BIN)/python $(CORE)
 	@$(BIN)/python -m benchmarks.host $(BENCH_ARGS)
 

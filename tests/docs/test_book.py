@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import os
@@ -9,9 +10,12 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from enum import Enum
 
 import pytest
 
+import tilewright as tw
+import tilewright.lang as tl
 from source_tree import ROOT, relative
 from support.loops import for_each
 
@@ -216,10 +220,63 @@ def test_a_function_is_described():
     assert "[ 0.22313017  1.          2.7182817  12.182494  ]" in text
 
 
+def test_kinds_of_results():
+    assert evaluation.result("exp") == "a tile of f32, shape (4,)"
+    assert evaluation.result("argmin") == "a scalar i32"
+    assert evaluation.result("get_shape_dim") == "", "a constant"
+    assert evaluation.result("topk") == (
+        "a tuple: a tile of f32, shape (2,); a tile of i32, shape (2,)"
+    )
+
+
 def test_synonyms_are_marked():
     (function,) = [f for f in FUNCTIONS if f.__name__ == "maxf"]
     text = functions.section(function, "arithmetic")
     assert "*Synonym, in `tl.compat`.* Write `tl.maximum(a, b)` instead." in text
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+DIRECTIVE = re.compile(r"^::: (?P<path>\S+)\n(?P<options>(?: +.*\n)*)", re.MULTILINE)
+OBJECTS = [
+    (found["path"], re.findall(r"^ +- (\w+)$", found["options"], re.MULTILINE))
+    for page in sorted((DOCS / "reference" / "objects").glob("*.md"))
+    for found in DIRECTIVE.finditer(page.read_text(encoding="utf-8"))
+]
+
+
+def _object(path):
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _has(value, member):
+    annotated = {name for base in value.__mro__ for name in vars(base).get("__annotations__", {})}
+    return hasattr(value, member) or member in annotated
+
+
+@for_each(OBJECTS)
+def test_objects_have_the_members_that_are_shown(case):
+    path, members = case
+    value = _object(path)
+    assert inspect.getdoc(value), path
+    assert [name for name in members if not _has(value, name)] == [], path
+
+
+def test_every_public_class_has_a_page():
+    shown = {_object(path) for path, _ in OBJECTS}
+    public = {getattr(tw, name) for name in tw.__all__} | {getattr(tl, name) for name in tl.__all__}
+    classes = {
+        value for value in public if inspect.isclass(value) and not issubclass(value, tw.DType)
+    }
+    missing = {value.__qualname__ for value in classes - shown if not issubclass(value, Enum)}
+    assert missing - SAID_ELSEWHERE == set(), "add them to docs/reference/objects"
+
+
+SAID_ELSEWHERE = {"Const", "Dyn", "Ptr", "PointerTile", "Tensor", "TensorMut"} | {
+    "AnyMappedPartitionMut", "AnyAccumulator",
+}  # fmt: skip
+"""Annotations, and classes whose members are those of a class that is shown."""
 
 
 # --- examples and links ---------------------------------------------------------------------------

@@ -66,6 +66,26 @@ def all_expressions() -> str:
         return _printed(list(EXPRESSIONS))
 
 
+def result(name: str) -> str:
+    """Return what an expression results in: its type and shape; empty for constants."""
+    *before, expression = EXPRESSIONS[name].splitlines()
+    with warnings.catch_warnings(), tw.device("reference"):
+        warnings.simplefilter("ignore")
+        for several in (False, True):
+            each = ["for part in value:", "    "] if several else ["part = value", ""]
+            told = [f"{each[1]}print({fact})" for fact in ("part.shape", "part.dtype")]
+            lines = [*before, f"value = {expression}", each[0], *told]
+            with contextlib.suppress(tw.CompileError):
+                said = _run(lines).splitlines()
+                kinds = [_kind(*pair) for pair in zip(said[::2], said[1::2], strict=True)]
+                return ("a tuple: " if several else "") + "; ".join(kinds)
+    return ""
+
+
+def _kind(shape: str, dtype: str) -> str:
+    return f"a scalar {dtype}" if shape == "()" else f"a tile of {dtype}, shape {shape}"
+
+
 def _inputs() -> dict[str, npt.NDArray[np.generic]]:
     return {name: _array(name) for name in DTYPES}
 
@@ -81,12 +101,17 @@ def _used(code: str) -> str:
 
 
 def _printed(names: list[str]) -> str:
+    return _run([line for name in names for line in _lines(EXPRESSIONS[name])])
+
+
+def _run(lines: list[str]) -> str:
+    """Run lines in a kernel of one block, over the inputs, and return what is printed."""
     arrays = _inputs()
     loads = [
         f"{name} = of_{name}.load_tile({a.shape}, {[0] * a.ndim})" for name, a in arrays.items()
     ]
     parameters = ", ".join(f"of_{name}: tl.Tensor" for name in arrays)
-    body = loads + [line for name in names for line in _lines(EXPRESSIONS[name])]
+    body = [*loads, *lines]
     code = f"{IMPORTS}@tw.entry\ndef example({parameters}, n: tw.i32) -> None:\n" + _indented(body)
     kernel = tw.exec(code)["example"]
     printed = io.StringIO()
@@ -153,4 +178,4 @@ def _with_body(code: str) -> Shown:
                  "\n".join([*said, f"out: {out.to_numpy()}"]))  # fmt: skip
 
 
-__all__ = ["Shown", "all_expressions", "example", "host_example"]
+__all__ = ["Shown", "all_expressions", "example", "host_example", "result"]

@@ -21,7 +21,7 @@ import numpy as np
 import reference
 import tilewright as tw
 import tilewright.lang as tl
-from book.evaluation import IMPORTS, example, host_example
+from book.evaluation import IMPORTS, example, host_example, result
 from book.function_examples import ELSEWHERE, EXPRESSIONS
 from book.locate import fenced
 from tilewright import ops
@@ -199,3 +199,5 @@ def _shown(name: str) -> Iterator[str]:
         first, *rest = shown.code.splitlines()
         yield from ["```python", first + given, *rest, "```", ""]
         yield from ["```output", shown.output, "```", ""]
+    if name in EXPRESSIONS and (kind := result(name)):
+        yield from [f"The result is {kind}.", ""]

@@ -176,7 +176,11 @@ def main(names: list[str]) -> None:
     FIGURES.mkdir(exist_ok=True)
     for name in names or tutorials():
         print(f"measuring {name}")
-        text = json.dumps(measure(name), indent=1)
+        try:
+            text = json.dumps(measure(name), indent=1)
+        except ModuleNotFoundError as error:
+            print(f"left out: {error}")
+            continue
         (FIGURES / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
