@@ -46,6 +46,7 @@ SHOWN = {
     "graph": "add(tw.empty((4,)).partition((4,)), np.ones(4, 'f4'), np.ones(4, 'f4')).graph()",
     "future": "tw.ones((2,)).into_future()",
     "kernel": "add",
+    "tuned": "tw.autotune(tw.search(tile=[(32, 32), (64, 64)]))(add)",
     "explain": "add.explain()",
     "checks": "add.checks()",
     "ir": "add.ir(z.partition_mut((64, 64)), a, b)",
@@ -116,6 +117,7 @@ def test_pictures_say_what_there_is(shown):
     assert "MappedPartition" in cells["mapped"]["html"]
     assert "Cell In[2]:2" in cells["kernel"]["html"]
     assert "add" in cells["graph"]["html"] and "<svg" in cells["graph"]["html"]
+    assert "(64, 64)" in cells["tuned"]["html"]
     assert "a&lt;b" in cells["comparison"]["html"]
     assert "\\n" not in cells["explain"]["text"] and cells["explain"]["text"][0] != "'"
 

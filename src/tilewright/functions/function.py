@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from ..base.showing import table
 from ..op.core import DeviceOp
 from ..tensors.arc import Arc
 from ..tensors.tensor import Tensor
@@ -87,6 +88,11 @@ class Function:
             got = f"{len(args)} arguments" + (f" and {listed(named)}" if named else "")
             raise TypeError(f"`{self.__name__}` takes {listed(self._names)}, got {got}")
         return *args, *[named[name] for name in rest]
+
+    def _repr_html_(self) -> str:
+        inputs = [(name, "input") for name in self._names]
+        gradient = "none" if self.gradient is None else "given"
+        return table(f"function of {self.__name__}", [*inputs, ("gradient", gradient)])
 
     def __repr__(self) -> str:
         return f"<function of `{self.__name__}`>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,9 @@ def _why_hidden(handle: Handle) -> str:
             return lease.kind.while_
     if is_in_flight(handle.region):
         return "in flight"
+    recorder = RECORDERS.get(get_ident()) if RECORDERS else None
+    if recorder is not None and recorder.promises(handle.region):
+        return "written when the graph runs"
     return ""
 
 

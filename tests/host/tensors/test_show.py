@@ -177,3 +177,13 @@ def test_a_drawing_of_tiles(t):
     assert drawn.count('fill="none"') == 2 and 'aria-label="1 x 2 tiles"' in drawn
     assert "too many to draw" in tw.zeros((1000,)).sync().partition((1,))._repr_html_()
     assert "<svg" not in tw.zeros((0, 4)).sync().partition((2, 2))._repr_html_()
+
+
+def test_what_a_capture_will_write_is_not_shown(without_places):
+    t = tw.empty((3,)).sync()
+    with tw.CudaGraph.scope(tw.default_device().new_stream()) as scope:
+        scope.record(tw.fill(t, 2.0))
+        shown = without_places(repr(t))
+    assert shown == "Tensor(shape=(3,), dtype=f32, written when the graph runs)"
+    scope.graph.launch().sync()
+    assert values(repr(t)) == "[2., 2., 2.]"
