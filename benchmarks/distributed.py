@@ -4,9 +4,9 @@
 
 Each process is pinned to one core. In turns they run the same training step three ways: with
 kernels and collectives of ours; with the same kernels, and all_reduce of torch.distributed called
-directly on their memory; and with torch alone. Each is also run by one process, so that the efficiency of
-each, the time of one process over that of several with the same work each, can be compared. The
-second block measures all-reduces alone, whose figures calibrate the model of `benchmarks.scale`.
+directly on their memory; and with torch alone. Each is also run by one process: its efficiency is
+the time of one process over that of several with the same work each. The second block measures
+all-reduces alone, whose figures calibrate the model of `benchmarks.scale`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -156,10 +157,14 @@ def _alone(torch: Any, size: int) -> dict[str, dict[int, float]]:
         return found
     for nbytes in SIZES:
         x, y = tw.zeros((nbytes // 4,)).sync(), torch.zeros(nbytes // 4)
-        ops = [_timed(lambda x=x: all_reduce(x).sync()) for _ in range(ROUNDS)]
-        calls = [_timed(lambda y=y: torch.distributed.all_reduce(y)) for _ in range(ROUNDS)]
+        ops = [_timed(partial(_reduced, x)) for _ in range(ROUNDS)]
+        calls = [_timed(partial(torch.distributed.all_reduce, y)) for _ in range(ROUNDS)]
         found["ops"][nbytes], found["calls"][nbytes] = median(ops), median(calls)
     return found
+
+
+def _reduced(x: Tensor[Any]) -> None:
+    all_reduce(x).sync()
 
 
 def _timed(call: Callable[[], object]) -> float:

@@ -248,7 +248,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _storms(cluster: Cluster) -> str:
-    rows = []
+    rows: list[list[str]] = []
     for gpus in (8, 1_000, 10_000):
         storm = CompileStorm(replace(cluster, gpus=gpus))
         rows.append([
@@ -259,7 +259,7 @@ def _storms(cluster: Cluster) -> str:
 
 
 def _launches(cluster: Cluster) -> str:
-    rows = []
+    rows: list[list[str]] = []
     for step in (1.0, 0.1, 0.01):
         waits = slowest(step, 0.02 * step, cluster.gpus)
         rows.append([
@@ -270,7 +270,7 @@ def _launches(cluster: Cluster) -> str:
 
 
 def _collectives() -> str:
-    rows = []
+    rows: list[list[str]] = []
     for gpus in (8, 64, 1_000, 10_000):
         cluster, cells = Cluster(gpus), [f"{gpus}"]
         for nbytes in (1 << 20, 1 << 26, 1 << 30):
@@ -284,7 +284,8 @@ def _collectives() -> str:
 
 
 def _failures() -> str:
-    rows, nbytes = [], 2e12
+    rows: list[list[str]] = []
+    nbytes = 2e12
     for gpus in (1_000, 10_000, 16_384, 100_000):
         write = nbytes / Cluster(gpus).nodes / value("disk")
         failures = between_failures(gpus)
