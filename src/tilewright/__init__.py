@@ -57,6 +57,7 @@ from .base.errors import (
 )
 from .base.host import Host as _Host
 from .base.shapes import FULL, OWNED, cdiv, next_power_of_2
+from .devices.peers import peer_access
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope
@@ -308,6 +309,7 @@ __all__ = [
     "ones",
     "ones_like",
     "ops",
+    "peer_access",
     "rand",
     "randint",
     "randn",

@@ -21,7 +21,6 @@ from ..tensors.partition import Partition
 from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor, memcpy
 
-
 _TENSOR: type = Tensor
 
 
