@@ -76,6 +76,9 @@ class InThreads:
     def refuse_capture(self, call: Call) -> None:
         raise AssertionError("nothing is captured here")
 
+    def close(self) -> None:
+        return
+
     def run(self, call: Call, target: Any, source: Any, peer: int, stream: Any) -> None:
         if self.broken is not None:
             raise self.broken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from importlib import import_module
 from typing import Any
 
@@ -43,6 +44,7 @@ def init(
         )  # fmt: skip
     group: Group = processes.make_group(backend, address, rank, size, timeout, pulse)
     _Process.group = group
+    atexit.register(group.leave)
     return group
 
 

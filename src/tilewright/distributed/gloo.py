@@ -40,7 +40,7 @@ class Gloo:
     on_host = True
 
     def __init__(self, group: Any) -> None:
-        self._group = group
+        self._group: Any = group
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -67,6 +67,10 @@ class Gloo:
         """Run a collective now, to its end."""
         reads, writes = as_torch(source, call), as_torch(target, call)
         run_on(self._group, call, writes, reads, peer)
+
+    def close(self) -> None:
+        """Let go of the process group."""
+        self._group = None
 
 
 def refuse_elements(call: Call, known: tuple[str, ...]) -> None:

@@ -40,6 +40,10 @@ class Backend(Protocol):
         """Run a collective, or enqueue it."""
         ...
 
+    def close(self) -> None:
+        """Let go of the process group, so that it ends before the process does."""
+        ...
+
 
 class Run:
     """A collective under way, and its failure."""
@@ -203,7 +207,13 @@ class Group:
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             self._pulse.stop()
+            self._backend.close()
             on_close()
+
+    def leave(self) -> None:
+        """Tell the others that this rank takes no part any more: its process ends."""
+        if self._on_close is not None:
+            self._pulse.stop()
 
     def __enter__(self) -> Self:
         return self

@@ -37,7 +37,7 @@ class Nccl:
     on_host = False
 
     def __init__(self, group: Any) -> None:
-        self._group = group
+        self._group: Any = group
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -63,6 +63,10 @@ class Nccl:
             reads = _as_torch(source, call, device)
             writes = _as_torch(target, call, device)
             run_on(self._group, call, writes, reads, peer)
+
+    def close(self) -> None:
+        """Let go of the process group."""
+        self._group = None
 
 
 def _as_torch(region: Region | None, call: Call, device: Any) -> Any:

@@ -52,6 +52,8 @@ class CudaDevice(ShownDevice):
         self._all: WeakSet[CudaStream] = WeakSet()
         self._idle: deque[int] = deque()
         self._helpers: CudaModule | None = None
+        self._peers: set[int] = set()
+        """The GPUs that access its memory directly."""
         self.timelines = Timelines()
         self.waiting: set[CudaStream] = set()
         """Streams with calls to make, kept alive for them."""
@@ -150,6 +152,15 @@ class CudaDevice(ShownDevice):
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
         """Allocate memory of this size."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
+
+    def open_to(self, other: CudaDevice) -> bool:
+        """Let another GPU access the memory of this one directly; False: it cannot."""
+        if other.ordinal not in self._peers:
+            if not self._calls.can_access_peer(other.ordinal, self.ordinal):
+                return False
+            self.pool.share(other.ordinal)
+            self._peers.add(other.ordinal)
+        return True
 
     def streams(self) -> Sequence[CudaStream]:
         """Return the streams of the device; create them at the first call."""
