@@ -66,8 +66,14 @@ SMALL = elf([Part(".symtab", SYMBOLS, symbol(), link=1, entry=SYMBOL.size)])
         (changed(".symtab", data=symbol(1, 3, section=5)), "takes '.nv.info' for another"),
         (changed(".rela.debug_frame", info=0), "refers to a missing section"),
         (changed(".rela.debug_frame", link=2), "has no symbols"),
-        (changed(".rela.debug_frame", data=struct.pack("<QQQ", 13, 0, 0)), "relocates bytes outside of"),
-        (changed(".rela.debug_frame", data=struct.pack("<QQQ", 0, 9 << 32, 0)), "refers to a missing symbol"),
+        (
+            changed(".rela.debug_frame", data=struct.pack("<QQQ", 13, 0, 0)),
+            "relocates bytes outside of",
+        ),
+        (
+            changed(".rela.debug_frame", data=struct.pack("<QQQ", 0, 9 << 32, 0)),
+            "refers to a missing symbol",
+        ),
         (changed(".note.nv.tkinfo", data=struct.pack("<III", 4, 99, 1)), "ends within a note"),
         (changed(".note.nv.tkinfo", data=b"abcd"), "ends within a note"),
     ],
