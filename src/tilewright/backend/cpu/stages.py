@@ -12,15 +12,21 @@ from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
 from ..llvm.debug_locations import llvm_listing
-from ..llvm.object import assembly_listing, compile_module
-from ..llvm.target import CpuTarget, host_target
-from .artifact_codec import artifact, codec_for, summary
+from ..llvm.object import (
+    CpuTarget,
+    artifact,
+    assembly_listing,
+    codec_for,
+    compile_module,
+    host_target,
+    summary,
+)
 from .emit import emit_module
 from .loopnest import Plan, build_plan, list_plan
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class LlvmModule:
     """A plan and the LLVM text made from it."""
 
     plan: Plan
@@ -33,7 +39,7 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     return (
         Stage("plan", lambda func: build_plan(func, cpu), list_plan, codec_for(cpu)),
         Stage(
-            "llvm", lambda plan: Module(plan, emit_module(plan, cpu)),
+            "llvm", lambda plan: LlvmModule(plan, emit_module(plan, cpu)),
             lambda module: llvm_listing(module.text),
         ),
         Stage(
@@ -43,7 +49,7 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     )  # fmt: skip
 
 
-def _artifact(module: Module, cpu: CpuTarget) -> Artifact:
+def _artifact(module: LlvmModule, cpu: CpuTarget) -> Artifact:
     plan = module.plan
     code = compile_module(module.text, cpu)
     return artifact(plan.func, cpu, code, plan.scratch_bytes, plan.together, plan.decisions)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32
 from ..debug import DebugEvent
-from ..opdef import Effect, Trait, declare
+from ..opdef import Attrs, Effect, Trait, declare, need, none, number, scalar
 from ..types import I32, TensorType, Type, ViewType
-from .rules import Attrs, need, none, number, scalar
 
 # -------------------------------------------------------------------------------------------------
 # Structured control flow. Regions have one block each; values pass through terminators.

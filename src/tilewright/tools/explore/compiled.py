@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...backend.tileir.lowered import is_cubin
-from ...backend.tileir.processors import Processor, processor_of
 from ...backend.tileir.ptxas import NAME as PTXAS
 from ...backend.tileir.ptxas import WHEEL as PTXAS_WHEEL
 from ...backend.tileir.ptxas import assembled
-from ...backend.tileir.resource_model import resident_blocks
-from ...backend.tileir.resources import Resources, resources
+from ...backend.tileir.resource_model import (
+    Processor,
+    Resources,
+    processor_of,
+    resident_blocks,
+    resources,
+)
 from ...backend.tileir.target import TileTarget, is_architecture
 from ...backend.tileir.toolchain import NVDISASM_WHEEL
 from ...base.errors import Error

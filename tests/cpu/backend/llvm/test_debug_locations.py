@@ -10,8 +10,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32
 from tilewright.backend.llvm.debug_locations import DebugLocations, directive_listing, llvm_listing
-from tilewright.backend.llvm.object import assembly
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import assembly, host_target
 from tilewright.base.config import override
 from tilewright.base.listing import Place
 from tilewright.base.source import SourceFile, Span
