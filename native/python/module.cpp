@@ -38,6 +38,7 @@ int execute(PyObject* module) {
       add_external,     //
       add_graph,        //
       add_launching,    //
+      add_leaving,      //
       add_location,     //
       add_process,      //
       add_run_inline,   //

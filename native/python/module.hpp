@@ -32,6 +32,7 @@ int add_imports(PyObject* module);
 int add_launch(PyObject* module);
 int add_launch_trace(PyObject* module);
 int add_launching(PyObject* module);
+int add_leaving(PyObject* module);
 int add_link(PyObject* module);
 int add_location(PyObject* module);
 int add_op(PyObject* module);

@@ -20,6 +20,14 @@ def set_ours(table: dict[str, bool], /) -> None:
 def location(known: Known = 0, /) -> Location:
     """Return the innermost frame outside Tilewright, at least `known` frames up."""
 
+def make_public(function: Callable[..., Any], /) -> Callable[..., Any]:
+    """Return a function that calls another, and has errors that leave it trimmed."""
+
+def set_trimmer(
+    trim: Callable[[BaseException], None], public: Callable[[Callable[..., Any]], Any], /
+) -> None:
+    """Register what trims an error that leaves the package, and what `make_public` is called by."""
+
 def slot_offset(cls: type, name: str, /) -> int:
     """Return the offset at which objects of a class and its subclasses keep a slot."""
 

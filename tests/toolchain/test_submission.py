@@ -61,7 +61,7 @@ def vector(address):
 
 
 @pytest.fixture
-def fake():
+def fake(without_assembler):
     """A driver whose kernels multiply what they read, by 2 or by the number they are given."""
     fake = NativeCuda()
 

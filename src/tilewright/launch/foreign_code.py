@@ -11,7 +11,7 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..devices.cuda.module import CudaFunction
 from ..devices.protocol import FunctionRun, Stream
-from ..frontend.capture.captured import Captured
+from ..frontend.capture.sources import Captured
 from ..op.place import Location
 from .arguments import Arg, Bound, OutputArg
 from .code import NOTHING, Later, Recorded, Run

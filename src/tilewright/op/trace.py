@@ -9,6 +9,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..base.showing import grid
+from ..base.tracebacks import block
 from ..devices.protocol import Device, Event, Stamp, Stream, TimedStream
 
 if TYPE_CHECKING:
@@ -148,6 +150,16 @@ class Trace:
         stats, now = pool.stats(), time.perf_counter_ns()
         self.memory.append(MemorySample(now, device, stats.used, stats.reserved))
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (e.kind, e.name, f"{(e.end - e.start) / 1e3:.1f} us", e.stream or e.thread)
+            for e in self.entries
+        ]
+        return grid(f"Trace of {len(rows)} entries", ("kind", "name", "time", "where"), rows)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.entries)} entries; save(path) writes it for Perfetto>"
+
     def save(self, path: str | Path) -> None:
         """Write a trace that chrome://tracing and Perfetto show."""
         from .trace_file import text_of
@@ -167,7 +179,7 @@ class _Tracing:
 Tracing = _Tracing()
 
 
-@contextmanager
+@block
 def trace(path: str | Path | None = None, *, nvtx: bool = False) -> Generator[Trace, None, None]:
     """Record all ops of the process in a `with` block; written to `path` at its end, if given.
 
