@@ -25,7 +25,7 @@ Names names;
 bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.device = name("device"),
-           .execute = name("_execute_slowly"),
+           .execute = name("execute_closely"),
            .must_compile = name("_must_compile"),
            .name = name("name"),
            .no_keywords = PyDictProxy_New(Owned(PyDict_New()).get()),

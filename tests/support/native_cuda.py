@@ -85,7 +85,7 @@ class NativeCuda(FakeCuda):
         driver, _ = _driver()
         self.native_driver = driver.address
         self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
-        self.submit_launch, self.replay = driver.submit_launch, driver.submit_graph
+        self.replay = driver.submit_graph
         self.submit_begun = driver.submit_begun
 
     def cuCtxGetCurrent(self, place: Any) -> int:

@@ -1,4 +1,4 @@
-"""Programs of several processes: the same text for each, with its rank and how many there are."""
+"""Programs in processes: several that work together, each with its rank; one about the CPU driver."""
 
 from __future__ import annotations
 
@@ -69,3 +69,27 @@ def expect(body: str, size: int, **environment: str) -> list[str]:
     for rank, each in enumerate(ended):
         assert each.code == 0, f"rank {rank} ended with {each.code}:\n{each.out}\n{each.err}"
     return [each.out for each in ended]
+
+
+DRIVER_PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+from cpu.devices.cpu.kernels import *
+from support.execute import execute
+from tilewright.base import config
+from tilewright.base.errors import ContextError
+from tilewright.devices.cpu import pool
+from tilewright.devices.cpu.run import Launcher
+from tilewright.devices.host import CPU
+"""
+
+
+def run_program(text: str, timeout: float = 60) -> str:
+    """Run a program about the CPU driver in a process of its own; give what it wrote."""
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER_PROGRAM + textwrap.dedent(text)],
+        capture_output=True, text=True, timeout=timeout, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout

@@ -13,7 +13,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.fake_cuda import FakeCuda, names
+from support.fake_cuda import names
 from support.native_cuda import NativeCuda
 from support.numbers import fresh_rng
 from tilewright.devices.cuda.device import FEW, CudaDevice
@@ -60,14 +60,10 @@ def vector(address):
     return np.ctypeslib.as_array((ctypes.c_float * 8).from_address(address))
 
 
-DRIVERS = {"python": FakeCuda, "native": NativeCuda}
-"""Launches in Python, and the driver too; and by the core, through a table of its functions."""
-
-
-@pytest.fixture(params=DRIVERS)
-def fake(request, without_assembler):
+@pytest.fixture
+def fake(without_assembler):
     """A driver whose kernels multiply what they read, by 2 or by the number they are given."""
-    fake = DRIVERS[request.param]()
+    fake = NativeCuda()
 
     def multiply(values, grid):
         z, x = (vector(value) for value in values if value in fake.memory)

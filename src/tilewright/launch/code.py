@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
-from ..devices.protocol import AnyUse, Stream
+from ..devices.protocol import Stream
 from ..frontend.capture.sources import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
-from .arguments import Arg, Bound, Held, OutputArg, ScalarArg, TensorArg
+from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
 from .report import QUIET, Report, check_launch
 
 Later: TypeAlias = Callable[[], Report]
@@ -68,26 +68,12 @@ run.
 class AnyPlan(Protocol):
     """Puts plain launches on streams that say how far they are."""
 
-    @property
-    def runs_here(self) -> bool:
-        """Whether one that is waited for runs on the calling thread, so that it is over then."""
-        ...
-
     def watch(self, captured: Sequence[Captured]) -> None:
         """Submit only while names that the kernel captured are what they were."""
         ...
 
     def check_numbers(self) -> None:
         """Submit only numbers that the code is known to accept."""
-        ...
-
-    def submit(
-        self, held: Held, numbers: Sequence[Any], stream: Any, use: AnyUse, waits: bool
-    ) -> bool:
-        """Enqueue a launch, and wait for it if requested.
-
-        False: it needs the slow path, and nothing was done, its use not noted.
-        """
         ...
 
 

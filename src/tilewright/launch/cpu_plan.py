@@ -8,15 +8,12 @@ are delivered when their stream has passed them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base.dtypes import AnyDType
 from ..devices.cpu.record import Record
 from ..devices.cpu.run import QUIET as NOTHING_SAID
 from ..devices.cpu.run import Launcher, RawReport
-from ..devices.cpu.stream import CpuStream
 from ..devices.native_records import PlanWord
-from ..devices.protocol import AnyUse
 from ..devices.timeline import Timeline
 from ..op.outcome import Outcome
 from ..tensors.order import regions_of
@@ -29,8 +26,6 @@ class CpuPlan(LaunchPlan):
     """Launches of one kernel over one grid on the CPU."""
 
     __slots__ = ("_idle", "_launcher", "_tell", "is_quiet")
-
-    runs_here = True
 
     def __init__(
         self,
@@ -50,12 +45,6 @@ class CpuPlan(LaunchPlan):
         self._launcher, self._tell = launcher, tell
         self._idle = launcher.idle
         self.is_quiet = quiet
-
-    def submit(
-        self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: AnyUse, waits: bool
-    ) -> bool:
-        """Leave it to the slow path: what comes here the core could not run."""
-        return False
 
     def hear(self, record: Record) -> None:
         """Deliver the report of a finished launch, if it reported anything."""

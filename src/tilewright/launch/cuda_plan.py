@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from .._core import CUDA_EAGER, BlockPool, Reported, set_cuda_launch_classes, set_report_classes
+from .._core import BlockPool, Reported, set_cuda_launch_classes, set_report_classes
 from ..base.cuda_abi import CudaLaunchWord
 from ..base.dtypes import AnyDType
 from ..devices.cpu.run import RawReport
@@ -21,15 +21,14 @@ from ..devices.cuda.context import Context
 from ..devices.cuda.record import PinnedReport, Record
 from ..devices.cuda.stream import CudaStream
 from ..devices.native_records import PlanWord
-from ..devices.protocol import AnyUse
 from ..devices.timeline import Timeline
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
 from ..op.place import Location, place_of
 from ..tensors.borrow import LOCK
-from ..tensors.order import regions_of, tidy
-from ..tensors.pending_work import SUBMISSIONS, fail_unlisted, notify_submitted
+from ..tensors.order import regions_of
+from ..tensors.pending_work import fail_unlisted
 from .arguments import Held
 from .launch_plan import LaunchPlan, Places
 
@@ -57,9 +56,7 @@ class Reporting:
 class CudaPlan(LaunchPlan):
     """Launches of one kernel over one grid on CUDA."""
 
-    __slots__ = ("_idle", "_label", "_reporting", "_submit", "context", "pools")
-
-    runs_here = False
+    __slots__ = ("_idle", "_label", "_reporting", "context", "pools")
 
     def __init__(
         self,
@@ -85,43 +82,12 @@ class CudaPlan(LaunchPlan):
         """
         self._idle: list[PinnedReport] = []
         """Places to report in that are as good as new."""
-        self._submit = context.calls.submit_launch
         words = self._words
         words[PlanWord.RECORD] = record.address
         words[PlanWord.SLOTS] = len(record.words) - record.slots
         words[PlanWord.DRIVER] = context.calls.native_driver
         if reporting is not None:
             words[PlanWord.REPORT] = len(record.words) - 1
-
-    def submit(
-        self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
-    ) -> bool:
-        """Enqueue a launch, and wait for it if requested; False: it needs the slow path.
-
-        `_core` does the same in native code.
-        """
-        context, timeline, (uses, user, up) = self.context, stream.timeline.address, use
-        if self._reporting is not None or self.pools is not None or not context.is_fine:
-            return False  # native code alone can
-        given = self.packed(numbers) if numbers else b""
-        before = stream.point() if waits else None
-        try:
-            put = self._submit(
-                self.given, uses, user, up, held[-2], given, timeline, stream.handle,
-                CUDA_EAGER if waits else 0,
-            )  # fmt: skip
-            if SUBMISSIONS.waiting:
-                notify_submitted()
-            if put > 0:
-                stream.seen(before, put, self, held)
-        except BaseException:  # an interrupt: it may be there
-            stream.keep(self, held)
-            raise
-        if put == 0:  # memory may have an account of work that is over
-            return tidy(regions_of(held)) and self.submit(held, numbers, stream, use, waits)
-        if put < 0:
-            self.refuse(held, put)
-        return True
 
     def refuse(self, held: Held, put: int) -> NoReturn:
         """Raise for a launch that the driver did not take: minus why."""

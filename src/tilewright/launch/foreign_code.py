@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..devices.cuda.module import CudaFunction
-from ..devices.cuda.stream import CudaStream
-from ..devices.protocol import AnyUse, FunctionRun, Stream
+from ..devices.protocol import FunctionRun, Stream
 from ..frontend.capture.sources import Captured
 from ..op.place import Location
-from .arguments import Arg, Bound, Held, OutputArg
+from .arguments import Arg, Bound, OutputArg
 from .code import NOTHING, Later, Recorded, Run
 from .cuda_plan import CudaPlan, label_of
 from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
@@ -177,8 +176,6 @@ class PlansByNumbers:
 
     __slots__ = ("_call", "_grid", "_maker", "_plans")
 
-    runs_here = False
-
     def __init__(self, maker: Maker, call: Call) -> None:
         self._maker, self._call = maker, call
         self._grid = None if maker.counts else maker.grid(call)
@@ -205,10 +202,3 @@ class PlansByNumbers:
 
     def check_numbers(self) -> None:
         """Accept all numbers."""
-
-    def submit(
-        self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
-    ) -> bool:
-        """Enqueue a launch, and wait for it if requested; False: it needs the slow path."""
-        chosen = self.choose(numbers)
-        return chosen is not None and chosen[0].submit(held, chosen[1], stream, use, waits)

@@ -5,31 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple
 
-from .._core import (
-    BEHIND_REGIONS,
-    LINK_MAP,
-    link,
-    set_defer_classes,
-    set_launch_classes,
-    set_launch_trace,
-)
+from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes, set_launch_trace
 from .._core import Launch as NativeLaunch
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
-from ..devices.protocol import AnyUse, Device, FirstUse, Stream
+from ..devices.protocol import Device, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
-from ..op.endings import CLAIMED, NOT_RUN, NotRun
 from ..op.outcome import Outcome
 from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
-from ..op.trace import Tracing
 from ..tensors.belonging import is_among
 from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
@@ -44,12 +35,11 @@ from .acquire_borrows import (
     settle,
 )
 from .arguments import Bound, Held
-from .code import AnyPlan
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
 from .examining import examine
 from .foreign_code import PlansByNumbers
-from .form import NOT_FOUND, PLAIN, Found, Known, Request
+from .form import PLAIN, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
 from .kinds import is_borrow
@@ -333,41 +323,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._pledges = ()
         give_back(args)
 
-    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
-        """Run at once on the fast path: plain tensors, and code that is ready."""
-        code, plan = self._known(stream)
-        if code is None or plan is None:
-            return NOT_RUN
-        return self._submit(code, plan, stream, use, waits)
-
-    def _known(self, stream: Stream) -> Found:
-        """Return its code, and its plan for a stream, where no slow path is needed."""
-        held, request = self._held, self._request
-        if held is None or Tracing.active is not None or stream.device is not held[-1].home:
-            return NOT_FOUND
-        if held[-BEHIND_REGIONS]:  # former owners hear when the result is there
-            return NOT_FOUND
-        latest, code, plan = held[-1].latest
-        return (code, plan) if latest is request else held[-1].asked(request)
-
-    def _submit(
-        self, code: Runnable, plan: AnyPlan, stream: Stream, use: AnyUse, waits: bool
-    ) -> R_co | NotRun:
-        held, numbers, args = self._held, self._numbers, self._args
-        if held is None or (numbers and not code.has_passed(numbers)):
-            return NOT_RUN
-        try:
-            if not plan.submit(held, numbers, stream, use, waits):
-                return NOT_RUN
-        except BaseException as error:
-            if use[0] is None or use[0]:
-                self.fail(error)
-            else:  # nothing was done: it can be tried again
-                self.mark_refused()
-            raise
-        self._args, self._held, self._examined = (), None, None
-        return cast("R_co", args)
-
     def fail(self, error: BaseException) -> None:
         """Release what the launch holds after a refusal or failure, and name it in the error."""
         args = self._args
@@ -403,16 +358,8 @@ class Launch(NativeLaunch, Composite[R_co]):
         shielded(settle, bound, ctx, is_over=False)
         ctx.stream.after(partial(settle_known, bound, ctx, outcome))
 
-    def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
-        """Do as `execute`, where the core cannot run it; argument ops run first."""
-        if self._held is not None and ctx.recording is None and ctx.lent is None:
-            ran = self._run_directly_in(ctx)
-            if ran is not NOT_RUN:
-                return ran
-        return self.execute_closely(ctx)
-
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
-        """Do as `execute`, for a launch that has not run."""
+        """Do as `execute`, where the core cannot run it; argument ops run first."""
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
@@ -423,14 +370,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         except BaseException:
             give_back(args)
             raise
-
-    def _run_directly_in(self, ctx: ExecutionContext) -> R_co | NotRun:
-        """Do as `submit`, within work that is waited for at its end, if at all."""
-        code, plan = self._known(ctx.stream)
-        if code is None or plan is None:
-            return NOT_RUN
-        here = plan.runs_here and may_run_here(code, ctx)
-        return self._submit(code, plan, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
         """Enqueue the launch on a stream that another library captures.

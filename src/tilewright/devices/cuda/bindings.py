@@ -31,7 +31,7 @@ class Bindings:
         driver = CudaDriver({name: self._address(name) for name in CUDA_FUNCTIONS})
         self.native_driver = driver.address
         self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
-        self.launch, self.submit_launch = driver.launch, driver.submit_launch
+        self.launch = driver.launch
         self.submit_begun, self.replay = driver.submit_begun, driver.submit_graph
         self.idle, self.drain = driver.query_stream, driver.drain
         self.record, self.query = driver.record_event, driver.query_event

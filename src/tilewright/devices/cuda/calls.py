@@ -279,21 +279,6 @@ class Calls(Protocol):
         """Launch what the words at an address say."""
         ...
 
-    def submit_launch(
-        self, plan: int, uses: list[tuple[str, Location]] | None, user: str, up: int, row: bytes,
-        numbers: bytes, timeline: int, stream: int, nanoseconds: int, /,
-    ) -> int:  # fmt: skip
-        """Begin a plain launch on the tensors of a row, as the words of a plan specify, and launch.
-
-        `uses` records the use of its op, which must be unused; `user` uses it now, `up` callers
-        further up. None: the use was recorded before.
-
-        Then block until all work of the stream is done, or for a timeout. Return how many pieces of
-        work were enqueued as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the wait
-        ended; minus the status if the driver refused it; 0 if it could not begin.
-        """
-        ...
-
     def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
         """Launch the record at an address, as work of a timeline that was begun.
 
@@ -310,7 +295,12 @@ class Calls(Protocol):
         """Borrow memory, as the words at an address specify, and launch a graph on a stream.
 
         If there is a `record`, the graph consists of that kernel. `built` is where the op was
-        built; the rest, and the result, are as for `submit_launch`.
+        built. `uses` records the use of the op, which must be unused; `user` uses it now, `up`
+        callers further up. None: the use was recorded before.
+
+        Then block until all work of the stream is done, or for a timeout. Return how many pieces of
+        work were enqueued as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the wait
+        ended; minus the status if the driver refused it; 0 if it could not begin.
         """
         ...
 
