@@ -253,7 +253,7 @@ bool arrange(PyObject* kernel, PyObject* arguments, PyObject* keywords, KernelCa
     return false;
   }
   call.kernel = variant_of(kernel, call.arguments.get());
-  return call.kernel && is_whole_kernel(call.kernel.get());
+  return call.kernel && (call.kernel.get() == kernel || is_whole_kernel(call.kernel.get()));
 }
 
 Owned request_of(PyObject* self, PyObject* constants) {

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from ..base.showing import table
 from ..op.core import DeviceOp
 from ..tensors.arc import Arc
 from ..tensors.tensor import Tensor
@@ -24,7 +25,7 @@ Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
 
 _NDARRAY: Any = np.ndarray
 
-FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "dask": "dask"}
 """By the package in which an array's class is: the module of interop that calls functions on it."""
 
 
@@ -87,6 +88,11 @@ class Function:
             got = f"{len(args)} arguments" + (f" and {listed(named)}" if named else "")
             raise TypeError(f"`{self.__name__}` takes {listed(self._names)}, got {got}")
         return *args, *[named[name] for name in rest]
+
+    def _repr_html_(self) -> str:
+        inputs = [(name, "input") for name in self._names]
+        gradient = "none" if self.gradient is None else "given"
+        return table(f"function of {self.__name__}", [*inputs, ("gradient", gradient)])
 
     def __repr__(self) -> str:
         return f"<function of `{self.__name__}`>"

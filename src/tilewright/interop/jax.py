@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.errors import InternalError
+from ..base.tracebacks import publish
 from ..devices.cuda.stream import CudaStream
 from ..devices.host import CPU
 from ..devices.protocol import Device
@@ -328,3 +329,6 @@ def _version() -> tuple[int, int]:
             got=f"version {major}.{minor}",
         )
     return major, minor
+
+
+publish(["JaxOp", "custom_op"], globals())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error, SchedulingError
+from ..base.tracebacks import publish
 from ..devices.protocol import Stream
 from ..devices.registry import gpus
 from ..functions.arrays import as_written
@@ -378,3 +379,5 @@ def _lent_by(tensors: Sequence[Any]) -> tuple[Hashable, list[int], Stream] | Non
 
 
 _STRIDED = torch.strided
+
+publish(["TorchOp", "custom_op"], globals())

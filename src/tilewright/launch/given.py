@@ -33,3 +33,9 @@ parameters that are annotated with them."""
 
 OutputArg: TypeAlias = Partition[Any]
 """What is given for an output of a tile kernel."""
+
+
+class TooFewArguments:
+    """What a call with too few arguments is for type checkers: nothing can be done with it."""
+
+    __slots__ = ()

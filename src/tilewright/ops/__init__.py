@@ -7,6 +7,7 @@ DLPack, and returns the same kind; of our tensors, and ops that give some, it ma
 
 from __future__ import annotations
 
+from ..base.tracebacks import publish
 from .activations import (
     elu,
     geglu,
@@ -51,3 +52,5 @@ __all__ = [
     "sigmoid", "silu", "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "unpatch",
     "var",
 ]  # fmt: skip
+
+publish(__all__, globals())

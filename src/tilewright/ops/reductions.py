@@ -335,7 +335,7 @@ def var_backward(dx: TensorMut, dy: Tensor, x: Tensor, mean: Tensor, divisor: f6
 
 
 @by_length
-def _VAR(count: int, part: int) -> Function:  # noqa: N802 - a constant
+def _var_of_rows(count: int, part: int) -> Function:
     gradient = Function(var_backward, outputs="x", tiles=(count, part))
     return row_function(
         var_rows, count,
@@ -359,7 +359,7 @@ def var(
     """
     rows = rows_of("var", x, axis, dim)
     divisor = float(max(rows.length - correction, 0))
-    found = _VAR(rows.length)(rows.array, float(rows.length), divisor)
+    found = _var_of_rows(rows.length)(rows.array, float(rows.length), divisor)
     return rows.reduced(first(found), keepdims)
 
 
@@ -381,7 +381,7 @@ def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[boo
 
 
 @by_length
-def _CUMSUM(count: int, part: int) -> Function:  # noqa: N802 - a constant
+def _cumsum_of_rows(count: int, part: int) -> Function:
     gradient = row_function(cumsum_rows, count, "x", PART=part, REVERSE=True)
     return row_function(
         cumsum_rows, count, "x", PART=part, REVERSE=False, backward=lambda dy: gradient(dy)
@@ -396,4 +396,4 @@ def cumsum(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     array([1., 3., 6.], dtype=float32)
     """
     rows = rows_of("cumsum", x, axis, dim)
-    return rows.restore(_CUMSUM(rows.length)(rows.array))
+    return rows.restore(_cumsum_of_rows(rows.length)(rows.array))

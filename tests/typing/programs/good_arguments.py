@@ -130,3 +130,10 @@ device: tw.Device = tw.Device.new(0)
 number: int | None = tw.zeros((1,)).sync().device_id
 count: int = tw.device_count()
 address: int = int(tw.zeros((1,)).sync().device_pointer())
+
+
+def by_keyword(w: npt.NDArray[np.float32], z: tw.Tensor[f32]) -> None:
+    """Arguments by name, all or some of them."""
+    add(z=z.partition_mut((4, 4)), x=w, y=w).sync()
+    add(z.partition_mut((4, 4)), x=w, y=w).sync()
+    add(z.partition_mut((4, 4)), w, y=w).sync()

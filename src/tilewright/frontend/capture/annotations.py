@@ -114,7 +114,7 @@ class _Reader:
         return positional, keyword
 
     def variadic(self, arg: ast.arg, p: Parameter) -> Parameter:
-        """Return a parameter that stands for all further arguments: tensors of one kind."""
+        """Return the parameter for all further arguments: tensors of one kind."""
         if self.dialect != "tile" or p.kind not in ("tensor", "output") or p.optional:
             self.fail(
                 arg,
@@ -131,7 +131,7 @@ class _Reader:
         if returns is not None and self.evaluate(returns) is not None:
             self.fail(
                 returns,
-                "a kernel returns nothing",
+                "a kernel cannot return a value",
                 expected="-> None",
                 got=f"-> {ast.unparse(returns)}",
                 hint=f"write results with {WRITE[self.dialect]}",
@@ -245,7 +245,7 @@ class _Reader:
                 )
 
     def without_none(self, arg: ast.arg, value: Any) -> tuple[Any, bool]:
-        """Return what else than None a parameter takes, and whether it takes None."""
+        """Return the types besides None that a parameter takes, and whether it takes None."""
         given: tuple[Any, ...] = typing.get_args(value)
         if typing.get_origin(value) not in UNIONS or NoneType not in given:
             return value, False
@@ -342,7 +342,7 @@ class _Reader:
         )
 
     def annotation(self, name: str, node: ast.expr) -> Any:
-        """Return what a parameter's annotation means."""
+        """Return the parameter that an annotation declares."""
         try:
             return _unaliased(self.evaluate(node))
         except CompileError:
@@ -394,14 +394,14 @@ def _class_of_constant(annotation: Any) -> type | None:
 
 
 def _pack_name(value: Any) -> str | None:
-    """Return the name behind `*S`, in whichever form the typing module keeps it."""
+    """Return the name in `*S`, in either form of the typing module."""
     inner = typing.get_args(value)[:1] if typing.get_origin(value) in UNPACK else (value,)
     pack = inner[0] if inner else None
     return pack.__name__ if isinstance(pack, typing.TypeVarTuple) else None
 
 
 def _unaliased(value: Any) -> Any:
-    """Return what a `type` statement gave a name to, its own parameters filled in."""
+    """Return the type behind the name of a `type` statement, its own parameters filled in."""
     if isinstance(value, ALIASES):
         return _unaliased(value.__value__)
     origin = typing.get_origin(value)

@@ -56,7 +56,7 @@ class Parameter:
 
 
 def item_name(name: str, index: int) -> str:
-    """Return the name of one of the arguments that a variadic parameter stands for."""
+    """Return the name of one argument of a variadic parameter."""
     return f"{name}_{index}"
 
 
@@ -183,7 +183,7 @@ class DeclaredConditions:
     unchecked_accesses: bool = False
 
     def terms(self, kernel: str, parameters: Sequence[Parameter], *, unsafe: bool) -> Terms:
-        """Return the same for a kernel with these parameters."""
+        """Return the conditions on the launch for a kernel with these parameters."""
         if self.unchecked_accesses and not unsafe:
             raise CompileError(
                 f"`{kernel}` must be unsafe to leave its accesses unchecked",
@@ -200,7 +200,7 @@ NOTHING_ASKED = DeclaredConditions()
 def declared(
     kernel: str, given: Preconditions, parameters: Sequence[Parameter]
 ) -> tuple[LaunchCheck, ...]:
-    """Return the conditions as launch checks; they may speak of nothing but tensor parameters."""
+    """Return the conditions as launch checks; they may only name tensor parameters."""
     listed = (given,) if isinstance(given, Precondition) else tuple(given)
     for condition in listed:
         if not isinstance(condition, Precondition):  # pyright: ignore[reportUnnecessaryIsInstance]
