@@ -61,7 +61,7 @@ class Describer:
         )
 
     def _plain(self, found: Any, args: Sequence[Any]) -> Look | None:
-        """Return what most functions say, a shape or a shape and a dtype; None: look closer."""
+        """Return what most functions say, a shape or a shape and a dtype; None: neither."""
         if not _is_plain(found):
             return None
         if set(map(type, found)) == _ONLY_INTEGERS and self._lead >= 0:
