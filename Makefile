@@ -27,6 +27,10 @@ FULL = --tier full --seed $(SEED)
 PYTHON_NAME = $(notdir $(PYTHON))
 PARALLEL = $(MAKE) --no-print-directory --jobs=3 --output-sync=target
 # Idle workers take tests from busy ones: neighbours, which share fixtures and caches, mostly stay together.
+# Says that MkDocs 2 will differ; the version is bounded in pyproject.toml.
+MKDOCS = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
+DOCS_VERSION ?= $(shell sed -n 's/^version = "\(.*\)\..*"/\1/p' pyproject.toml)
+TUTORIALS ?=
 PYTEST = $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 # Builds the native core for the Python that runs it, into src/tilewright, or does nothing in 0.2 s if it is
 # built: recipes begin with it, so that they see what has changed in native/.
@@ -39,7 +43,7 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-all ci others short native sanitize mutants other inplace wheel check lint mypy pyright format bench \
+.PHONY: docs docs-serve docs-figures docs-version help demo test test-pythons test-all ci others short native sanitize mutants other inplace wheel try-wheel check lint mypy pyright format bench \
     figures hostbench gpubench gpu-pack clean FORCE
 
 help:  ## print this help
@@ -95,6 +99,9 @@ mutants: $(VENV)/.dev  ## put small mistakes into the sources, and see which tes
 inplace:  ## build the core for PYTHON into src/tilewright, with CMake, ninja and a compiler alone; PRESET=debug
 	@$(PYTHON) $(CORE) $(PRESET)
 
+try-wheel: $(VENV)/.dev  ## build a wheel with every Python here, and run the README where it alone is installed
+	@$(BIN)/python tools/try_wheel.py
+
 wheel: $(VENV)/.dev  ## an sdist, and from it a wheel for this machine, into dist
 	@$(BIN)/python -m build --no-isolation --outdir dist
 
@@ -127,6 +134,23 @@ figures: $(VENV)/.bench $(FRAMEWORKS)  ## measure what README and docs quote, at
 	@$(BIN)/python $(CORE)
 	@$(BIN)/python -m benchmarks.figures $(FIGURES_ARGS)
 
+docs: $(VENV)/.docs  ## build the book into site/, without a network; open site/index.html
+	@$(BIN)/python $(CORE)
+	$(MKDOCS) build
+
+docs-serve: $(VENV)/.docs  ## show the book at http://127.0.0.1:8000, and build it again after each change
+	@$(BIN)/python $(CORE)
+	$(MKDOCS) serve --no-strict
+
+docs-version: $(VENV)/.docs  ## add this version of the book to the branch gh-pages, as DOCS_VERSION and `latest`
+	@$(BIN)/python $(CORE)
+	NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike deploy --update-aliases $(DOCS_VERSION) latest
+	@NO_MKDOCS_2_WARNING=1 PATH=$(abspath $(BIN)):$$PATH mike set-default latest
+
+docs-figures: $(VENV)/.base  ## measure the contests of the tutorials, and keep them for their plots: TUTORIALS="softmax"
+	@$(BIN)/python $(CORE)
+	@$(BIN)/python tools/book/measured.py $(TUTORIALS)
+
 bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in build/bench
 	@$(BIN)/python $(CORE)
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
@@ -144,7 +168,7 @@ gpu-pack: $(VENV)/.dev  ## compile kernels for a GPU elsewhere into build/gpu-pa
 	@$(BIN)/python tools/gpu_pack.py build/gpu-pack $(PACK_ARGS)
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/tilewright/_core*.so*
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis src/tilewright/_core*.so*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -184,6 +208,11 @@ $(VENV)/.frameworks: pyproject.toml | $(VENV)/.dev
 	@$(PIP) install --no-build-isolation --editable '.[frameworks]' \
 	    || echo "they cannot be installed here: tests that need them will be skipped"
 	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.tools
+	@echo "installing tilewright and what builds the book into $(VENV)"
+	@$(PIP) install --no-build-isolation --editable '.[docs]'
+	@touch $(VENV)/.base $@
 
 # A stamp of its own: torch is large, and nothing else needs it.
 $(VENV)/.bench: pyproject.toml $(VENV)/.tools

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FunctionType
 
 from tilewright.lang import stdlib
+from tilewright.lang.compat import CANONICAL
 from tilewright.lang.marker import composed_body, declared_name
 
 STDLIB = "stdlib"
@@ -75,6 +76,11 @@ def call(function: FunctionType) -> str:
     return f"{function.__name__}{inspect.Signature(plain)}".replace("|", "\\|")
 
 
+def default_of(parameter: inspect.Parameter) -> str:
+    """Return the default value of a parameter as a program would write it."""
+    return _Text(parameter).text
+
+
 class _Text:
     """A default value that prints as a program would write it."""
 
@@ -95,9 +101,26 @@ def _short(value: object) -> str:
 
 
 def table(topic: str) -> str:
-    """One row per function: the call and the first line of its docstring."""
-    rows = [f"| `{call(f)}` | {(f.__doc__ or '').splitlines()[0]} |" for f in functions(topic)]
-    return "\n".join(["| function | |", "|---|---|", *rows]) + "\n"
+    """One row per function: the call and the first line of its docstring; then the synonyms."""
+    found = functions(topic)
+    rows = [
+        f"| `{call(f)}` | {(f.__doc__ or '').splitlines()[0]} |"
+        for f in found
+        if f.__name__ not in CANONICAL
+    ]
+    lines = ["| function | |", "|---|---|", *rows] if rows else []
+    others = [f for f in found if f.__name__ in CANONICAL]
+    if others:
+        lines += [""] * bool(lines)
+        lines += ["Synonyms, in `tl.compat`, and what to write instead:", ""]
+        lines += ["| synonym | write |", "|---|---|"]
+        lines += [f"| `{call(f)}` | {_canonical(f.__name__)} |" for f in others]
+    return "\n".join(lines) + "\n"
+
+
+def _canonical(name: str) -> str:
+    written = CANONICAL[name].replace("|", "\\|")
+    return f"`{written}`"
 
 
 def page(topic: str) -> Path:

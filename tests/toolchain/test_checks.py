@@ -7,7 +7,7 @@ import pytest
 import tilewright as tw
 from support.cuda import cuda_ir, lowered
 from support.proved import NAMES, cases
-from tilewright.backend.tileir.assembler import Job, assemble
+from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.base.config import override
 
 

@@ -10,9 +10,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.program import program_text
-from tilewright.backend.tileir.resources import resources
+from tilewright.backend.tileir.lowered import Job, assemble
+from tilewright.backend.tileir.resource_model import resources
 
 
 @tw.entry

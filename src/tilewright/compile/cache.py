@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 from ..base.errors import Error
 from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shield import lifted, shielded
-from ..frontend.capture.captured import GONE, Captured
-from ..frontend.capture.sources import KernelSource
+from ..frontend.capture.sources import GONE, Captured, KernelSource
 from ..ir.signature import Signature
 from .options import CompileOptions, Key, differences
 
@@ -41,7 +40,7 @@ class Compiled:
     captured: tuple[Captured, ...]
 
     def stale(self) -> str | None:
-        """Return the captured name whose value has changed since, if any."""
+        """Return the captured name whose value has changed, or None."""
         try:
             # A look at what is most often the same: each launch asks.
             for captured in self.captured:
@@ -98,7 +97,7 @@ class KernelCache:
     def get(
         self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
     ) -> Artifact:
-        """Return the artifact for a key; compiled by the first who asks, awaited by the others."""
+        """Return the artifact for a key: the first caller compiles it, the others wait for it."""
         return self.find(kernel, signature, target, options).artifact
 
     def find(
@@ -138,7 +137,7 @@ class KernelCache:
     # What follows is shielded but for the compiling: a future that others find will be filled.
 
     def _claimed(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], Compiled | None]:
-        """Return the future of a key, and what it holds if this thread has compiled it."""
+        """Return the future of a key, and its result if this thread has compiled it."""
         mine = _promised()
         try:
             other = self._claim(kernel, key, mine)

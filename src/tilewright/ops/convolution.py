@@ -217,7 +217,7 @@ def _points(shape: Sequence[int], most: int) -> tuple[int, int]:
 
 @cache
 def _convolution(outputs: int, channels: int, points: tuple[int, int], how: Steps) -> Function:
-    """The function of images whose channels are summed, by tiles of so many channels."""
+    """Return the function of images whose channels are summed, by tiles of so many channels."""
     of_inputs = Function(
         convolve_inputs, outputs="x", tiles=(1, channels, points[0], 1, points[1], 1),
         constants={"OUTPUTS": outputs, "HOW": how},
@@ -244,7 +244,7 @@ def _convolution(outputs: int, channels: int, points: tuple[int, int], how: Step
 
 @cache
 def _filter(channels: int, points: tuple[int, int], how: Steps) -> Function:
-    """The function of images each of whose channels is on its own."""
+    """Return the function of images each of whose channels is on its own."""
     of_inputs = Function(
         filter_inputs, outputs="x", tiles=(1, channels, points[0], 1, points[1], 1),
         constants={"HOW": how},

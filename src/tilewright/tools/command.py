@@ -9,12 +9,13 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from ..base.errors import Error
-from . import building, cache, compiling, doctor, explaining, profiling, run, tuning
+from . import building, cache, compiling, creating, doctor, explaining, profiling, run, tuning
 from .machine import own_version
 from .subcommand import FINE, MISUSED, WRONG, Subcommand, UsageError
 
 SUBCOMMANDS: tuple[Subcommand, ...] = (
     run.SUBCOMMAND,
+    creating.SUBCOMMAND,
     compiling.SUBCOMMAND,
     building.SUBCOMMAND,
     explaining.SUBCOMMAND,

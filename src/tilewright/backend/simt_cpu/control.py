@@ -97,7 +97,7 @@ def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
 
 
 def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
-    """Return the row checks whose index and length are both known already."""
+    """Return the row checks whose index and length are already computed."""
     return [
         op for op in ops
         if op.is_a(CHECK_INDEX) and _is_row(lanes, op.one("index"))
@@ -314,7 +314,7 @@ def _begin(lanes: Lanes, op: Op) -> list[Vec]:
 
 
 def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
-    """Bind the arguments of a loop's body to what the slots hold."""
+    """Bind the arguments of a loop's body to the contents of the slots."""
     body = op.regions[0]
     args = body.args[1:] if op.is_a(FOR) else body.args
     for arg, result, slot in zip(args, op.results, slots, strict=True):

@@ -47,7 +47,7 @@ class SpillSlots:
         return self.slots[spill_slot]
 
     def address(self, spill_slot: SpillSlot, group: Vec) -> Vec:
-        """Return where a group keeps something; its number is known while registers are held."""
+        """Return the address of a group's slot; its number is known while registers are held."""
         if spill_slot in self.held:
             return self.held[spill_slot][int(group.name)][0]
         return self._in_scratch(spill_slot, group)
@@ -57,7 +57,7 @@ class SpillSlots:
         return self.emitter.shifted(scratch, group * spill_slot.stride + spill_slot.offset, "i8")
 
     def hold(self, node: Together) -> None:
-        """Load what a loop carries from scratch into registers before the loop."""
+        """Load the carried values of a loop from scratch into registers before the loop."""
         if not node.walks:
             return
         spill_slots = {self.of_value[arg]: arg for arg in arguments(node.op)}
@@ -82,7 +82,7 @@ class SpillSlots:
         self._exchange(into_registers=True)
 
     def release(self) -> None:
-        """Store what a loop has carried in scratch again."""
+        """Store the carried values of a loop to scratch again."""
         if self.held:
             self._exchange(into_registers=False)
             self.held.clear()
@@ -299,7 +299,7 @@ class _CooperativeBlock:
         self.take(node.op.results)
 
     def take(self, values: tuple[Value, ...]) -> None:
-        """Read what was passed on and is the same in all threads."""
+        """Read a passed value that is uniform in the block."""
         for value in values:
             if self.live_values.spill_slots[value].kind is LiveKind.BLOCK:
                 kind = register_type(value.tile.elem)
@@ -389,7 +389,7 @@ class _CooperativeBlock:
     # Phases.
 
     def phase(self, phase: Phase) -> None:
-        """Emit a phase: what the block computes once, each group, then what is passed on."""
+        """Emit a phase: the uniform part once, each group, then the values it passes on."""
         self.early(phase)
         self.act(phase)
 

@@ -83,7 +83,7 @@ class Lanes:
     # Values.
 
     def lanes(self, value: Value) -> int:
-        """Return how many lanes a value has."""
+        """Return the number of lanes of a value."""
         return self.width if value in self.facts.varying else 1
 
     def scalar(self, value: Value) -> Vec:
@@ -99,7 +99,7 @@ class Lanes:
         return self.names[value]
 
     def is_used(self, value: Value) -> bool:
-        """Return whether a value is used, in kernels whose threads synchronize."""
+        """Return whether a value is used, in kernels with barriers."""
         return value in self.plan.used
 
     def put(self, value: Value, vec: Vec) -> None:
@@ -117,7 +117,7 @@ class Lanes:
         return self.emitter.slot(register_type(value.tile.elem), self.lanes(value))
 
     def load(self, slot: Vec, value: Value) -> Vec:
-        """Return what a slot of a value holds."""
+        """Return the content of the slot of a value."""
         return self.emitter.load(slot, register_type(value.tile.elem), self.lanes(value))
 
     # Masks.

@@ -1,0 +1,1 @@
+"""Make the book: its pictures, plots, generated pages, and the hook that MkDocs calls."""
