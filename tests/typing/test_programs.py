@@ -36,10 +36,11 @@ def errors_of_mypy() -> Errors:
 
 
 def errors_of_pyright() -> Errors:
-    program = Path(sys.executable).with_name("pyright")
-    if not program.exists() and shutil.which("pyright") is None:
+    mine = str(Path(sys.executable).with_name("pyright"))
+    program = shutil.which(mine) or shutil.which("pyright")
+    if program is None:
         pytest.skip("pyright is not installed")
-    command = [str(program), "--outputjson", "--pythonpath", sys.executable, "--pythonversion",
+    command = [program, "--outputjson", "--pythonpath", sys.executable, "--pythonversion",
                PYTHON, *map(str, FILES)]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     errors: Errors = {path.stem: {} for path in FILES}
