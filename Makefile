@@ -15,10 +15,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # processes that import the package.
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
-# The other Pythons that are here: `make test` runs the tests of SHORT with the newest, `make test-all` with each;
-# PYTHONS= leaves them out.
+# The other Pythons that are here: `make test` runs the tests of SHORT with the newest, `make test-pythons` the quick
+# tier with each; PYTHONS= leaves them out.
 PYTHONS ?= $(shell tools/pythons.sh $(PYTHON))
-NEWEST = $(lastword $(PYTHONS))
+BRIEFLY ?= $(lastword $(PYTHONS))
+# Those whose environments `make test` makes, while it waits for the network anyway.
+PREPARED ?= $(BRIEFLY)
 # What `make test-all` adds to the arguments of pytest. `fresh` draws a seed, and pytest prints it.
 SEED ?= fresh
 FULL = --tier full --seed $(SEED)
@@ -41,12 +43,12 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help
-.PHONY: docs docs-serve docs-figures docs-version help demo test test-all newest short native sanitize mutants other inplace wheel check lint mypy pyright format bench \
+.PHONY: docs docs-serve docs-figures docs-version help demo test test-pythons test-all ci others short native sanitize mutants other inplace wheel try-wheel check lint mypy pyright format bench \
     figures hostbench gpubench gpu-pack clean FORCE
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
-	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
 	@$(BIN)/python $(CORE)
@@ -54,10 +56,18 @@ demo: $(VENV)/.base  ## run several kernels on this machine and check them again
 
 # Steps that wait for a network or use one processor run beside others; each prints what it has to say when it ends.
 # What installs packages ends before anything reads them.
-test: $(VENV)/.dev  ## what CI runs, in minutes: checks, unit tests of the core, the quick tier of the tests
-	@$(PARALLEL) native $(FRAMEWORKS) $(if $(NEWEST),newest)
-	@$(PARALLEL) check $(if $(NEWEST),short)
+test: $(VENV)/.dev  ## what each change runs, in minutes: checks, unit tests of the core, the quick tier of the tests
+	@$(PARALLEL) native $(FRAMEWORKS) others
+	@$(PARALLEL) check $(if $(BRIEFLY),short)
 	$(PYTEST) $(PYTEST_ARGS)
+
+test-pythons:  ## the quick tier of the tests with every other Python that is here
+	@for python in $(PYTHONS); do $(MAKE) --no-print-directory other PYTHON=$$python SHORT= || exit 1; done
+
+# What runs with every Python need not run briefly before.
+ci:  ## what CI runs: `make test` and `make test-pythons`
+	@$(MAKE) --no-print-directory test BRIEFLY= PREPARED="$(PYTHONS)"
+	@$(MAKE) --no-print-directory test-pythons
 
 test-all: $(FRAMEWORKS)  ## everything: all cases, other random programs than before (SEED=), sanitizers, every Python
 	@$(PARALLEL) check
@@ -65,13 +75,15 @@ test-all: $(FRAMEWORKS)  ## everything: all cases, other random programs than be
 	@$(MAKE) --no-print-directory sanitize PYTEST_ARGS="$(FULL) $(PYTEST_ARGS)"
 	@for python in $(PYTHONS); do \
 	    $(MAKE) --no-print-directory other PYTHON=$$python PYTEST_ARGS="$(FULL) $(PYTEST_ARGS)" || exit 1; done
+	@$(MAKE) --no-print-directory test-pythons
 
 # One process: the checkers beside it have the other processor.
 short:
-	@$(MAKE) --no-print-directory other PYTHON=$(NEWEST) JOBS=0
+	@$(MAKE) --no-print-directory other PYTHON=$(BRIEFLY) JOBS=0
 
-newest:
-	@$(MAKE) --no-print-directory build/.test-$(notdir $(NEWEST)) PYTHON=$(NEWEST)
+others:
+	@for python in $(PREPARED); do \
+	    $(MAKE) --no-print-directory build/.test-$${python##*/} PYTHON=$$python || exit 1; done
 
 native: $(VENV)/.base  ## unit tests of the native core: plain, under AddressSanitizer, under ThreadSanitizer
 	@$(BIN)/python $(CORE) --test --if-possible release asan tsan
@@ -87,12 +99,15 @@ mutants: $(VENV)/.dev  ## put small mistakes into the sources, and see which tes
 inplace:  ## build the core for PYTHON into src/tilewright, with CMake, ninja and a compiler alone; PRESET=debug
 	@$(PYTHON) $(CORE) $(PRESET)
 
+try-wheel: $(VENV)/.dev  ## build a wheel with every Python here, and run the README where it alone is installed
+	@$(BIN)/python tools/try_wheel.py
+
 wheel: $(VENV)/.dev  ## an sdist, and from it a wheel for this machine, into dist
 	@$(BIN)/python -m build --no-isolation --outdir dist
 
 other: build/.test-$(PYTHON_NAME)  ## a short run of the tests with another Python: make other PYTHON=python3.13
 	@build/$(PYTHON_NAME)/bin/python $(CORE)
-	build/$(PYTHON_NAME)/bin/python -m pytest -q -n $(JOBS) $(SHORT) $(PYTEST_ARGS)
+	build/$(PYTHON_NAME)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(SHORT) $(PYTEST_ARGS)
 
 check: lint mypy pyright  ## format, lint and types of the package, the examples and the docs
 

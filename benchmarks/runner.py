@@ -33,19 +33,23 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 """What each setting adds to the environment; with `all` every library decides for itself."""
 
-ALWAYS = {
-    # What is timed as a first compilation must be one.
-    "TILEWRIGHT_CACHE_DIR": "off",
-    # torch.compile would keep a pool of processes that disturb the timing.
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    # Some peers can only make new results. Without these settings of the C library each would come
-    # in fresh pages, and zeroing them takes longer than the work: torch's layer_norm would need
-    # three times as long.
+# Some peers can only make new results. Without these settings of the C library each would come
+# in fresh pages, and zeroing them takes longer than the work: torch's layer_norm would need
+# three times as long.
+KEEPS_MEMORY = {
     "GLIBC_TUNABLES": ":".join((
         "glibc.malloc.hugetlb=1", "glibc.malloc.mmap_max=0",
         f"glibc.malloc.trim_threshold={1 << 34}",
     )),
 }  # fmt: skip
+
+ALWAYS = {
+    # What is timed as a first compilation must be one.
+    "TILEWRIGHT_CACHE_DIR": "off",
+    # torch.compile would keep a pool of processes that disturb the timing.
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    **KEEPS_MEMORY,
+}
 """What is added to the environment at every setting."""
 
 

@@ -44,7 +44,7 @@ if PACK:
 settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("fresh", deadline=None, print_blob=True, derandomize=False)
 
-pytest_plugins = ["support.last_words", "support.tiers"]
+pytest_plugins = ["support.last_words", "support.tiers", "tilewright_pytest"]
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
@@ -112,11 +112,15 @@ def pytest_collection() -> Generator[None, object, object]:
 def _moved(item: pytest.Item, device: str) -> bool:
     """Let a test run on a device instead of the CPU; whether it is to run at all."""
     callspec = getattr(item, "callspec", None)
-    asked = None if callspec is None else callspec.params.get("device")
+    asked = None
+    if callspec is not None:
+        asked = callspec.params.get("device", callspec.params.get("tilewright_device"))
     if item.get_closest_marker("cpu_alone"):
         return False
     if asked == "cpu":
-        callspec.params["device"] = device
+        for name in ("device", "tilewright_device"):
+            if name in callspec.params:
+                callspec.params[name] = device
         item.name = item.name.replace("cpu", device)
     return asked in (None, "cpu")
 
@@ -200,7 +204,7 @@ def _hears_interrupts() -> Iterator[None]:
 @pytest.fixture
 def sources_count_as_old(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code is kept though a source was changed just now, or is while tests run."""
-    codec = importlib.import_module("tilewright.backend.cpu.artifact_codec")
+    codec = importlib.import_module("tilewright.backend.llvm.object")
     known = (files.source_hash, codec._fixed)
     monkeypatch.setattr(files, "IMPORTED", math.inf)
     for each in known:

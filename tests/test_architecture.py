@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "functions": ("base", "frontend", "devices", "op", "tensors", "launch"),
     "ops": ("base", "lang", "op", "tensors", "launch", "kernels", "functions"),
     "interop": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
+    "distributed": ("base", "frontend", "devices", "op", "tensors", "launch", "functions"),
     "tune": (
         "base", "lang", "frontend", "backend", "compile", "devices", "op", "tensors", "graph",
         "launch", "kernels", "functions",
@@ -76,6 +77,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 the math functions, and how single ops are written."""
 
 LOADED_LATER: dict[str, tuple[str, ...]] = {
+    "tilewright": ("notebook",),
     "compile.cache": ("compile.pipeline", "compile.runner"),
     "compile.pipeline": (
         "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",
@@ -102,6 +104,7 @@ MAX_FILE, MAX_FUNCTION = 800, 60
 ENVIRONMENT_READER = f"{PACKAGE}.base.config"
 
 WHOLE_SYSTEM_TESTS: dict[str, str] = {
+    "devices/test_several.py": "streams, order, copies and graphs on two and four devices at once",
     "lang/test_declarations.py": "compares every declaration with its rule",
     "language/": "kernels as users write them, on every device",
     "test_numbers.py": "one test per row of docs/reference/numbers.md",
@@ -210,7 +213,7 @@ def test_nothing_happens_at_import(name):
 def _tells_core(statement: ast.stmt) -> bool:
     assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     name = ast.unparse(statement.value.func).removeprefix("_core.")
-    return name.startswith("set_") and hasattr(_core, name)
+    return (name.startswith("set_") and hasattr(_core, name)) or name.lstrip("_") == "publish"
 
 
 @for_each(ALL_MODULES)

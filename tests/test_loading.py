@@ -144,12 +144,12 @@ def test_a_name_that_is_loaded_later_is_looked_for_once():
     run("import tilewright as tw; found = tw.rand; assert vars(tw)['rand'] is found", "-c")
 
 
-def test_an_unknown_name_is_refused_as_ever():
+def test_an_unknown_name_is_refused():
     run(
         "import tilewright as tw\n"
         "try: tw.arrange\n"
         "except AttributeError as e: assert str(e) == \"module 'tilewright' has no attribute"
-        " 'arrange'\", e\n"
+        " 'arrange'; did you mean tw.arange?\", e\n"
         "else: raise SystemExit('found')",
         "-c",
     )

@@ -58,7 +58,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "code_size",
             "heuristics",
             "resource_model",
-            "resources",
             "selection",
         )
     ),

@@ -5,7 +5,8 @@
 Type checkers cannot map a kernel's parameters to what the host passes for them, so there is one
 class per number of positional parameters, and of outputs among the first of them: for these a
 partition must be given. Its call gives back exactly what was passed. Their names are lost on the
-way, so a call by keywords alone is taken as it comes.
+way, so a call by keywords is taken as it comes; outputs given by position are checked even so.
+A call with too few arguments, none of them named, gives what cannot be run.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ HEAD = '''\
 
 # The longest match comes first, so that each overload is narrower than those below it.
 # pyright: reportOverlappingOverload=false
+# mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ ENTRY = Kind(
 from ..compile.options import GivenHints
 from ..frontend.capture.parameters import DeclaredConditions, Preconditions
 from .definition import Entry, make_entry
-from .given import KernelArg, OutputArg
+from .given import KernelArg, OutputArg, TooFewArguments
 from .operation import Launch
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ SIMT = Kind(
     title="SIMT kernels",
     imports="""\
 from ..tensors.shape import ShapeLike
-from .given import KernelArg
+from .given import KernelArg, TooFewArguments
 from .simt import SimtEntry, SimtLaunch, make_kernel
 """,
     word="kernel",
@@ -177,6 +179,15 @@ def kernel(
 )
 
 KINDS = (ENTRY, SIMT)
+
+PARTLY = """\
+        @overload
+        def __call__(
+{few}        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+{named}        ) -> {launch}[Any]: ...
+"""
 
 BY_NAME = """\
         @overload
@@ -236,6 +247,12 @@ def kernel_class(kind: Kind, n: int, k: int) -> str:
     taken = wrapped(" " * 12, ["self", *given, "/", "*args: P.args", "**constants: P.kwargs"])
     result, launch = ", ".join(names) if names else "()", f"{kind.launch}{k or ''}"
     mark, by_name = ("        @overload\n", BY_NAME.format(launch=kind.launch)) if n else ("", "")
+    if n > 1:
+        first = [given[0], *[f"{each} = ..." for each in given[1:-1]]]
+        few, named = (
+            wrapped(" " * 12, ["self", *first, "/", *rest]) for rest in ([], ["**by_name: Any"])
+        )
+        by_name = PARTLY.format(few=few, named=named, launch=kind.launch) + by_name
     return f'''
 
 class {kind.prefix}{suffix(n, k)}({kind.base}, Generic[P]):

@@ -23,9 +23,11 @@ from ..__main__ import TRIALS
 from ..gpu.ours import as_torchs
 from ..gpu.timing import ROUNDS
 from ..machine import describe, version
+from ..runner import KEEPS_MEMORY
 from . import compiling
-from .case import Row
-from .contest import QUICK_ROUNDS, Record, cases, contest, warm_up
+from .case import Row, Shape
+from .contest import QUICK_ROUNDS, contest, warm_up
+from .record import Record
 from .report import RIVALS, Report, best_rival, from_json, markdown, of_copy, ratio, title, to_json
 from .rows import ROWS
 
@@ -66,14 +68,15 @@ def chosen(given: argparse.Namespace) -> list[Row]:
     ]
 
 
-def work(given: argparse.Namespace) -> list[tuple[Row, tuple[int, ...], str]]:
+def work(given: argparse.Namespace, device: str) -> list[tuple[Row, Shape, str]]:
     """Rows, shapes and types, the usual shape of every row first: there may be no time for all."""
+    rows = chosen(given)
     if given.small:
-        return [(row, row.small, dtype) for row in chosen(given) for dtype in row.dtypes]
-    found = [(row, *case) for row in chosen(given) for case in cases(row, quick=given.quick)]
-    return sorted(
-        found, key=lambda each: (each[1] != each[0].shapes[1], each[2] != each[0].dtypes[0])
-    )
+        return [(row, row.small, dtype) for row in rows for dtype in row.dtypes]
+    if given.quick:
+        return [(row, *row.usual(device)) for row in rows]
+    found = [(row, *case) for row in rows for case in row.cases(device)]
+    return sorted(found, key=lambda each: (each[0].usual(device) != each[1:],))
 
 
 def machine(device: str) -> dict[str, str]:
@@ -94,7 +97,7 @@ def machine(device: str) -> dict[str, str]:
 
 def measure(given: argparse.Namespace, device: str) -> Report:
     """Run the rows, writing after each what there is."""
-    report, todo, begin = Report(machine(device), device, []), work(given), time.monotonic()
+    report, todo, begin = Report(machine(device), device, []), work(given, device), time.monotonic()
     rounds = given.rounds or (QUICK_ROUNDS if given.quick else ROUNDS)
     for number, (row, shape, dtype) in enumerate(todo, 1):
         passed = time.monotonic() - begin
@@ -135,7 +138,7 @@ def compile_first(arguments: Sequence[str], processes: int) -> None:
 
 def warm_part(given: argparse.Namespace, device: str) -> None:
     """Compile what one of the processes has to."""
-    for row, shape, dtype in work(given)[given.part :: given.warm]:
+    for row, shape, dtype in work(given, device)[given.part :: given.warm]:
         begin = time.monotonic()
         try:
             warm_up(row, shape, dtype, device, given.without)
@@ -157,8 +160,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (given.out / "corpus.md").write_text(page, encoding="utf-8")
         return 0
     if given.compile:
-        return compiling.run(work(given), given.arch, given.out, given.warm or 1)
+        return compiling.run(work(given, "cuda"), given.arch, given.out, given.warm or 1)
     device = given.device or ("cuda" if peers.torch().cuda.is_available() else "cpu")
+    if arguments is None and device == "cpu" and KEEPS_MEMORY.items() - os.environ.items():
+        again = [sys.executable, "-m", "benchmarks.corpus", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, **KEEPS_MEMORY})
     with tw.device(device), as_torchs() if device == "cuda" else nullcontext():
         return _run(given, device, sys.argv[1:] if arguments is None else arguments)
 

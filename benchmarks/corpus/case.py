@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import itertools
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..case import NotAvailable
+from .cpu_shapes import cpu_shapes
 
 PLAIN, TUNED = "ours, plain", "ours, tuned"
 TRITON, COMPILED, TORCH, NUMBA, COPY = "triton", "torch.compile", "torch", "numba", "copy"
@@ -67,11 +70,18 @@ class Data:
     flops: float = 0.0
     """Operations, if arithmetic does."""
     ours: Sequence[Setting] = ({},)
-    """At most three tile shapes that a user would try: the best counts as `plain`. They are also
-    the space in which the tuner searches, unless `space` is given."""
+    """At most three tile shapes that a user would try: the best counts as `plain`."""
     triton: Sequence[Setting] = ({},)
     """Four or five settings of the kernel in Triton."""
-    space: Sequence[Setting] = ()
+
+    def combinations(self) -> list[Setting]:
+        """Return the space in which the tuner searches: all combinations of these values."""
+        columns = {
+            name: list(dict.fromkeys(each[name] for each in self.ours)) for name in self.ours[0]
+        }
+        return [
+            dict(zip(columns, row, strict=True)) for row in itertools.product(*columns.values())
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +107,6 @@ class Row:
     """Whether the expected results are those of the inputs converted to f64, or f32 on a GPU."""
     check: Callable[[Sequence[Tensor], Sequence[Any]], float] | None = None
     """Compares results in another way: returns the error, from results and inputs."""
-    numba: Callable[..., None] | None = None
-    """The same work in numba, over NumPy arrays: outputs and inputs."""
 
     @property
     def held_out(self) -> bool:
@@ -113,12 +121,44 @@ class Row:
 
     def in_triton(self) -> Callable[..., None]:
         """The host program in Triton."""
-        try:
-            module = importlib.import_module(f".triton.{self.family}", __package__)
-        except ImportError as error:
-            raise NotAvailable(str(error)) from None
-        found: Callable[..., None] = getattr(module, self.name)
+        return self._peer("triton")
+
+    def in_numba(self) -> Callable[..., None]:
+        """The loops that numba compiles, over NumPy arrays: outputs and inputs."""
+        return self._peer("numba")
+
+    def _peer(self, folder: str) -> Callable[..., None]:
+        name = f"{__package__}.{folder}.{self.family}"
+        module = None
+        if importlib.util.find_spec(name) is not None:
+            try:
+                module = importlib.import_module(name)
+            except ImportError as error:
+                raise NotAvailable(str(error)) from None
+        found: Callable[..., None] | None = getattr(module, self.name, None)
+        if found is None:
+            raise NotAvailable(f"not written in {folder}")
         return found
+
+    def usual(self, device: str) -> tuple[Shape, str]:
+        """The shape and the type that stand for the row on a device."""
+        return next(iter(self.cases(device)))
+
+    def cases(self, device: str) -> Iterator[tuple[Shape, str]]:
+        """The shapes and types in which the row runs on a device, the usual ones first."""
+        if device == "cpu":
+            shapes, dtypes = cpu_shapes(self.name, self.family), self._cpu_dtypes()
+        else:
+            usual = self.shapes[1]
+            shapes = [usual, *(shape for shape in self.shapes if shape != usual)]
+            dtypes = self.dtypes
+        yield from itertools.product(shapes, dtypes)
+
+    def _cpu_dtypes(self) -> Sequence[str]:
+        """Programs on CPUs compute in f32, whatever they would take on a GPU."""
+        if not set(self.dtypes) & {"bfloat16", "float16", "float32"}:
+            return self.dtypes
+        return ["float32", "bfloat16"]
 
 
 def settings(**values: Sequence[Any]) -> list[dict[str, Any]]:

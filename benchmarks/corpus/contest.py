@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
+
+from tilewright.tune.race import race
 
 from .. import peers
 from ..case import NotAvailable
 from ..gpu.case import Entry
 from ..gpu.timing import ROUNDS, Clock, best, interleave
-from ..records import Figures, figures
+from ..records import figures
 from . import memory
-from .case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, Data, Row, Setting, Shape, Tensor
+from .case import (
+    COMPILED,
+    COPY,
+    NUMBA,
+    PLAIN,
+    TORCH,
+    TRITON,
+    TUNED,
+    Data,
+    Row,
+    Setting,
+    Shape,
+    Tensor,
+)
 from .cpu import CpuClock
 from .data import nbytes, poison
+from .record import Record
 
 QUICK_ROUNDS = 2
 Contestants: TypeAlias = "dict[str, Callable[[], list[Runner]]]"
@@ -33,25 +49,6 @@ class Runner:
     """Returns the results of the last run."""
     spoil: Callable[[], object]
     setting: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a row gave in one shape and type."""
-
-    name: str
-    family: str
-    held_out: bool
-    shape: Shape
-    dtype: str
-    moved: float
-    flops: float
-    figures: dict[str, Figures] = field(default_factory=dict[str, Figures])
-    """Seconds per call of each contestant."""
-    settings: dict[str, str] = field(default_factory=dict[str, str])
-    errors: dict[str, float] = field(default_factory=dict[str, float])
-    """How far results are off, in parts of what is allowed."""
-    absent: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def contest(
@@ -71,7 +68,8 @@ def contest(
         if name in without:
             continue
         try:
-            runner = _fastest(_right(make(), row, data, dtype, expected, record, name), clock)
+            right = _right(make(), row, data, dtype, expected, record, name)
+            runner = _raced(right, clock) if name == TUNED else _fastest(right, clock)
             chosen[name] = Entry(runner.run, None, runner.setting)
             record.settings[name] = runner.setting
         except NotAvailable as reason:
@@ -109,13 +107,14 @@ def contestants(row: Row, data: Data, device: str) -> Contestants:
     """Those who take part on a device."""
     found: Contestants = {
         PLAIN: partial(ours, row, data, data.ours, device),
+        TUNED: partial(ours, row, data, data.combinations(), device),
         TORCH: lambda: [_torch(row.eager, data)],
         COMPILED: lambda: [_torch(compiled(row), data)],
     }
     if device == "cuda":
         found[TRITON] = partial(_triton, row, data)
         found[COPY] = lambda: [_copy(data)]
-    elif row.numba is not None:
+    else:
         found[NUMBA] = partial(_numba, row, data)
     return found
 
@@ -161,11 +160,11 @@ def _torch(function: Callable[..., Any], data: Data) -> Runner:
 
 
 def _numba(row: Row, data: Data) -> list[Runner]:
-    assert row.numba is not None
-    function = peers.jit(row.numba)
-    if any(t.dtype == peers.torch().bfloat16 for t in data.outs):
+    given = (*data.outs, *data.inputs)
+    if any(getattr(t, "dtype", None) == peers.torch().bfloat16 for t in given):
         raise NotAvailable("numba has no bf16")
-    arrays = [t.numpy() if hasattr(t, "numpy") else t for t in (*data.outs, *data.inputs)]
+    function = _jit(row)
+    arrays = [t.numpy() if hasattr(t, "numpy") else t for t in given]
     spoil = lambda: [poison(t) for t in data.outs]  # noqa: E731
     return [Runner(lambda: function(*arrays), lambda: data.outs, spoil)]
 
@@ -175,6 +174,16 @@ def _copy(data: Data) -> Runner:
     half = max(1, int((data.moved or nbytes_of(data)) / 2))
     source, target = (lib.empty(half, dtype=lib.uint8, device="cuda") for _ in range(2))
     return Runner(lambda: target.copy_(source), lambda: data.outs, lambda: None)
+
+
+_JIT: dict[str, Callable[..., Any]] = {}
+
+
+def _jit(row: Row) -> Callable[..., Any]:
+    """The loops of a row, compiled by numba: once for all shapes."""
+    if row.name not in _JIT:
+        _JIT[row.name] = peers.jit(row.in_numba())
+    return _JIT[row.name]
 
 
 _COMPILED: dict[str, Callable[..., Any]] = {}
@@ -280,6 +289,12 @@ def _fastest(runners: list[Runner], clock: Any) -> Runner:
     return chosen
 
 
+def _raced(runners: list[Runner], clock: Any) -> Runner:
+    """Return what the tuner chooses: candidates race, and leave as soon as they cannot win."""
+    ranked = race(len(runners), lambda number: clock.now(runners[number].run) / 1e3)
+    return runners[ranked[0].number]
+
+
 def _best(clock: Clock, entries: Sequence[Entry]) -> Entry:
     return best(entries, clock)
 
@@ -294,13 +309,3 @@ def _brief(value: int | str | tuple[int, ...]) -> str:
 
 def _short(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:300]
-
-
-def cases(row: Row, *, quick: bool) -> Iterator[tuple[Shape, str]]:
-    """The shapes and types in which a row runs."""
-    if quick:
-        yield row.shapes[1], row.dtypes[0]
-        return
-    for shape in row.shapes:
-        for dtype in row.dtypes:
-            yield shape, dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..gpu.case import Entry
-from ..timing import Effort
+from ..timing import Effort, Run, estimate
 from ..timing import interleave as in_turns
 
 SECONDS, TRIAL = 0.5, 0.1
@@ -21,6 +21,10 @@ class CpuClock:
         runs = {str(number): entry.run for number, entry in enumerate(entries)}
         found = in_turns(runs, Effort(TRIAL, 2))
         return entries[int(min(found, key=lambda name: min(found[name].times)))]
+
+    def now(self, run: Run) -> float:
+        """Return milliseconds of one call, one sample of a race."""
+        return estimate(run) * 1e3
 
     def interleave(
         self, entries: Mapping[str, Entry], _clock: object, rounds: int

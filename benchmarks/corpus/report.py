@@ -11,7 +11,7 @@ from typing import Any
 from ..records import Figures
 from ..table import down, duration, table
 from .case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, TUNED
-from .contest import Record
+from .record import Record
 
 RIVALS = {"cuda": (TRITON, COMPILED), "cpu": (TORCH, COMPILED, NUMBA)}
 """Those whose best ours are compared with."""
@@ -23,14 +23,26 @@ OF_COPY = 0.9
 CLOSE = 1.02
 """So much slower than the better of the others is a loss."""
 
-HOW = """\
+OURS = """\
 Kernels of ours are written plainly, from the documentation alone, without hints: `plain` is the
-best of at most three tile shapes, `tuned` what the tuner found in the same space. Kernels in Triton
-have four or five settings, of which the best counts. Contestants take turns, each time with a cold
-cache; times are medians. A ratio is the time of the better of the others over ours, rounded down:
-above 1 ours is faster. `of copy` is the speed in parts of a copy of as many bytes. Every result was
-compared with torch's. Held-out rows were set aside by a hash of their names before anything was
-measured; no decision of the compiler may be made for them.
+best of at most three tile shapes, `tuned` what the tuner's race found among all combinations."""
+HOW = {
+    "cuda": f"""\
+{OURS} Kernels in Triton have four or five settings, of which the best counts. Contestants take
+turns, each time with a cold cache; times are medians. A ratio is the time of the better of Triton
+and torch.compile over ours, rounded down: above 1 ours is faster. `of copy` is the speed in parts
+of a copy of as many bytes.
+""",
+    "cpu": f"""\
+{OURS} Loops of numba are parallel, with `fastmath`. Contestants take turns on all cores; times are
+medians. A ratio is the time of the best of torch, torch.compile and numba over ours, rounded down:
+above 1 ours is faster. The C library keeps freed memory, so that a fresh result of torch costs no
+page faults.
+""",
+}
+SAME = """\
+Every result was compared with torch's. Held-out rows were set aside by a hash of their names before
+anything was measured; no decision of the compiler may be made for them.
 """
 
 
@@ -105,7 +117,7 @@ def markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield from ("# The corpus", "")
     yield from table(("machine", ""), list(report.machine.items()))
-    yield from ("", HOW, "## Means", "")
+    yield from ("", HOW[report.device] + SAME, "## Means", "")
     yield from table(
         ("rows", "form", "measured", "geometric mean", "least", "at 1 or above", "losses"),
         list(summary(report)),

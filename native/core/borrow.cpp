@@ -25,20 +25,25 @@ constexpr int64_t kUnreadableByTicket = slow_path::kNeighbours | slow_path::kWri
                                         slow_path::kNoMemory | slow_path::kUnwritten;
 constexpr int64_t kUnwritableByTicket = kUnreadableByTicket | slow_path::kLeases;
 
-bool stands_by_ticket(const TensorUses& uses, int64_t i) {
+// What remains a reason where somebody has looked at leases, neighbours, and what was written.
+int64_t left_of(int64_t reasons, int64_t how) {
+  return (how & kExamined) != 0 ? reasons & slow_path::kNoMemory : reasons;
+}
+
+bool stands_by_ticket(const TensorUses& uses, int64_t i, int64_t how) {
   const auto& borrow = *reinterpret_cast<const Borrow*>(uses.owner(i));
   const int64_t reasons = uses.writes(i) ? kUnwritableByTicket : kUnreadableByTicket;
-  return !borrow.has_ended && !has(uses.storage(i), reasons);
+  return !borrow.has_ended && !has(uses.storage(i), left_of(reasons, how));
 }
 
 // Returns whether the borrow of a tensor is still valid, and its memory usable.
-bool stands(const TensorUses& uses, int64_t i) {
-  if (uses.is_by_ticket(i)) return stands_by_ticket(uses, i);
+bool stands(const TensorUses& uses, int64_t i, int64_t how) {
+  if (uses.is_by_ticket(i)) return stands_by_ticket(uses, i, how);
   const StorageRecord& storage = uses.storage(i);
   // Any exclusive use since the borrow has advanced the epoch.
   if (storage.epoch != uses.epoch(i)) return false;
-  if (!uses.writes(i)) return !has(storage, kUnreadable);
-  return !has(storage, kUnwritable) && storage.owner == uses.owner(i);
+  if (!uses.writes(i)) return !has(storage, left_of(kUnreadable, how));
+  return !has(storage, left_of(kUnwritable, how)) && storage.owner == uses.owner(i);
 }
 
 // Returns 0 if memory can be used by work of a timeline after `waits`; otherwise a reason.
@@ -74,6 +79,10 @@ bool is_among_those_before(const TensorUses& uses, int64_t i) {
 
 }  // namespace
 
+bool needs_search(const StorageRecord& storage, bool writes) {
+  return has(storage, writes ? kUnclear | slow_path::kReaders : kUnclear);
+}
+
 bool may_borrow_whole(const StorageRecord& storage) {
   return !has(storage, kUnclear | slow_path::kReaders);
 }
@@ -102,10 +111,23 @@ void borrow_again(const TensorUses& uses) {
   for (int64_t i = uses.written(); i < uses.count(); ++i) uses.epoch(i) = uses.storage(i).epoch;
 }
 
+// Whether `judge` surely finds nothing against the i-th tensor, by no more than a look.
+inline bool is_surely_ready(const TensorUses& uses, int64_t i, const Timeline& timeline) {
+  const StorageRecord& storage = uses.storage(i);
+  const bool writes = uses.writes(i);
+  const int64_t reasons = slow_path::kPendingWork | (writes ? kUnwritable : kUnreadable);
+  // A borrow of a part has no epoch that any memory has.
+  return storage.epoch == uses.epoch(i) && !has(storage, reasons) &&
+         (!writes || storage.owner == uses.owner(i)) && is_surely_ordered(storage, timeline);
+}
+
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits) {
+  int64_t ready = 0;
+  while (ready < uses.count() && is_surely_ready(uses, ready, timeline)) ++ready;
+  if (ready == uses.count()) return 0;
   const bool follows = (how & kFollowing) != 0;
   return judge_each(uses, waits, [&](int64_t i) {
-    if (!stands(uses, i)) return kSlowPath;
+    if (!stands(uses, i, how)) return kSlowPath;
     return readiness(uses, i, timeline, follows, waits);
   });
 }
@@ -120,7 +142,8 @@ int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& wai
 
 void mark_written(const TensorUses& uses) {
   for (int64_t i = 0; i < uses.written(); ++i) {
-    uses.storage(i).slow_path &= ~slow_path::kUnwritten;
+    // Of memory that was written in part, Python knows which.
+    if (!uses.is_by_ticket(i)) uses.storage(i).slow_path &= ~slow_path::kUnwritten;
   }
 }
 

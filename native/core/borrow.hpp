@@ -53,6 +53,7 @@ inline constexpr int64_t kPendingWork = -2;
 // How work begins, as bits.
 inline constexpr int64_t kListed = 1;     // Python lists it
 inline constexpr int64_t kFollowing = 2;  // it is ordered after all work that Python tracks
+inline constexpr int64_t kExamined = 4;   // somebody has looked at all that Python alone knows
 
 // Whether a tensor may be borrowed on the fast path.
 enum class Borrowable {
@@ -71,6 +72,9 @@ inline bool may_surely_read(const StorageRecord& storage) {
       slow_path::kWriters | slow_path::kNeighbours | slow_path::kExclusive;
   return (storage.slow_path & kReasons) == 0;
 }
+
+// Whether borrowing all of a piece of memory takes a search for the borrows that this ends.
+bool needs_search(const StorageRecord& storage, bool writes);
 
 // Whether all of a piece of memory may be borrowed for writing without a closer look.
 bool may_borrow_whole(const StorageRecord& storage);

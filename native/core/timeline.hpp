@@ -9,6 +9,7 @@
 // The caller holds the lock of borrow state, or the GIL while no Python code runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "core/records.hpp"
@@ -30,6 +31,14 @@ int64_t reap(Timeline& timeline);
 // The timelines that work which is about to begin waits for.
 class Waits {
  public:
+  Waits() {}  // does not write the room for timelines
+  Waits(const Waits& other) { *this = other; }
+  Waits& operator=(const Waits& other) {
+    std::copy(other.begin(), other.end(), timelines_.begin());
+    count_ = other.count_;
+    return *this;
+  }
+
   bool empty() const { return count_ == 0; }
   const Timeline* const* begin() const { return timelines_.data(); }
   const Timeline* const* end() const { return timelines_.data() + count_; }
@@ -76,7 +85,7 @@ void note_beside_others(StorageRecord& storage, const ByteUse& use, Timeline& ti
 inline void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
                  const Waits& waits) {
   const bool is_alone = storage.marked == 0 || (storage.marked == 1 && is_over(storage.marks[0]));
-  if (!is_alone) return note_beside_others(storage, use, timeline, number, waits);
+  if (!is_alone) [[unlikely]] return note_beside_others(storage, use, timeline, number, waits);
   storage.marked = 1;
   storage.marks[0] = Mark{&timeline, number, use};
 }

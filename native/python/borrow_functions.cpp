@@ -111,6 +111,7 @@ constexpr Constant kConstants[] = {
     {"SLOW_PATH", kSlowPath},
     {"PENDING_WORK", kPendingWork},
     {"LISTED", kListed},
+    {"EXAMINED", kExamined},
     {"FOLLOWING", kFollowing},
     {"BEHIND_REGIONS", kBehindRegions},
 };

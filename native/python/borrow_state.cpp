@@ -543,6 +543,14 @@ bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes) {
   return end_all(state, {nullptr, borrow, writes, nullptr}, use);
 }
 
+bool write_whole(PyObject* state, PyObject* use, const Borrow* spared) {
+  return end_all(state, {nullptr, spared, true, nullptr}, use);
+}
+
+bool share_bytes(const Extent& one, const Extent& other) {
+  return meet(one, other, meets_with_gaps);
+}
+
 int add_borrow_state(PyObject* module) {
   name_meets = PyUnicode_InternFromString("meets");
   name_refuses_reading = PyUnicode_InternFromString("refuses_reading");

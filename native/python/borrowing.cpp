@@ -91,7 +91,8 @@ class BoundTensors {
   }
 
   bool ok() const { return tuple_ && row_; }
-  bool has_parts() const { return has_parts_; }
+  // Whether borrowing them takes a search, which may run Python.
+  bool must_search() const { return has_parts_ || searches_; }
   PyObject* release() { return tuple_.release(); }
 
   // Makes the tickets of parts, which takes memory, and so is not done under the lock. False: an
@@ -116,27 +117,29 @@ class BoundTensors {
   }
 
   // Whether they could be borrowed, for who has the lock. Where an exclusive borrow must end for
-  // that, or parts are borrowed, somebody must be given who does: `reading`, or there is nobody.
-  Borrowable bind(PyObject* arguments, PyObject* reading) {
+  // that, or others must be searched for, somebody must be given who does: `reading`, or there is
+  // nobody; and Python may run there if `may_search`.
+  Borrowable bind(PyObject* arguments, PyObject* reading, bool may_search) {
     Borrowable found = Borrowable::kYes;
-    has_parts_ = has_former_ = false;
+    has_parts_ = has_former_ = searches_ = false;
     const TensorUses all = uses();
     for (int64_t i = 0; i < plan_.count; ++i) {
-      if (!writes(i) && hold_owned(i, PyTuple_GET_ITEM(arguments, plan_.places[i]), all)) continue;
+      if (!writes(i) && (i = hold_owned(i, arguments, all)) == plan_.count) break;
       const Borrowable each = hold(i, argument(i, arguments));
       if (each == Borrowable::kNo) return each;
       if (each == Borrowable::kOnceExclusiveEnds) found = each;
     }
-    if (has_parts_ && have_conflict()) return Borrowable::kNo;
-    const bool known = is_known();
-    if (known && (found != Borrowable::kYes || has_parts_) && reading == nullptr) {
+    if (must_search() && (reading == nullptr || !may_search)) {
       return Borrowable::kOnceExclusiveEnds;
     }
+    if (must_search() && have_conflict()) return Borrowable::kNo;
+    const bool known = is_known();
+    const bool ends_others = found != Borrowable::kYes || must_search();
+    if (known && ends_others && reading == nullptr) return Borrowable::kOnceExclusiveEnds;
     put(at(kKnown), known ? object_of(plan_.known) : Py_None);
     if (has_former_) put(at(kFormer), Py_True);
-    const bool ends_others = found != Borrowable::kYes || has_parts_;
     if (known && ends_others && !borrow_reads(reading)) return Borrowable::kNo;
-    if (known) borrow_writes();
+    if (known && !borrow_writes()) return Borrowable::kNo;
     return Borrowable::kYes;
   }
 
@@ -190,21 +193,30 @@ class BoundTensors {
     for (int64_t i = all.written(); i < all.count(); ++i) {
       if (all.is_by_ticket(i)) {
         take(all, i);
-      } else if ((all.storage(i).slow_path & slow_path::kExclusive) != 0) {
+      } else if (!may_surely_read(all.storage(i))) {
         end_exclusive(all.tensor(i), reading);
       }
     }
     return true;
   }
 
-  // Then those of what is written, which end all others.
-  void borrow_writes() const {
+  // Then those of what is written, which end all others. False: an error is set.
+  bool borrow_writes() const {
     const TensorUses all = uses();
     for (int64_t i = 0; i < all.written(); ++i) {
-      if (all.is_by_ticket(i)) take(all, i);
+      if (all.is_by_ticket(i)) {
+        take(all, i);
+      } else if (needs_search(all.storage(i), true)) {
+        const auto* spared = reinterpret_cast<const Borrow*>(all.owner(i));
+        auto* state = static_cast<PyObject*>(all.tensor(i).state);
+        if (!write_whole(state, use(), spared)) return false;
+        all.epoch(i) = all.storage(i).epoch;
+      } else {
+        all.epoch(i) = ++all.storage(i).epoch;
+      }
     }
-    begin_epochs(all);
     note_uses(all, use());
+    return true;
   }
 
   void take(const TensorUses& all, int64_t i) const {
@@ -214,20 +226,29 @@ class BoundTensors {
     all.owner(i) = reinterpret_cast<int64_t>(&borrow);
   }
 
-  // As `hold`, of what is read, where that takes no more than a look: most tensors are owned by
-  // their variable, and nobody borrows them exclusively.
-  bool hold_owned(int64_t i, PyObject* given, const TensorUses& all) {
-    if (!is_exactly(given, plan_.tensor_class)) return false;
-    PyObject* region = plain_region(given);
-    if (region == nullptr) return false;
-    const TensorRecord& tensor = record_of(region);
-    if (!may_surely_read(*tensor.storage)) return false;
-    put(i, region);
-    all.set_tensor(i, &tensor);
-    all.epoch(i) = tensor.storage->epoch;
-    all.owner(i) = 0;
-    plan_.found[i] = tensor.kind;
-    return true;
+  // As `hold`, of what is read from the i-th tensor on, as long as that takes no more than a look:
+  // most tensors are owned by their variable, and nobody borrows them exclusively. Gives the first
+  // that takes more.
+  int64_t hold_owned(int64_t i, PyObject* arguments, const TensorUses& all) {
+    const int64_t* const places = plan_.places;
+    int64_t* const found = plan_.found;
+    const int64_t count = plan_.count;
+    PyObject* const tensor_class = object_of(plan_.tensor_class);
+    PyObject** const held = &PyTuple_GET_ITEM(tuple_.get(), 0);
+    for (; i < count; ++i) {
+      PyObject* given = PyTuple_GET_ITEM(arguments, places[i]);
+      if (!is_exactly(given, tensor_class)) break;
+      PyObject* region = plain_region(given);
+      if (region == nullptr) break;
+      const TensorRecord& tensor = record_of(region);
+      if (!may_surely_read(*tensor.storage)) break;
+      if (held[i] != region) put(i, region);
+      all.set_tensor(i, &tensor);
+      all.epoch(i) = tensor.storage->epoch;
+      all.owner(i) = 0;
+      found[i] = tensor.kind;
+    }
+    return i;
   }
 
   // Holds the i-th tensor, and notes its kind, if it may be borrowed.
@@ -244,15 +265,17 @@ class BoundTensors {
     if (given.is_part) {
       has_parts_ = true;
       all.epoch(i) = kByTicket;
-      const bool unclear = (tensor.storage->slow_path & slow_path::kNeighbours) != 0;
-      return unclear ? Borrowable::kNo : Borrowable::kYes;
+      return Borrowable::kYes;
     }
     if (writes(i)) {
       all.owner(i) = reinterpret_cast<int64_t>(&as<TicketObject>(given.ticket).borrow);
     }
     all.epoch(i) = tensor.storage->epoch;
     if (!writes(i) && may_surely_read(*tensor.storage)) return Borrowable::kYes;
-    return may_borrow(all, i);
+    if (!needs_search(*tensor.storage, writes(i))) return may_borrow(all, i);
+    searches_ = true;
+    const bool may = !writes(i) || tensor.storage->owner == all.owner(i);
+    return may ? Borrowable::kYes : Borrowable::kNo;
   }
 
   // Whether memory is on another device than what is written. An array there is copied first, and a
@@ -264,16 +287,21 @@ class BoundTensors {
     return plan_.written > 0 && device(other) != device(region(0));
   }
 
-  // Whether the launch writes bytes that it also uses otherwise, or may do so: Python says that.
+  // Whether the launch writes bytes that it also uses otherwise: Python says that.
   bool have_conflict() const {
     const TensorUses all = uses();
     for (int64_t i = 0; i < all.written(); ++i) {
       for (int64_t k = i + 1; k < all.count(); ++k) {
-        const bool same = &all.storage(i) == &all.storage(k);
-        if (same && extent(i).overlaps(extent(k))) return true;
+        if (may_share(all.storage(i), all.storage(k)) && share_bytes(extent(i), extent(k))) {
+          return true;
+        }
       }
     }
     return false;
+  }
+
+  static bool may_share(const StorageRecord& one, const StorageRecord& other) {
+    return &one == &other || (one.slow_path & other.slow_path & slow_path::kNeighbours) != 0;
   }
 
   const Extent& extent(int64_t i) const { return as<ExtentObject>(region(i)).extent; }
@@ -290,6 +318,7 @@ class BoundTensors {
   Owned row_;
   bool has_parts_ = false;
   bool has_former_ = false;
+  bool searches_ = false;  // whether borrows of all of some memory take a search
 };
 
 }  // namespace
@@ -304,13 +333,16 @@ PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known, PyObj
   Owned reading;
   while (true) {
     {
-      const BorrowLock lock(bound.has_parts());
-      found = bound.bind(arguments, reading.get());
+      const bool may_search = bound.must_search();
+      const BorrowLock lock(may_search);
+      found = bound.bind(arguments, reading.get(), may_search);
     }
     if (found != Borrowable::kOnceExclusiveEnds) break;
     // Not under the lock: this allocates.
     reading = Owned(use_here(object_of(plan.what_is_read), known));
-    if (!reading || (bound.has_parts() && !bound.prepare(arguments, reading.get()))) return nullptr;
+    if (!reading || (bound.must_search() && !bound.prepare(arguments, reading.get()))) {
+      return nullptr;
+    }
   }
   if (PyErr_Occurred()) return nullptr;
   return found == Borrowable::kYes ? bound.release() : Py_NewRef(Py_None);

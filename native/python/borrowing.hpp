@@ -95,20 +95,32 @@ bool is_alone();
 // 0: look closer. An error that is set is dropped, unless it is an interrupt.
 int64_t leave_to_python();
 
+// How a launch that needs a closer look may begin, as Python says for who holds the lock: bits, as
+// `reserve` takes them. `examine` may be null: it needs none. Below 0: an error is set.
+inline int64_t examined(PyObject* examine) {
+  if (examine == nullptr) return 0;
+  const Owned answer(PyObject_CallNoArgs(examine));
+  const int64_t how = answer ? PyLong_AsLongLong(answer.get()) : -1;
+  if (how < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "bits are expected");
+  return how;
+}
+
 // Begins a launch, if its code is what it was made for and nobody has used its op, and notes who
-// uses that. `begin(uses_of_row)` gives the number of the launch in its timeline, or below 0: it
-// could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
+// uses that. `begin(uses_of_row, how)` gives the number of the launch in its timeline, or below 0:
+// it could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
 template <typename Begin>
 int64_t begin_launch(const LaunchPlan& plan, PyObject* uses, PyObject* user, PyObject* known,
-                     int64_t* row, Begin&& begin) {
+                     int64_t* row, PyObject* examine, Begin&& begin) {
   if (!is_fresh(plan)) return leave_to_python();
   const Owned use(first_use(uses, user, known));
   if (!use) return kFailed;
   if (use.get() == Py_None) return 0;
-  const BorrowLock lock;
+  const BorrowLock lock(examine != nullptr);
   if (is_used(uses)) return 0;  // by another thread, while this one waited
+  const int64_t how = examined(examine);
+  if (how < 0) return kFailed;
   if (!note_first(uses, use.get())) return kFailed;
-  const int64_t number = begin(uses_of(plan, row));
+  const int64_t number = begin(uses_of(plan, row), how);
   if (number >= 0) return number;
   forget_first(uses);
   return 0;

@@ -46,12 +46,13 @@ Submission submit(const cuda::Driver& driver, cuda::Context context, Timeline& t
 }
 
 // Begins a launch on tensors, which its timeline lists if it reports; as `reserve`.
-int64_t begin_on(const TensorUses& tensors, Timeline& timeline, Waits& waits, PyObject* reported) {
-  if (reported == nullptr) return reserve(tensors, timeline, waits);
-  const int64_t refused = judge(tensors, timeline, 0, waits);
+int64_t begin_on(const TensorUses& tensors, Timeline& timeline, int64_t how, Waits& waits,
+                 PyObject* reported) {
+  const int64_t refused = judge(tensors, timeline, how, waits);
   if (refused != 0) return refused;
+  if (reported == nullptr) return begin(tensors, timeline, how, waits);
   if (!list_reported(reported, timeline.issued + 1)) return kSlowPath;
-  return begin(tensors, timeline, kListed, waits);
+  return begin(tensors, timeline, how | kListed, waits);
 }
 
 Status put_recorded(const cuda::Driver& driver, const RecordedWork& work, cuda::Stream stream) {
@@ -73,23 +74,37 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   }
   const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
   Waits waits;
-  const int64_t begun = begin_launch(plan, uses, user, known, row, [&](const TensorUses& tensors) {
-    return begin_on(tensors, timeline, waits, extras.reported);
-  });
+  const int64_t begun = begin_launch(plan, uses, user, known, row, extras.examine,
+                                     [&](const TensorUses& tensors, int64_t how) {
+                                       return begin_on(tensors, timeline, how, waits,
+                                                       extras.reported);
+                                     });
   if (begun == kFailed || PyErr_Occurred()) return Submission::error();
   if (begun == 0) return Submission::none();
   const TensorUses tensors = uses_of(plan, row);
   parameters.fill(plan, tensors, numbers);
   if (extras.reported != nullptr) parameters.set(plan.report, report_address(extras.reported));
   if (extras.staged != nullptr) extras.staged->set_addresses(plan, parameters);
+  const auto put = [&] {
+    const Status copied = extras.staged == nullptr
+                              ? cuda::kSuccess
+                              : extras.staged->put(driver, record.context, stream);
+    if (copied != cuda::kSuccess) return copied;
+    return cuda::launch(driver, record, parameters.addresses(), stream);
+  };
+  const auto put_timed = [&] {
+    const auto note_time = [&](cuda::Event event) {
+      return cuda::record_event(driver, record.context, event, stream);
+    };
+    Status status = note_time(extras.traced->before);
+    if (status == cuda::kSuccess) status = put();
+    return status == cuda::kSuccess ? note_time(extras.traced->behind) : status;
+  };
+  if (extras.traced != nullptr) extras.traced->waits = waits;
   const Submission done =
-      submit(driver, record.context, timeline, stream, waits, budget, [&] {
-        const Status copied = extras.staged == nullptr
-                                  ? cuda::kSuccess
-                                  : extras.staged->put(driver, record.context, stream);
-        if (copied != cuda::kSuccess) return copied;
-        return cuda::launch(driver, record, parameters.addresses(), stream);
-      });
+      extras.traced == nullptr
+          ? submit(driver, record.context, timeline, stream, waits, budget, put)
+          : submit(driver, record.context, timeline, stream, waits, budget, put_timed);
   if (done.kind == Submission::Kind::kDone) mark_written(tensors);
   return done;
 }

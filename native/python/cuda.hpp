@@ -14,10 +14,19 @@ namespace tw::py {
 
 class StagedArrays;
 
+// Events that note the time before and behind a launch, for a trace, and what it waits for.
+struct TracedEvents {
+  cuda::Event before;
+  cuda::Event behind;
+  Waits waits;
+};
+
 // What some launches have besides tensors and numbers.
 struct LaunchExtras {
   PyObject* reported = nullptr;          // the launch as one that reports, which is listed
   const StagedArrays* staged = nullptr;  // arrays of the host that it reads
+  TracedEvents* traced = nullptr;        // how a trace learns when it ran
+  PyObject* examine = nullptr;           // as `examined` takes it
 };
 
 // Begins a launch on the tensors of a row, puts it on a stream, and waits for all that is there if

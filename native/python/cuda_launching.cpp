@@ -95,7 +95,7 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
+Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use, Owned& reported) {
   const cuda::Driver* driver = driver_at(launch.its.driver);
   if (driver == nullptr || !is_fine(launch)) return Ending::kSlowPath;
   const StreamPoint before = point_of(launch.stream);
@@ -104,13 +104,14 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
   StagedArrays staged;
   const Ending ready = stage(launch, staged);
   if (ready != Ending::kDone) return ready;
-  Owned reported;
   if (launch.its.report != 0) {
     PyObject* timeline = timeline_of_cuda_stream(launch.stream);
     reported = new_reported(launch.plan, launch.held, timeline);
     if (!reported) return Ending::kError;
   }
-  const LaunchExtras extras{reported.get(), staged.empty() ? nullptr : &staged};
+  TracedEvents traced{launch.trace.before<cuda::Event>(), launch.trace.behind<cuda::Event>(), {}};
+  const LaunchExtras extras{reported.get(), staged.empty() ? nullptr : &staged,
+                            launch.trace ? &traced : nullptr, launch.examine};
   const Submission submission =
       submit_launch(*driver, launch.its, use.uses, use.user, zero, launch.row, launch.numbers,
                     *before.timeline, before.handle, use.budget, extras);
@@ -118,8 +119,16 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use) {
       !keep_on_stream(launch.stream, staged.memory())) {
     return Ending::kError;
   }
-  return reported ? commit_reported(submission, launch, before, reported.get(), use)
-                  : commit_launch(submission, launch, before, use);
+  const bool is_traced = launch.trace && submission.kind == Kind::kDone;
+  if (is_traced &&
+      !call_when_passed(launch.stream, submission.submitted, launch.trace.object())) {
+    return Ending::kError;
+  }
+  const Ending ending = reported
+                            ? commit_reported(submission, launch, before, reported.get(), use)
+                            : commit_launch(submission, launch, before, use);
+  if (ending != Ending::kDone || !is_traced) return ending;
+  return launch.trace.submitted(traced.waits) ? Ending::kDone : Ending::kError;
 }
 
 int add_cuda_launching(PyObject* module) {

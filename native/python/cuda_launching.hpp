@@ -3,6 +3,7 @@
 #pragma once
 
 #include "python/endings.hpp"
+#include "python/launch_trace.hpp"
 
 namespace tw::py {
 
@@ -15,9 +16,11 @@ struct CudaLaunch {
   PyObject* held;
   int64_t* row;
   const int64_t* numbers;
+  const LaunchTrace& trace;
+  PyObject* examine;  // as `examined` takes it
 };
 
-// Ends a launch. kSlowPath: nothing was done.
-Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use);
+// Ends a launch. kSlowPath: nothing was done. `reported` is told how it is listed, if it reports.
+Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use, Owned& reported);
 
 }  // namespace tw::py

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "python/context.hpp"
+#include "python/leaving.hpp"
 #include "python/link.hpp"
 #include "python/location.hpp"
 #include "python/module.hpp"
@@ -389,10 +390,10 @@ PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObj
                       Py_ssize_t count, PyObject* keywords) {
   const VerbNames& its = names_of(verb);
   if (!is_given_well(its, count, keywords)) return nullptr;
-  if (its.is_given_stream) return end_on(method, its, op, given[0]);
+  if (its.is_given_stream) return leaving(end_on(method, its, op, given[0]));
   const Owned home = method.home(op);
   const Owned stream = home ? choose_stream(op, home.get()) : Owned();
-  return stream ? end_on(method, its, op, stream.get()) : nullptr;
+  return leaving(stream ? end_on(method, its, op, stream.get()) : nullptr);
 }
 
 PyObject* run_never(PyObject*, PyObject* const*, Py_ssize_t) {

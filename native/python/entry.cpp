@@ -5,6 +5,7 @@
 #include "python/host_arrays.hpp"
 #include "python/kernel.hpp"
 #include "python/launch.hpp"
+#include "python/leaving.hpp"
 #include "python/module.hpp"
 #include "python/scalars.hpp"
 
@@ -169,9 +170,9 @@ Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* 
 
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   Owned op = build(self, arguments, keywords, zero);
-  if (!op || op.get() != Py_None) return op.release();
+  if (!op || op.get() != Py_None) return leaving(op.release());
   const Owned method(PyObject_GetAttr(self, names_call));
-  return method ? PyObject_Call(method.get(), arguments, keywords) : nullptr;
+  return leaving(method ? PyObject_Call(method.get(), arguments, keywords) : nullptr);
 }
 
 PyObject* call_at(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {

@@ -4,7 +4,7 @@
 
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
-#include "python/launching.hpp"
+#include "python/cpu_launching.hpp"
 #include "python/memory.hpp"
 #include "python/module.hpp"
 #include "python/run_inline.hpp"

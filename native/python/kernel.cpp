@@ -134,7 +134,9 @@ int64_t variant_key(const KernelObject& kernel, PyObject* arguments) {
   int64_t key = count << kMost;
   for (Py_ssize_t i = 0; i < optional; ++i) {
     const Py_ssize_t place = PyLong_AsSsize_t(PyTuple_GET_ITEM(kernel.optional, i));
-    if (PyTuple_GET_ITEM(arguments, place) == Py_None) key |= int64_t{1} << i;
+    PyObject* given = PyTuple_GET_ITEM(arguments, place);
+    if (PyTuple_Check(given) || PyList_Check(given)) return -1;  // its members are arguments
+    if (given == Py_None) key |= int64_t{1} << i;
   }
   return key;
 }
@@ -251,7 +253,7 @@ bool arrange(PyObject* kernel, PyObject* arguments, PyObject* keywords, KernelCa
     return false;
   }
   call.kernel = variant_of(kernel, call.arguments.get());
-  return call.kernel && is_whole_kernel(call.kernel.get());
+  return call.kernel && (call.kernel.get() == kernel || is_whole_kernel(call.kernel.get()));
 }
 
 Owned request_of(PyObject* self, PyObject* constants) {

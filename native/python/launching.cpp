@@ -1,18 +1,12 @@
 #include "python/launching.hpp"
 
-#include <optional>
-
-#include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/context.hpp"
-#include "python/listed.hpp"
+#include "python/cpu_launching.hpp"
 #include "python/cuda_launching.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
-#include "python/run_inline.hpp"
 #include "python/setup.hpp"
-#include "python/started.hpp"
-#include "python/submit_cpu.hpp"
 
 namespace tw::py {
 
@@ -24,21 +18,14 @@ struct LaunchClasses {
   int64_t home = 0;               // the device of the tensors
   int64_t latest = 0;             // what was last asked for, its code, and how it is submitted
   int64_t ranges = 0;
-  PyTypeObject* cpu_plan = nullptr;  // launch.cpu_plan.CpuPlan
-  int64_t cpu_address = 0;           // of its `LaunchPlan`
-  int64_t cpu_packing = 0;
-  int64_t launcher = 0;
-  int64_t idle = 0;    // a list of records that are as good as new
-  int64_t is_quiet = 0;  // whether launches report nothing
   PyTypeObject* plans_by_numbers = nullptr;  // launch.foreign_code.PlansByNumbers
   PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
-  PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
+  PyObject* examine = nullptr;  // makes way for a launch, as far as Python can
   PyObject* settle = nullptr;     // takes from former owners what a launch was given, which ran
   PyObject* settle_started = nullptr;  // the same once it has run, as it was started
-  PyObject* new_outcome = nullptr;     // of a started launch that may report something
   PyObject* give_back = nullptr;  // lets them have it again
 };
 
@@ -48,14 +35,10 @@ struct Names {
   PyObject* asked;
   PyObject* choose;
   PyObject* has_passed;
-  PyObject* hear;
+  PyObject* mark_written;
+  PyObject* outcome;
   PyObject* packed;
-  PyObject* prepare_start;
-  PyObject* record;
-  PyObject* settle;
-  PyObject* sweep;
   PyObject* nobody;  // who uses an op that is a part of more
-  PyObject* zero;
 };
 
 Names names;
@@ -65,33 +48,12 @@ bool name_all() {
   names = {.asked = name("asked"),
            .choose = name("choose"),
            .has_passed = name("has_passed"),
-           .hear = name("hear"),
+           .mark_written = name("mark_written"),
+           .outcome = name("outcome"),
            .packed = name("packed"),
-           .prepare_start = name("prepare_start"),
-           .record = name("record"),
-           .settle = name("settle"),
-           .sweep = name("sweep"),
-           .nobody = name(""),
-           .zero = PyLong_FromLong(0)};
+           .nobody = name("")};
   return !PyErr_Occurred();
 }
-
-// What submitting one launch takes. All of it is owned: others may change the op, and what is known
-// of its kernel, while the launch runs.
-struct Prepared {
-  Owned held;
-  Owned code;
-  Owned plan;     // a `CpuPlan` or a `CudaPlan`
-  Owned numbers;  // those of the launch, as they were accepted
-  PackedNumbers packed;
-  Waits waits;  // what must have passed before it can run on the calling thread
-  bool is_over = false;  // whether it is, once it was submitted
-
-  int64_t* row() const {
-    return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
-  }
-  LaunchValues values() const { return {row(), packed.words()}; }
-};
 
 // Whether `bind` gave it.
 bool is_held(PyObject* held) {
@@ -130,160 +92,6 @@ Ending choose_by_numbers(Prepared& prepared) {
   return Ending::kDone;
 }
 
-bool has_no_numbers(const LaunchPlan& plan, PyObject* numbers) {
-  return plan.numbers == 0 && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 0;
-}
-
-// Makes parameters of the numbers of a launch, if the code is known to take these.
-Ending pack_passed(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
-  PyObject* numbers = prepared.numbers.get();
-  if (has_no_numbers(plan, numbers)) return Ending::kDone;
-  if (plan.checks_numbers != 0) {
-    const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed, numbers));
-    if (!passed) return Ending::kError;
-    if (passed.get() != Py_True) return Ending::kSlowPath;
-  }
-  return prepared.packed.pack(plan, prepared.plan.get(), packing_offset, numbers);
-}
-
-CpuSubmission submission_of(const CpuQueue& queue, const RunMemory& memory, const EndingUse& use) {
-  return {use.uses, use.user, names.zero, *queue.timeline, *queue.stream, memory.job()};
-}
-
-// Runs a launch on the calling thread, where its stream is idle.
-Ending run_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
-                const EndingUse& use) {
-  RunMemory memory(take_record(prepared.plan.get()));
-  if (memory.record() == nullptr || !memory.prepare(queue)) {
-    return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
-  }
-  const int64_t budget = spread(queue, memory.job());
-  if (budget < 0) return Ending::kError;
-  const int64_t number =
-      begin_inline(submission_of(queue, memory, use), plan, prepared.values(), prepared.waits);
-  if (number <= 0) {
-    if (number == kFailed) return Ending::kError;
-    return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
-  }
-  if (!run_to_end(queue, memory, number, budget) || !memory.release(queue)) return Ending::kError;
-  if (!memory.job().has_report()) {
-    return put_back(prepared.plan.get(), memory.record()) ? Ending::kDone : Ending::kError;
-  }
-  PyObject* given[] = {op, prepared.plan.get(), memory.record()};
-  const Owned heard(PyObject_VectorcallMethod(names.hear, given, 3, nullptr));
-  return heard ? Ending::kDone : Ending::kError;
-}
-
-// Sees to it that there are workers, and room in the queue.
-Ending prepare_start(const CpuQueue& queue) {
-  const int64_t threads = threads_for(queue);
-  if (threads < 0) return Ending::kError;
-  const cpu::Stream& stream = *queue.stream;
-  if (stream.pool().workers() >= threads &&
-      stream.submitted() - stream.completed() < kMostWaiting) {
-    return Ending::kDone;
-  }
-  const Owned ready(PyObject_CallMethodNoArgs(queue.object, names.prepare_start));
-  if (!ready) return Ending::kError;
-  return ready.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
-}
-
-// Keeps what was put on a stream until that has passed it, and has it called then. Runs no Python,
-// where an interrupt could be raised. False: an error is set, and it stays for good.
-bool keep_until(const CpuQueue& queue, int64_t place, PyObject* started) {
-  const Owned number(PyLong_FromLongLong(place));
-  const Owned due(number ? PyTuple_Pack(3, number.get(), started, Py_None) : nullptr);
-  const Owned added(due ? PyObject_CallOneArg(queue.append, due.get())
-                        : nullptr);
-  if (!added) Py_INCREF(started);
-  return added && PySet_Add(queue.waiting, queue.object) == 0;
-}
-
-// Has the calls made that are due, if there are any. False: an error is set.
-bool sweep(const CpuQueue& queue) {
-  const Owned first(PySequence_GetItem(queue.items, 0));
-  if (!first) {
-    PyErr_Clear();
-    return true;
-  }
-  const int64_t place = PyLong_AsLongLong(PyTuple_GetItem(first.get(), 0));
-  if (place > queue.stream->completed()) return !PyErr_Occurred();
-  const Owned swept(PyObject_CallMethodNoArgs(queue.object, names.sweep));
-  return static_cast<bool>(swept);
-}
-
-// Who is told what becomes of a started launch. None: it reports nothing. Null: an error is set.
-Owned outcome_of(PyObject* op, const CpuQueue& queue, const Prepared& prepared,
-                 const EndingUse& use) {
-  if (slot(prepared.plan.get(), classes.is_quiet) == Py_True) return Owned::borrowed(Py_None);
-  PyObject* context = use.context == nullptr ? Py_None : use.context;
-  return call_python(classes.new_outcome, {op, context, queue.object});
-}
-
-// It was not begun after all.
-Ending take_back(const Prepared& prepared, const RunMemory& memory, PyObject* outcome) {
-  if (outcome != Py_None) {
-    const Owned settled(PyObject_CallMethodNoArgs(outcome, names.settle));
-    if (!settled) return Ending::kError;
-  }
-  return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
-}
-
-// Puts a launch on a stream of the CPU, behind what is there, for others to run it.
-Ending start_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
-                  const EndingUse& use) {
-  const Ending ready = prepare_start(queue);
-  if (ready != Ending::kDone) return ready;
-  RunMemory memory(take_record(prepared.plan.get()));
-  if (memory.record() == nullptr || !memory.find_job()) {
-    return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
-  }
-  if (spread(queue, memory.job()) < 0) return Ending::kError;
-  const Owned outcome = outcome_of(op, queue, prepared, use);
-  if (!outcome) return Ending::kError;
-  const Owned started = new_started(queue, memory, prepared.plan.get(), prepared.held.get(),
-                                    outcome.get());
-  if (!started || !lists_work(queue.timeline_object)) return Ending::kError;
-  int64_t place = 0;  // in the stream
-  const Listing listing{queue.timeline_object, started.get(), number_of_started(started.get())};
-  const int64_t number =
-      submit_launch(submission_of(queue, memory, use), plan, prepared.values(),
-                    outcome.get() == Py_None ? nullptr : &listing, place);
-  if (number == kFailed) return Ending::kError;
-  if (number == 0) return take_back(prepared, memory, outcome.get());
-  number_of_started(started.get()) = number;
-  if (!keep_until(queue, place, started.get())) return Ending::kError;
-  return sweep(queue) ? Ending::kDone : Ending::kError;
-}
-
-// Whether a launch runs on the calling thread: that waits for it; or it has an event loop to run,
-// and a launch that hardly takes any time had better not go elsewhere. Empty: an error is set.
-std::optional<bool> runs_here(PyObject* code, const EndingUse& use) {
-  if (use.waits || use.context == nullptr) return use.waits;
-  if (!as_context(use.context).on_loop) return false;
-  PyObject* given[] = {code, use.context};
-  const Owned told(PyObject_Vectorcall(classes.may_run_here, given, 2, nullptr));
-  if (!told) return std::nullopt;
-  return told.get() == Py_True;
-}
-
-Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const EndingUse& use) {
-  PyObject* address = slot(prepared.plan.get(), classes.cpu_address);
-  if (address == nullptr) return Ending::kSlowPath;
-  const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
-  if (queue.stream->pool().is_stopped() || queue.stream->pool().is_lost()) return Ending::kSlowPath;
-  const Ending packed = pack_passed(plan, classes.cpu_packing, prepared);
-  if (packed != Ending::kDone) return packed;
-  const std::optional<bool> here = runs_here(prepared.code.get(), use);
-  if (!here) return Ending::kError;
-  prepared.is_over = *here;
-  const bool is_quiet = slot(prepared.plan.get(), classes.is_quiet) == Py_True;
-  // Where it may fail, who gives it what it was moved must hear of that.
-  if (!*here && !is_quiet && has_former_in(prepared.held.get())) return Ending::kSlowPath;
-  return *here ? run_here(op, queue, plan, prepared, use)
-               : start_here(op, queue, plan, prepared, use);
-}
-
 // Puts a launch on a stream of CUDA.
 Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const EndingUse& use) {
   PyObject* address = slot(prepared.plan.get(), classes.cuda_address);
@@ -291,11 +99,16 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
   const Ending packed = pack_passed(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
-  // Where it may fail, who gives it what it was moved must hear of that.
-  if (plan.report != 0 && has_former_in(prepared.held.get())) return Ending::kSlowPath;
-  return end_on_cuda({op, stream, prepared.plan.get(), plan, prepared.held.get(), prepared.row(),
-                      prepared.packed.words()},
-                     use);
+  Owned reported;
+  const CudaLaunch launch{op, stream, prepared.plan.get(), plan, prepared.held.get(),
+                          prepared.row(), prepared.packed.words(), prepared.trace,
+                          prepared.examination.get()};
+  const Ending ending = end_on_cuda(launch, use, reported);
+  if (ending == Ending::kDone && reported && use.context != nullptr) {
+    prepared.outcome = Owned(PyObject_GetAttr(reported.get(), names.outcome));
+    if (!prepared.outcome) return Ending::kError;
+  }
+  return ending;
 }
 
 // Lets memory forget work that is over; whether that may have been what kept a launch.
@@ -326,35 +139,87 @@ bool is_used(const EndingUse& use) {
   return use.uses == Py_None || PyList_GET_SIZE(use.uses) > 0;
 }
 
+// What launches of a plan have in common, of either kind; null: it is none, or has none yet.
+const LaunchPlan* plan_in(PyObject* plan) {
+  if (Py_TYPE(plan) != classes.cuda_plan) return cpu_plan_of(plan);
+  PyObject* address = slot(plan, classes.cuda_address);
+  return address == nullptr ? nullptr : static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
+}
+
+// Tells a trace of a launch, if one is recorded. False: an error is set.
+bool trace(PyObject* op, PyObject* stream, Prepared& prepared) {
+  if (is_untraced()) return true;
+  const LaunchPlan* plan = plan_in(prepared.plan.get());
+  return plan == nullptr ||
+         prepared.trace.begin(op, stream, prepared.code.get(), prepared.held.get(), plan->written);
+}
+
+// Finds the code of a launch, and what submitting it takes.
+Ending prepare(PyObject* op, PyObject* stream, PyTypeObject* plan_class, Prepared& prepared) {
+  const LaunchObject& launch = as_launch(op);
+  prepared.numbers = Owned::borrowed(launch.numbers);
+  Ending ending = find_code(known_in(prepared.held.get()), launch.request, prepared);
+  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
+  if (ending != Ending::kDone) return ending;
+  if (Py_TYPE(prepared.plan.get()) != plan_class) return Ending::kSlowPath;
+  return trace(op, stream, prepared) ? Ending::kDone : Ending::kError;
+}
+
+// Ends a launch, and tries again as long as that has become possible meanwhile.
+template <typename EndThere>
+Ending end_or_make_way(Prepared& prepared, const EndingUse& use, const EndThere& end) {
+  bool awaited = false;
+  Ending ending;
+  do {
+    prepared.waits = Waits();
+    ending = end(prepared);
+    // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
+    if (awaited && !prepared.waits.empty()) break;
+    awaited = !prepared.waits.empty();
+  } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
+  return ending;
+}
+
+// How often Python examines a launch that the core could not end: others may come between.
+constexpr int kMostExaminations = 3;
+
+// Has Python see to what only it knows: compiles the code, has the stream wait for work that it
+// lists, and says what is wrong, if anything is. kSlowPath: the core cannot end this launch.
+Ending examine(PyObject* op, const EndingUse& use, Prepared& prepared) {
+  // Not before its use was noted: what is raised here ends it.
+  if (use.uses != Py_None || use.context == nullptr) return Ending::kSlowPath;
+  prepared.examination = call_python(classes.examine, {op, use.context});
+  if (!prepared.examination) return Ending::kError;
+  return prepared.examination.get() == Py_None ? Ending::kSlowPath : Ending::kDone;
+}
+
+// What remains to be done for a launch that was submitted. False: an error is set.
+bool conclude(PyObject* op, const EndingUse& use, const Prepared& prepared) {
+  if (prepared.examination &&
+      !Owned(PyObject_CallMethodNoArgs(prepared.examination.get(), names.mark_written))) {
+    return false;
+  }
+  if (!has_former_in(prepared.held.get())) return true;
+  if (prepared.is_over) return static_cast<bool>(call_python(classes.settle, {op, use.context}));
+  PyObject* outcome = prepared.outcome ? prepared.outcome.get() : Py_None;
+  return static_cast<bool>(call_python(classes.settle_started, {op, use.context, outcome}));
+}
+
 // Ends a launch on a stream whose device is known, in one of two ways.
 template <typename EndThere>
-Ending end_prepared(PyObject* op, PyObject* device, PyTypeObject* plan_class,
+Ending end_prepared(PyObject* op, PyObject* stream, PyObject* device, PyTypeObject* plan_class,
                     const EndingUse& use, const EndThere& end, Owned& result) {
   LaunchObject& launch = as_launch(op);
-  PyObject* known = known_in(launch.held);
-  if (slot(known, classes.home) != device) return Ending::kSlowPath;
-  Prepared prepared{.held = Owned::borrowed(launch.held),
-                    .numbers = Owned::borrowed(launch.numbers)};
-  Ending ending = find_code(known, launch.request, prepared);
-  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
-  if (ending == Ending::kDone && Py_TYPE(prepared.plan.get()) != plan_class) {
-    ending = Ending::kSlowPath;
+  if (slot(known_in(launch.held), classes.home) != device) return Ending::kSlowPath;
+  Prepared prepared{.held = Owned::borrowed(launch.held)};
+  Ending ending = Ending::kSlowPath;
+  for (int done = 0; ending == Ending::kSlowPath && done <= kMostExaminations; ++done) {
+    const Ending ready = done == 0 ? Ending::kDone : examine(op, use, prepared);
+    if (ready != Ending::kDone) return ready;
+    ending = prepare(op, stream, plan_class, prepared);
+    if (ending == Ending::kDone) ending = end_or_make_way(prepared, use, end);
   }
-  if (ending == Ending::kDone) {
-    bool awaited = false;
-    do {
-      prepared.waits = Waits();
-      ending = end(prepared);
-      // Once: what has been passed, and was waited for, may still be listed as somebody's to hear
-      // of.
-      if (awaited && !prepared.waits.empty()) break;
-      awaited = !prepared.waits.empty();
-    } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
-  }
-  if (ending == Ending::kDone && has_former_in(prepared.held.get())) {
-    PyObject* settle = prepared.is_over ? classes.settle : classes.settle_started;
-    if (!call_python(settle, {op, use.context})) return Ending::kError;
-  }
+  if (ending == Ending::kDone && !conclude(op, use, prepared)) return Ending::kError;
   if (ending == Ending::kDone) {
     result = let_go(launch);
     return launch.args == nullptr ? Ending::kError : Ending::kDone;
@@ -374,12 +239,13 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   const Owned kept_alive = Owned::borrowed(stream);
   if (is_cuda_stream(stream)) {
     const auto end = [&](Prepared& prepared) { return end_there(op, stream, prepared, use); };
-    return end_prepared(op, device_of_cuda_stream(stream), classes.cuda_plan, use, end, result);
+    PyObject* device = device_of_cuda_stream(stream);
+    return end_prepared(op, stream, device, classes.cuda_plan, use, end, result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
   if (!queue) return Ending::kSlowPath;
-  const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use); };
-  const Ending ending = end_prepared(op, queue.device, classes.cpu_plan, use, end, result);
+  const auto end = [&](Prepared& prepared) { return end_on_cpu(op, queue, prepared, use); };
+  const Ending ending = end_prepared(op, stream, queue.device, cpu_plan_class(), use, end, result);
   if (ending == Ending::kError && is_used(use)) {
     const SavedError saved;
     const Owned dropped = let_go(launch);
@@ -393,21 +259,15 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.known = setup.type("Known", {{"home", &found.home},
                                      {"latest", &found.latest},
                                      {"ranges", &found.ranges}});
-  found.cpu_plan = setup.type("CpuPlan", {{"given", &found.cpu_address},
-                                          {"packing", &found.cpu_packing},
-                                          {"_launcher", &found.launcher},
-                                          {"_idle", &found.idle},
-                                          {"is_quiet", &found.is_quiet}});
   found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
                                             {"packing", &found.cuda_packing}});
   found.plans_by_numbers = setup.type("PlansByNumbers");
   found.tidy = setup.object("tidy");
-  found.may_run_here = setup.object("may_run_here");
+  found.examine = setup.object("examine");
   found.settle = setup.object("settle");
   found.settle_started = setup.object("settle_started");
-  found.new_outcome = setup.object("new_outcome");
   found.give_back = setup.object("give_back");
-  if (!setup.ok()) return nullptr;
+  if (!setup.ok() || !set_cpu_launch_classes(given)) return nullptr;
   classes = found;
   Py_RETURN_NONE;
 }
@@ -419,6 +279,17 @@ PyMethodDef kFunctions[] = {
 };
 
 }  // namespace
+
+Ending pack_passed(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
+  PyObject* numbers = prepared.numbers.get();
+  if (has_no_numbers(plan, numbers)) return Ending::kDone;
+  if (plan.checks_numbers != 0) {
+    const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed, numbers));
+    if (!passed) return Ending::kError;
+    if (passed.get() != Py_True) return Ending::kSlowPath;
+  }
+  return prepared.packed.pack(plan, prepared.plan.get(), packing_offset, numbers);
+}
 
 Ending PackedNumbers::pack(const LaunchPlan& plan, PyObject* its, int64_t packing_offset,
                            PyObject* numbers) {
@@ -437,38 +308,6 @@ Ending PackedNumbers::pack(const LaunchPlan& plan, PyObject* its, int64_t packin
   return Ending::kDone;
 }
 
-Ending PackedNumbers::pack_for_cpu(const LaunchPlan& plan, PyObject* its, PyObject* numbers) {
-  if (has_no_numbers(plan, numbers)) return Ending::kDone;
-  return pack(plan, its, classes.cpu_packing, numbers);
-}
-
-const LaunchPlan* cpu_plan_of(PyObject* plan) {
-  if (classes.cpu_plan == nullptr || Py_TYPE(plan) != classes.cpu_plan) return nullptr;
-  PyObject* address = slot(plan, classes.cpu_address);
-  return address == nullptr ? nullptr : static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
-}
-
-Owned take_record(PyObject* plan) {
-  PyObject* idle = slot(plan, classes.idle);
-  if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
-    const Py_ssize_t last = PyList_GET_SIZE(idle) - 1;
-    Owned record = Owned::borrowed(PyList_GET_ITEM(idle, last));
-    if (PyList_SetSlice(idle, last, last + 1, nullptr) < 0) return Owned();
-    return record;
-  }
-  PyObject* launcher = slot(plan, classes.launcher);
-  if (launcher == nullptr) {
-    PyErr_SetString(PyExc_AttributeError, "a plan that was never initialized");
-    return Owned();
-  }
-  return Owned(PyObject_CallMethodNoArgs(launcher, names.record));
-}
-
-bool put_back(PyObject* plan, PyObject* record) {
-  PyObject* idle = slot(plan, classes.idle);
-  return idle != nullptr && PyList_Check(idle) && PyList_Append(idle, record) == 0;
-}
-
 bool is_known(PyObject* object) { return Py_TYPE(object) == classes.known; }
 
 PyObject* ranges_in(PyObject* known) { return slot(known, classes.ranges); }
@@ -482,13 +321,9 @@ bool is_surely_ready(PyObject* op) {
       PyTuple_GET_ITEM(latest, 0) != launch.request) {
     return false;
   }
-  const Owned plan = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
-  const bool is_cpu = Py_TYPE(plan.get()) == classes.cpu_plan;
-  if (!is_cpu && Py_TYPE(plan.get()) != classes.cuda_plan) return false;
-  PyObject* address = slot(plan.get(), is_cpu ? classes.cpu_address : classes.cuda_address);
-  if (address == nullptr) return false;
-  const bool fresh = is_fresh(*static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address)));
-  return fresh && !PyErr_Occurred();
+  const Owned kept_alive = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
+  const LaunchPlan* plan = plan_in(kept_alive.get());
+  return plan != nullptr && is_fresh(*plan) && !PyErr_Occurred();
 }
 
 PyObject* home_in(PyObject* held) {
@@ -504,7 +339,7 @@ Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& re
 }
 
 Ending end_within(PyObject* op, PyObject* context, Owned& result) {
-  if (!is_context(context) || !is_untraced() || !OpFields::are_set(op) ||
+  if (!is_context(context) || !OpFields::are_set(op) ||
       !LaunchFields::are_set(op)) {
     return Ending::kSlowPath;
   }

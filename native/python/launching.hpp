@@ -16,6 +16,8 @@ bool is_surely_ready(PyObject* op);
 // The numbers of a launch as parameters.
 class PackedNumbers {
  public:
+  PackedNumbers() {}  // does not write the room for words
+
   const int64_t* words() const { return words_; }
 
   // Makes parameters of numbers as a plan says, whose objects keep that at an offset.
@@ -29,15 +31,6 @@ class PackedNumbers {
   int64_t own_[kMostPacked];
   const int64_t* words_ = nullptr;
 };
-
-// What launches of a `CpuPlan` have in common; null: it is none, or has none yet.
-const LaunchPlan* cpu_plan_of(PyObject* plan);
-
-// A record of launches of such a plan that is as good as new. Null: an error is set.
-Owned take_record(PyObject* plan);
-
-// A record is as good as new again, or still. False: an error is set, and it is dropped.
-bool put_back(PyObject* plan, PyObject* record);
 
 // Runs a launch by itself.
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result);

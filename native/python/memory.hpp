@@ -168,6 +168,12 @@ bool may_run_python(const StateObject& state);
 // conflicts with a use of all of it, but for `spared`, which may be null.
 bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes);
 
+// The same where the borrow that is spared is known by itself; it may be null.
+bool write_whole(PyObject* state, PyObject* use, const Borrow* spared);
+
+// Whether two extents have a byte in common. May run Python.
+bool share_bytes(const Extent& one, const Extent& other);
+
 // Whether a tensor belongs to its variable, and to nobody else who is still there.
 bool is_simply_owned(const HandleObject& handle);
 

@@ -22,6 +22,7 @@ int execute(PyObject* module) {
       add_calling,      //
       add_context,      //
       add_cpu,          //
+      add_cpu_launching,  //
       add_cuda_driver,  //
       add_cuda_launching,  //
       add_cuda_reports,  //
@@ -31,11 +32,13 @@ int execute(PyObject* module) {
       add_endings,      //
       add_entry,        //
       add_kernel,       //
+      add_launch_trace,  //
       add_listed,       //
       add_started,      //
       add_external,     //
       add_graph,        //
       add_launching,    //
+      add_leaving,      //
       add_location,     //
       add_process,      //
       add_run_inline,   //

@@ -218,13 +218,19 @@ bool run_to_end(const CpuQueue& queue, const RunMemory& memory, int64_t number, 
   return went;
 }
 
-Ending await_on_host(const Waits& waits) {
-  const Owned addresses(PyList_New(0));
-  if (!addresses) return Ending::kError;
+Owned addresses_of(const Waits& waits) {
+  Owned addresses(PyList_New(0));
+  if (!addresses) return addresses;
   for (const Timeline* each : waits) {
     const Owned address(PyLong_FromVoidPtr(const_cast<Timeline*>(each)));
-    if (!address || PyList_Append(addresses.get(), address.get()) < 0) return Ending::kError;
+    if (!address || PyList_Append(addresses.get(), address.get()) < 0) return Owned();
   }
+  return addresses;
+}
+
+Ending await_on_host(const Waits& waits) {
+  const Owned addresses = addresses_of(waits);
+  if (!addresses) return Ending::kError;
   const Owned drained(PyObject_CallOneArg(classes.drain, addresses.get()));
   return drained ? Ending::kDone : Ending::kError;
 }

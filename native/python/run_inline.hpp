@@ -75,6 +75,9 @@ int64_t spread(const CpuQueue& queue, cpu::Job& job);
 // is set, by the handler of a signal most likely; it was given up.
 bool run_to_end(const CpuQueue& queue, const RunMemory& memory, int64_t number, int64_t budget);
 
+// The timelines that are waited for by their addresses, a list. Empty: an error is set.
+Owned addresses_of(const Waits& waits);
+
 // Waits until streams have passed all that is on them now. kDone, or kError.
 Ending await_on_host(const Waits& waits);
 

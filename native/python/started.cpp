@@ -1,6 +1,6 @@
 #include "python/started.hpp"
 
-#include "python/launching.hpp"
+#include "python/cpu_launching.hpp"
 #include "python/listed.hpp"
 #include "python/module.hpp"
 

@@ -51,12 +51,12 @@ int64_t occupy_idle(const CpuSubmission& what, const TensorUses& tensors, Waits&
 }  // namespace
 
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
-                      const Listing* listing, int64_t& place) {
-  return begin_launch(plan, what.uses, what.user, what.known, values.row,
-                      [&](const TensorUses& tensors) {
+                      const Listing* listing, TracedJobs* traced, int64_t& place) {
+  return begin_launch(plan, what.uses, what.user, what.known, values.row, values.examine,
+                      [&](const TensorUses& tensors, int64_t how) {
                         if (what.stream.pool().is_lost()) return kSlowPath;
                         Waits waits;
-                        const int64_t refused = judge(tensors, what.timeline, 0, waits);
+                        const int64_t refused = judge(tensors, what.timeline, how, waits);
                         if (refused != 0) return refused;
                         // Where there is memory for some of them only, these do no harm.
                         if (!enqueue_waits(what.stream, waits)) return kSlowPath;
@@ -64,9 +64,14 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
                         if (listing != nullptr && !list(*listing, what.timeline.issued + 1)) {
                           return kSlowPath;
                         }
-                        const int64_t how = listing == nullptr ? 0 : kListed;
+                        if (listing != nullptr) how |= kListed;
                         const int64_t number = begin(tensors, what.timeline, how, waits);
+                        if (traced != nullptr) what.stream.enqueue(traced->before);
                         place = what.stream.enqueue(what.job);
+                        if (traced != nullptr) {
+                          what.stream.enqueue(traced->behind);
+                          traced->waits = waits;
+                        }
                         submitted(what.timeline);
                         mark_written(tensors);
                         return number;
@@ -75,9 +80,9 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
 
 int64_t begin_inline(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
                      Waits& waits) {
-  return begin_launch(plan, what.uses, what.user, what.known, values.row,
-                      [&](const TensorUses& tensors) {
-                        const int64_t refused = judge(tensors, what.timeline, 0, waits);
+  return begin_launch(plan, what.uses, what.user, what.known, values.row, values.examine,
+                      [&](const TensorUses& tensors, int64_t how) {
+                        const int64_t refused = judge(tensors, what.timeline, how, waits);
                         if (refused != 0) return refused;
                         return occupy_idle(what, tensors, waits, [&] {
                           fill(what, plan, tensors, values.numbers);

@@ -6,6 +6,13 @@
 
 namespace tw::py {
 
+// Jobs that note the time before and behind a launch, for a trace, and what the launch waits for.
+struct TracedJobs {
+  cpu::Job& before;
+  cpu::Job& behind;
+  Waits waits;
+};
+
 // Who submits what, and where to. `uses`, `user` and `known` are as in borrowing.hpp.
 struct CpuSubmission {
   PyObject* uses;
@@ -20,6 +27,7 @@ struct CpuSubmission {
 struct LaunchValues {
   int64_t* row;
   const int64_t* numbers;
+  PyObject* examine = nullptr;  // as `examined` takes it
 };
 
 // What a timeline lists until somebody has heard what became of a launch, which is told its number.
@@ -31,9 +39,9 @@ struct Listing {
 
 // Puts a launch behind what is on the stream, and behind what it conflicts with elsewhere. Its
 // number in its timeline, 0 if it needs a closer look and nothing was done, or `kFailed`. `place`
-// is told its number in the stream. `listing` may be null.
+// is told its number in the stream. `listing` and `traced` may be null.
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
-                      const Listing* listing, int64_t& place);
+                      const Listing* listing, TracedJobs* traced, int64_t& place);
 
 // Puts a launch on the stream if that is idle, for this thread to run it. As above. 0 with some
 // `waits`: once these streams have passed what they have, it may be tried again.

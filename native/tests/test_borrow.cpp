@@ -63,6 +63,48 @@ TW_TEST(reasons_for_a_closer_look) {
   }
 }
 
+TW_TEST(what_somebody_has_examined_is_no_reason) {
+  using namespace slow_path;
+  for (const int64_t reason : {kNeighbours, kLeases, kWriteLeases, kUnwritten, kWriters, kReaders,
+                               kExclusive, slow_path::kPendingWork, kNoMemory}) {
+    for (const bool writes : {false, true}) {
+      Memory memory(reason, 3, writes ? 9 : 0);
+      Row row({&memory}, writes, 9);
+      Timeline timeline = busy();
+      Waits waits;
+      const bool may = reason != kNoMemory;
+      TW_EQUAL(judge(row.uses, timeline, kExamined | kFollowing, waits) == 0, may);
+      ++row.uses.epoch(0);
+      TW_EQUAL(judge(row.uses, timeline, kExamined | kFollowing, waits), kSlowPath);
+    }
+  }
+  Memory pending(slow_path::kPendingWork);
+  Row row({&pending}, 0);
+  Timeline timeline = busy();
+  Waits waits;
+  TW_EQUAL(judge(row.uses, timeline, kExamined, waits), tw::kPendingWork);
+}
+
+TW_TEST(what_is_borrowed_whole_is_written_whole) {
+  Memory whole(slow_path::kUnwritten), part(slow_path::kUnwritten);
+  Row row({&whole, &part}, 2);
+  row.uses.epoch(1) = kByTicket;
+  mark_written(row.uses);
+  TW_EQUAL(whole.storage.slow_path, 0);
+  TW_EQUAL(part.storage.slow_path, slow_path::kUnwritten);
+}
+
+TW_TEST(borrows_that_take_a_search) {
+  using namespace slow_path;
+  for (const int64_t reason : {kNeighbours, kWriters}) {
+    TW_EQUAL(needs_search(Memory(reason).storage, true), true);
+    TW_EQUAL(needs_search(Memory(reason).storage, false), true);
+  }
+  TW_EQUAL(needs_search(Memory(kReaders).storage, true), true);
+  TW_EQUAL(needs_search(Memory(kReaders).storage, false), false);
+  TW_EQUAL(needs_search(Memory(kExclusive | kLeases | kUnwritten).storage, true), false);
+}
+
 TW_TEST(work_that_follows_what_is_listed) {
   for (const int64_t how : {kFollowing, kFollowing | kListed}) {
     Memory memory(slow_path::kPendingWork);

@@ -6,6 +6,7 @@ What may be written in a kernel is in `tilewright.lang`.
 import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 
 try:
     import tilewright._core as _core  # noqa: F401 # pyright: ignore[reportUnusedImport]
@@ -57,6 +58,9 @@ from .base.errors import (
 )
 from .base.host import Host as _Host
 from .base.shapes import FULL, OWNED, cdiv, next_power_of_2
+from .base.tracebacks import public as _public
+from .base.tracebacks import publish as _publish
+from .devices.peers import peer_access
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope
@@ -87,7 +91,7 @@ from .op.ambient import (
 )
 from .op.gate import Sharing as _Sharing
 from .op.pledging import Pledging as _Pledging
-from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
+from .op.policy import SchedulingPolicy, SingleStream, SpreadDevices, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
 from .tensors import (
@@ -114,8 +118,10 @@ from .tensors.sharing import another_owner as _another_owner
 from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
-    from . import jit_cache, ops, simt, tune
+    from . import distributed, jit_cache, ops, simt, tune
     from .compile.options import CompileOptions
+    from .devices.mesh import Mesh
+    from .distributed.sharding import ShardedTensor, replicate, shard
     from .frontend.capture.parameters import dim
     from .frontend.capture.sources import execute as _execute
     from .functions.function import function
@@ -150,7 +156,11 @@ if _typing.TYPE_CHECKING:
     kernel = entry
     exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
+_MORE = ("bool_", "exec", "lang", "testing", "zip", "__doc__", "__file__", "__name__", "__path__")
+"""What else `dir` lists: what users use, and not the folders of the package."""
+
 _LATER = {
+    "distributed": ".distributed",
     "exec": ".frontend.capture.sources:execute",
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
@@ -163,6 +173,8 @@ _LATER = {
     name: f"{module}:{name}"
     for module, names in {
         ".compile.options": ("CompileOptions",),
+        ".devices.mesh": ("Mesh",),
+        ".distributed.sharding": ("ShardedTensor", "replicate", "shard"),
         ".frontend.capture.parameters": ("dim",),
         ".functions.function": ("function",),
         ".kernels": (
@@ -236,6 +248,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchError",
     "MappedPartition",
+    "Mesh",
     "Module",
     "PaddingWarning",
     "Partition",
@@ -243,8 +256,10 @@ __all__ = [
     "SchedulingPolicy",
     "Scope",
     "ShapeError",
+    "ShardedTensor",
     "SharedOp",
     "SingleStream",
+    "SpreadDevices",
     "Stream",
     "StreamPoolRoundRobin",
     "Tensor",
@@ -264,6 +279,7 @@ __all__ = [
     "device_count",
     "devices",
     "dim",
+    "distributed",
     "empty",
     "empty_like",
     "entry",
@@ -299,14 +315,17 @@ __all__ = [
     "ones",
     "ones_like",
     "ops",
+    "peer_access",
     "rand",
     "randint",
     "randn",
     "randn_f16",
     "random_bits",
+    "replicate",
     "search",
     "set_default_device",
     "set_default_policy",
+    "shard",
     "shared",
     "simt",
     "spawn",
@@ -326,17 +345,44 @@ __all__ = [
     "zeros_like",
 ]
 
+_publish([*__all__, "zip"], globals())
+
+
+def load_ipython_extension(shell: object) -> None:
+    """Have notebooks show results of launches by their properties: `%load_ext tilewright`."""
+    from .notebook import load
+
+    load(shell)
+
+
+if "IPython" in _sys.modules:
+    from .notebook import load_if_there as _load_if_there
+
+    _load_if_there()
+
 if not _typing.TYPE_CHECKING:  # which know the names from above
 
     def __getattr__(name: str) -> object:
         """Load what a name of `_LATER` stands for, and keep it."""
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise AttributeError(_no_such(name), name=name)
         module, _, attribute = _LATER[name].partition(":")
         loaded = _import_module(module, __name__)
-        found = getattr(loaded, attribute) if attribute else loaded
+        for _, _, other in (target.partition(f"{module}:") for target in _LATER.values()):
+            if other:  # a function may give objects of a class beside it
+                _public(getattr(loaded, other))
+        found = _public(getattr(loaded, attribute)) if attribute else loaded
         globals()[name] = found
         return found
 
+    def _no_such(name: str) -> str:
+        said = f"module {__name__!r} has no attribute {name!r}"
+        if name.startswith("_") or _find_spec(f"{__name__}.{name}"):
+            return said  # tools ask for the former, and imports for modules that they then load
+        from .name_hints import hint
+
+        found = hint(name, dir(_sys.modules[__name__]))
+        return f"{said}; {found}" if found else said
+
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER})
+        return sorted([*__all__, *_MORE])

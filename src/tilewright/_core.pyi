@@ -20,6 +20,14 @@ def set_ours(table: dict[str, bool], /) -> None:
 def location(known: Known = 0, /) -> Location:
     """Return the innermost frame outside Tilewright, at least `known` frames up."""
 
+def make_public(function: Callable[..., Any], /) -> Callable[..., Any]:
+    """Return a function that calls another, and has errors that leave it trimmed."""
+
+def set_trimmer(
+    trim: Callable[[BaseException], None], public: Callable[[Callable[..., Any]], Any], /
+) -> None:
+    """Register what trims an error that leaves the package, and what `make_public` is called by."""
+
 def slot_offset(cls: type, name: str, /) -> int:
     """Return the offset at which objects of a class and its subclasses keep a slot."""
 
@@ -58,6 +66,8 @@ PENDING_WORK: Final[int]
 """where Python keeps an account of work that may be over: look through that, and ask again."""
 LISTED: Final[int]
 """How work begins, as bits: Python lists it;"""
+EXAMINED: Final[int]
+"""Python has looked at leases, at neighbours, and at what has been written;"""
 FOLLOWING: Final[int]
 """it comes after all that Python keeps account of."""
 
@@ -699,6 +709,9 @@ class CudaDriver:
         self, context: int, events: int, count: int, word: int, seen: int, budget: int, /
     ) -> int:
         """Wait until an event has passed, a word is not `seen`, or for a timeout."""
+
+def set_launch_trace(function: Callable[..., Any], /) -> None:
+    """Say what traces are told of launches."""
 
 def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
     """Register where traces, ops started by threads, and waits for submission are noted."""

@@ -3,6 +3,7 @@
 `from tilewright import jit_cache`, or `import tilewright.jit_cache`.
 """
 
+from .base.tracebacks import publish
 from .compile.store import JitStore, Stats
 from .compile.store.choosing import (
     clear,
@@ -25,3 +26,5 @@ __all__ = [
     "stats",
     "using",
 ]
+
+publish(__all__, globals())

@@ -4,6 +4,7 @@ A kernel reads `simt.Slice`s at any index and writes `simt.DisjointSlice`s at it
 `simt.index_1d()` gives it. Math functions are those of `tilewright.lang`, of one number each.
 """
 
+from .base.tracebacks import publish
 from .kernels.cooperative import (
     block_max,
     block_min,
@@ -18,6 +19,7 @@ from .kernels.cooperative import (
 )
 from .lang.elementwise import (
     atan2,
+    cbrt,
     ceil,
     cos,
     cosh,
@@ -89,6 +91,7 @@ __all__ = [
     "block_reduce",
     "block_scan",
     "block_sum",
+    "cbrt",
     "ceil",
     "cos",
     "cosh",
@@ -134,3 +137,5 @@ __all__ = [
     "warp_sum",
     "whole_warps",
 ]
+
+publish(["SimtEntry", "SimtLaunch", "kernel"], globals())

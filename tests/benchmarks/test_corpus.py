@@ -10,8 +10,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from benchmarks.case import NotAvailable  # noqa: E402
 from benchmarks.corpus import contest, memory, report  # noqa: E402
-from benchmarks.corpus.case import COMPILED, COPY, PLAIN, TORCH, TRITON, Row  # noqa: E402
+from benchmarks.corpus.case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, Row  # noqa: E402
 from benchmarks.corpus.rows import FAMILIES, ROWS  # noqa: E402
 from benchmarks.records import Figures  # noqa: E402
 
@@ -103,3 +104,36 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path) -> None:
     made = report.from_json((tmp_path / "corpus.json").read_text(encoding="utf-8"))
     assert [r.dtype for r in made.records] == ["bfloat16", "float32"]
     assert "nesterov" in (tmp_path / "corpus.md").read_text(encoding="utf-8")
+
+
+def _in_numba(row: Row) -> bool:
+    try:
+        return row.in_numba() is not None
+    except NotAvailable:
+        return False
+
+
+IN_NUMBA = [row for row in ROWS.values() if _in_numba(row)]
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("row", IN_NUMBA, ids=[row.name for row in IN_NUMBA])
+def test_numba_is_right(row: Row) -> None:
+    pytest.importorskip("numba")
+    torch.manual_seed(7)
+    data = row.make(row.small, row.usual("cpu")[1], "cpu")
+    expected = contest.expected_of(row, data)
+    (runner,) = contest.contestants(row, data, "cpu")[NUMBA]()
+    runner.spoil()
+    runner.run()
+    _check(row, "float32", runner.read(), data, expected)
+
+
+def test_cases_of_a_cpu_are_small_and_in_f32_first() -> None:
+    for row in ROWS.values():
+        cases = list(row.cases("cpu"))
+        assert cases[0] == row.usual("cpu")
+        assert cases[0][1] in ("float32", "int32"), row.name
+        assert any(n & (n - 1) for shape, _ in cases for n in shape), row.name
+        assert len(cases[0][0]) == len(row.small)
+        assert next(iter(row.cases("cuda"))) == (row.shapes[1], row.dtypes[0])

@@ -287,6 +287,7 @@ BOUNDED = {
         "log2": (1e-3, 1e3),
     },
     "`expm1`, `log1p`, `erf`": {"expm1": (-3, 3), "log1p": (-0.999, 3), "erf": (-5, 5)},
+    "`cbrt`": {"cbrt": (-1e3, 1e3)},
     "`sin`, `cos`, `tan`, `sinh`, `cosh`, `tanh`": dict.fromkeys(
         ("sin", "cos", "tan", "sinh", "cosh", "tanh"), (-20, 20)
     ),

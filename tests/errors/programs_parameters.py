@@ -33,9 +33,21 @@ launch(kernel, np.ones(4, np.float32), np.ones(4, np.int32))
 """,
     "tuple-of-tensors": """
 @tw.entry
-def kernel(z: tl.TensorMut, pair: tuple[tl.Tensor, tl.Tensor]) -> None:
+def kernel(z: tl.TensorMut, pair: tuple) -> None:
     z.store(z.load())
 launch(kernel)
+""",
+    "tuple-of-numbers": """
+@tw.entry
+def kernel(z: tl.TensorMut, pair: tuple[f32, ...]) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "tuple-of-another-length": """
+@tw.entry
+def kernel(z: tl.TensorMut, pair: tuple[tl.Tensor, tl.Tensor]) -> None:
+    z.store(z.load())
+launch(kernel, (np.ones(4, np.float32),))
 """,
     "none-for-a-tensor": """
 @tw.entry

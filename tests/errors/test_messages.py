@@ -12,6 +12,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from errors.programs_access import PROGRAMS as ACCESS
+from errors.programs_habits import PROGRAMS as HABITS
 from errors.programs_language import PROGRAMS as LANGUAGE
 from errors.programs_launch import PROGRAMS as LAUNCH
 from errors.programs_mapped import PROGRAMS as MAPPED
@@ -29,6 +30,7 @@ from tilewright.frontend.capture.sources import execute
 
 PARTS = (
     LANGUAGE, VALUES, LAUNCH, MAPPED, THREADS, SLICES, MEETING, RACES, STDLIB, PARAMETERS, ACCESS,
+    HABITS,
 )  # fmt: skip
 PROGRAMS = {name: text for part in PARTS for name, text in part.items()}
 GOLDENS = "errors"
@@ -47,7 +49,7 @@ def namespace() -> dict[str, Any]:
 
 
 def message_of(source: str) -> str:
-    with pytest.raises((tw.Error, TypeError)) as caught:
+    with pytest.raises((tw.Error, TypeError, AttributeError)) as caught:
         execute(source.strip("\n"), namespace())
     error = caught.value
     text = re.sub(r"<tilewright source \d+>", "program.py", f"{type(error).__name__}: {error}")

@@ -139,6 +139,7 @@ DERIVATIVES: dict[str, tuple[Rule, Rule]] = {
     "expm1": (np.expm1, lambda a, e: np.exp(a + e)),
     "erf": (np.vectorize(math.erf, [float]), lambda a, e: np.full_like(a, 2 / math.sqrt(math.pi))),
     "log1p": (np.log1p, lambda a, e: 1 / _away(1 + a, e)),
+    "cbrt": (np.cbrt, lambda a, e: _away(a, e) ** (-2 / 3) / 3),
     "log": (np.log, lambda a, e: 1 / _away(a, e)),
     "log2": (np.log2, lambda a, e: 1.4427 / _away(a, e)),
     "sqrt": (np.sqrt, lambda a, e: 0.5 / np.sqrt(_away(a, e))),

@@ -255,7 +255,7 @@ def exact_programs(draw: Any) -> Program:
 
 FUNCTIONS = [
     "exp", "exp2", "expm1", "sin", "cos", "tanh", "sinh", "cosh", "erf", "log", "log1p", "log2",
-    "sqrt", "rsqrt",
+    "sqrt", "rsqrt", "cbrt",
 ]  # fmt: skip
 POSITIVE_ONLY = ("log", "log1p", "log2", "sqrt", "rsqrt")
 

@@ -34,6 +34,7 @@ DOMAINS = {
     "sinh": (np.sinh, -90, 90),
     "cosh": (np.cosh, -90, 90),
     "tanh": (np.tanh, -20, 20),
+    "cbrt": (np.cbrt, -LARGEST, LARGEST),
     "erf": (np.vectorize(math.erf, [float]), -7, 7),
 }
 """Each function in NumPy, and where its argument lies."""

@@ -13,7 +13,6 @@ from support.fake_cuda import FakeCuda
 from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
-from tilewright.testing.plugin import null_device as null_device
 
 PTX = ".version 7.0\n.target sm_80\n.visible .entry scale()\n"
 

@@ -25,8 +25,7 @@ from support.straight import (
     program,
     scalars,
 )
-from tilewright.analysis.bounds.linear import Linear
-from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.proofs import Linear, Prover
 from tilewright.analysis.bounds.symbolic import Checked, Path, walk_checks
 from tilewright.analysis.bounds.symbolic_range import SymbolicRange
 from tilewright.base.dtypes import bool_, i32

@@ -8,7 +8,7 @@ from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.bytecode.enums import NEWEST, Version
 from tilewright.backend.tileir.lowered import Lowered
 from tilewright.backend.tileir.target import CodegenHints, TileTarget
-from tilewright.compile.pass_order import CUDA_PASSES, PASSES
+from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.ir.core import Func
 from tilewright.ir.verify import verify

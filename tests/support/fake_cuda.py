@@ -45,6 +45,8 @@ class FakeCuda(FakeSubmission):
         self.reserved = 0
         """Bytes that a pool keeps though nobody uses them."""
         self.trims = 0
+        self.apart: set[tuple[int, int]] = set()
+        """Devices of which the first cannot access the memory of the second."""
         self.tried: list[bytes] = []
         """Code that was loaded in another process first."""
         self.needed: dict[str, int] = {}
@@ -171,6 +173,13 @@ class FakeCuda(FakeSubmission):
 
     def create_pool(self, ordinal: int) -> int:
         return 50 + ordinal
+
+    def can_access_peer(self, ordinal: int, peer: int) -> bool:
+        return (ordinal, peer) not in self.apart
+
+    def share_pool(self, pool: int, ordinal: int) -> None:
+        self._check("share_pool")
+        self.log.append(("share_pool", pool, ordinal))
 
     def pool_numbers(self, pool: int) -> PoolNumbers:
         used = sum(len(block) for block in tuple(self.memory.values()))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tilewright.analysis.bounds.linear import Linear
+from tilewright.analysis.bounds.proofs import Linear
 from tilewright.base.dtypes import f32, i8
 from tilewright.ir.launch_expr import Expr
 from tilewright.ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec

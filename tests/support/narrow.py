@@ -46,7 +46,7 @@ def _normal(x: Array) -> Array:
 FUNCTIONS: dict[str, tuple[str, Callable[[Array], Array]]] = {
     **{name: (f"tl.{name}({{}})", getattr(np, name))
        for name in ("exp", "exp2", "tanh", "sqrt", "sinh", "cosh", "tan", "sin", "cos",
-                    "log", "log2", "expm1", "log1p")},
+                    "log", "log2", "expm1", "log1p", "cbrt")},
     "rsqrt": ("tl.rsqrt({})", lambda x: 1 / np.sqrt(x)),
     "erf": ("tl.erf({})", erf),
     "reciprocal": ("1.0 / {}", lambda x: 1 / x),

@@ -12,7 +12,7 @@ from support.execute import execute
 from support.ir import Extents, Kernel, checked, poisoned
 from support.numbers import assert_same
 from tilewright.backend.cpu.stages import compile_func
-from tilewright.backend.llvm.target import CpuTarget, host_target
+from tilewright.backend.llvm.object import CpuTarget, host_target
 from tilewright.base.dtypes import AnyDType
 from tilewright.devices.cpu.native import load
 from tilewright.devices.cpu.run import FailureWords

@@ -79,8 +79,8 @@ def _driver() -> tuple[CudaDriver, dict[str, Any]]:
 class NativeCuda(FakeCuda):
     """Launches and replays as on a GPU; what they ask of the driver is done in Python."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, devices: int = 1) -> None:
+        super().__init__(devices)
         _Latest.driver = self
         driver, _ = _driver()
         self.native_driver = driver.address

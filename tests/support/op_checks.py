@@ -72,3 +72,20 @@ def _gradients(op, inputs, fixed):
     result = op(*given, *fixed)
     weights = torch.linspace(0.5, 1.5, result.numel(), dtype=torch.float64).reshape(result.shape)
     return torch.autograd.grad((result * weights.to(result.dtype)).sum(), given)
+
+
+def results_of(op, *inputs):
+    """Yield the results of an operation as NumPy arrays: of NumPy, of PyTorch, and of tensors.
+
+    Inputs are arrays of NumPy, or None.
+    """
+    with_torch = op(*[x if x is None else torch.from_numpy(x.copy()) for x in inputs])
+    ours = op(*[x if x is None else tw.from_numpy(x.copy()).sync() for x in inputs]).sync()
+    several = isinstance(with_torch, tuple)
+    yield _listed(op(*inputs), several)
+    yield [x.detach().numpy() for x in _listed(with_torch, several)]
+    yield [x.to_numpy() for x in _listed(ours, several)]
+
+
+def _listed(found, several):
+    return list(found) if several else [found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.ir import Kernel
 from support.native import Dense
-from tilewright.backend.llvm.target import CpuTarget
+from tilewright.backend.llvm.object import CpuTarget
 from tilewright.base.dtypes import AnyDType, f16, f32, i32
 from tilewright.ir.builder import Builder
 from tilewright.ir.core import Block, Func, Value

@@ -12,8 +12,7 @@ import islpy
 from hypothesis import strategies as st
 
 from support.launch_space import TILE, X0, X1, M, N, Z
-from tilewright.analysis.bounds.linear import Linear
-from tilewright.analysis.bounds.proofs import LARGEST
+from tilewright.analysis.bounds.proofs import LARGEST, Linear
 from tilewright.ir.launch_expr import Expr
 
 NAMES: dict[Expr, str] = {X0: "x0", X1: "x1", Z: "z", N: "n", M: "m"}

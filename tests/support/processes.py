@@ -1,31 +1,71 @@
-"""Runs programs about the CPU driver in processes of their own, with a watchdog."""
+"""Programs of several processes: the same text for each, with its rank and how many there are."""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass
 
-PROGRAM = """
-import os, signal, sys, threading, time
+PATIENCE = 120
+
+PREAMBLE = """
+import os, sys, time
 import numpy as np
-from cpu.devices.cpu.kernels import *
-from support.execute import execute
-from tilewright.base import config
-from tilewright.base.errors import ContextError
-from tilewright.devices.cpu import pool
-from tilewright.devices.cpu.run import Launcher
-from tilewright.devices.host import CPU
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32
+from tilewright.distributed import *
+RANK, SIZE, PORT = map(int, sys.argv[1:])
+def join(**more):
+    return init("gloo", address=f"tcp://127.0.0.1:{PORT}", rank=RANK, size=SIZE, **more)
 """
 
 
-def run_program(text: str, timeout: float = 60) -> str:
-    """Run a program in a process of its own; give what it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + textwrap.dedent(text)],
-        capture_output=True, text=True, timeout=timeout, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
+@dataclass
+class Ended:
+    """A process that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def run(body: str, size: int, **environment: str) -> list[Ended]:
+    """Run a program as so many ranks; what each printed."""
+    port, started = free_port(), []
+    program = PREAMBLE + textwrap.dedent(body)
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", "TILEWRIGHT_NUM_THREADS": "1", **environment}
+    for rank in range(size):
+        command = [sys.executable, "-W", "error", "-c", program, str(rank), str(size), str(port)]
+        started.append(
+            subprocess.Popen(
+                command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        )
+    found = []
+    try:
+        for each in started:
+            out, err = each.communicate(timeout=PATIENCE)
+            found.append(Ended(each.returncode, out, err))
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
+    return found
+
+
+def expect(body: str, size: int, **environment: str) -> list[str]:
+    """Do as `run`, for ranks that end well; their lines."""
+    ended = run(body, size, **environment)
+    for rank, each in enumerate(ended):
+        assert each.code == 0, f"rank {rank} ended with {each.code}:\n{each.out}\n{each.err}"
+    return [each.out for each in ended]

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.launch import run
-from tilewright.backend.ptx.interpreter.memory import Memory, Segment, Span
-from tilewright.backend.ptx.interpreter.parser import parse
+from tilewright.backend.ptx.interpreter.launch import PtxCode, run
+from tilewright.backend.ptx.interpreter.memory import MemorySegment, MemorySpan, PtxMemory
+from tilewright.backend.ptx.interpreter.program import parse
 
 START = 1 << 20
 """The address of the memory."""
@@ -36,8 +35,10 @@ def run_text(
     data = np.array(words, np.uint64).view(np.uint8)
     room = np.zeros(len(data) + 16, np.uint8)
     room[: len(data)] = data
-    memory = Memory([Segment(START, room[: len(data)])], [Span(START, START + len(data), writable)])
-    code = Code(parse(text), "kernel")
+    memory = PtxMemory(
+        [MemorySegment(START, room[: len(data)])], [MemorySpan(START, START + len(data), writable)]
+    )
+    code = PtxCode(parse(text), "kernel")
     run(code, [START], (grid, 1, 1), (block, 1, 1), memory, dynamic=dynamic)
     return room[: len(data)].view(np.uint64)
 

@@ -25,7 +25,7 @@ from numpy.lib.array_utils import byte_bounds
 from support.fake_cuda import FakeCuda
 from support.native_cuda import NativeCuda
 from support.simulated_threads import Threads, interpret, made_threads, note_threads
-from tilewright.backend.ptx.interpreter.memory import Segment
+from tilewright.backend.ptx.interpreter.memory import MemorySegment
 from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
@@ -86,11 +86,11 @@ MADE: dict[bytes, Made] = {}
 class SimulatedCuda(NativeCuda):
     """A driver whose modules are the Tile IR that they were made of."""
 
-    def __init__(self, arch: str) -> None:
+    def __init__(self, arch: str, devices: int = 1) -> None:
         self._arch = int(arch.removeprefix("sm_"))
         self._lock = threading.RLock()
         self._thread = threading.local()
-        super().__init__()
+        super().__init__(devices)
         self.pinned = _Pinned()
         self.undefined: list[TileIRError | PtxError] = []
         """What was wrong with kernels that ran."""
@@ -198,7 +198,7 @@ class SimulatedCuda(NativeCuda):
         self, threads: Threads, name: str, values: list[int], shape: Any, seen: dict[int, Any]
     ) -> None:
         found = [*self._allocations(seen), *self._pinned_allocations()]
-        segments = [Segment(each.start, each.data, each.written) for each in found]
+        segments = [MemorySegment(each.start, each.data, each.written) for each in found]
         arguments = None if threads.func is None else arguments_of(threads.func, values)
         try:
             interpret(threads, name, values, shape, segments, arguments)
@@ -345,9 +345,11 @@ def do_without_assembler(patch: Patch = setattr) -> None:
     patch(lowered, "_needs", lambda cubin: ())
 
 
-def install(arch: str, *, assemble: bool = False, patch: Patch = setattr) -> None:
-    """Let this device be the one GPU of the process; `assemble` if kernels shall be."""
+def install(arch: str, *, assemble: bool = False, patch: Patch = setattr, devices: int = 1) -> None:
+    """Let such devices be the GPUs of the process; `assemble` if kernels shall be."""
     note_what_is_made(patch)
     if not assemble:
         do_without_assembler(patch)
-    patch(registry._Gpus, "found", (CudaDevice(SimulatedCuda(arch), 0),))
+    calls = SimulatedCuda(arch, devices)
+    found = tuple([CudaDevice(calls, number) for number in range(devices)])
+    patch(registry._Gpus, "found", found)

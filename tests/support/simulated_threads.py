@@ -14,10 +14,9 @@ from numpy.lib.array_utils import byte_bounds
 
 from tilewright.backend.ptx import module, stages
 from tilewright.backend.ptx.code import PtxTarget
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.launch import run
-from tilewright.backend.ptx.interpreter.memory import Memory, Segment, Span
-from tilewright.backend.ptx.interpreter.parser import parse
+from tilewright.backend.ptx.interpreter.launch import PtxCode, run
+from tilewright.backend.ptx.interpreter.memory import MemorySegment, MemorySpan, PtxMemory
+from tilewright.backend.ptx.interpreter.program import parse
 from tilewright.backend.ptx.module import Written
 from tilewright.base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from tilewright.ir.artifact import Artifact, sites_of
@@ -48,13 +47,13 @@ class Threads:
         return parse(self.ptx.decode("ascii"))
 
     @cached_property
-    def _codes(self) -> dict[str, Code]:
+    def _codes(self) -> dict[str, PtxCode]:
         return {}
 
-    def code(self, name: str) -> Code:
+    def code(self, name: str) -> PtxCode:
         """A kernel, decoded."""
         if name not in self._codes:
-            self._codes[name] = Code(self.module, name)
+            self._codes[name] = PtxCode(self.module, name)
         return self._codes[name]
 
     def names(self) -> list[str]:
@@ -72,35 +71,35 @@ def made_threads(code: bytes) -> Threads | None:
 
 def interpret(
     threads: Threads, name: str, values: list[int], shape: tuple[Shape, Shape, int],
-    segments: list[Segment], arguments: list[Any] | None,
+    segments: list[MemorySegment], arguments: list[Any] | None,
 ) -> None:  # fmt: skip
     """Run a launch: over a grid, in blocks, with so many bytes of shared memory."""
     grid, block, dynamic = shape
     spans = None
     if threads.func is not None and arguments is not None:
         spans = list(_spans(threads.func, values, arguments, segments))
-    run(threads.code(name), values, grid, block, Memory(segments, spans), dynamic=dynamic)
+    run(threads.code(name), values, grid, block, PtxMemory(segments, spans), dynamic=dynamic)
 
 
 def _spans(
-    func: Func, values: list[int], arguments: list[Any], segments: list[Segment]
-) -> Iterator[Span]:
+    func: Func, values: list[int], arguments: list[Any], segments: list[MemorySegment]
+) -> Iterator[MemorySpan]:
     """What a kernel may reach: its slices and its record; with a pointer, everything."""
     pointers = False
     for spec, value in zip(func.signature.params, arguments, strict=True):
         if isinstance(spec, TensorSpec | OutputSpec):
             if value.size:
                 low, high = byte_bounds(value)
-                yield Span(low, high, writable=isinstance(spec, OutputSpec))
+                yield MemorySpan(low, high, writable=isinstance(spec, OutputSpec))
         else:
             pointers |= not isinstance(value, np.generic)
     if pointers:
-        yield from (Span(each.start, each.start + len(each.data)) for each in segments)
+        yield from (MemorySpan(each.start, each.start + len(each.data)) for each in segments)
     elif sites_of(func):
         record = values[-1]
         words = (ctypes.c_int64 * LAUNCH_WORDS).from_address(record)
         room = WORD * LAUNCH_WORDS + words[CudaLaunchWord.PRINT_CAPACITY]
-        yield Span(record, record + room)
+        yield MemorySpan(record, record + room)
 
 
 def note_threads(patch: Any) -> None:

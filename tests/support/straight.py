@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.ir import Kernel, checked, poisoned
 from support.launch_space import GRID, SPACE, TILE, X0, X1, M, N, Z, form_value
-from tilewright.analysis.bounds.linear import Linear
+from tilewright.analysis.bounds.proofs import Linear
 from tilewright.analysis.bounds.symbolic_range import SymbolicRange, SymbolicSpan
 from tilewright.base.dtypes import AnyDType, f32, i8, i16, i32, u8
 from tilewright.ir.attrs import Predicate, Rounding

@@ -16,14 +16,14 @@ import pytest
 
 from support.probes import packed
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.program import Kernel as Entry
 from tilewright.backend.tileir.bytecode.program import Program
 from tilewright.backend.tileir.bytecode.writer import write
+from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import Code, CompileError
-from tilewright.compile.pass_order import CUDA_PASSES, PASSES
+from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.launch.code import NOTHING
 from tilewright.launch.grid import launch_grid

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from support.simulated_cuda import do_without_assembler
 from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import CompileError
 
@@ -17,6 +18,12 @@ def tool() -> Toolchain:
         return find_toolchain()
     except CompileError as error:
         pytest.skip(f"no CUDA assembler here ({error.got}); {error.hint}")
+
+
+@pytest.fixture
+def without_assembler(monkeypatch):
+    """Code that runs nowhere, for drivers that run kernels of their own: no assembler is needed."""
+    do_without_assembler(monkeypatch.setattr)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import pytest
 import tilewright as tw
 from support.cuda import cuda_ir, lowered
 from support.proved import NAMES, cases
-from tilewright.backend.tileir.assembler import Job, assemble
+from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.base.config import override
 
 
@@ -33,6 +33,7 @@ def test_and_so_is_the_cubin(tool):
     assert cubins[0] == cubins[1]
 
 
+@pytest.mark.usefixtures("tool")
 def test_forced_checks_are_in_the_bytecode():
     case = cases()["gemm"]
     args = case.arguments(tw.meta)

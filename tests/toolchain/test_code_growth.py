@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.backend.tileir.resources import resources
+from tilewright.backend.tileir.resource_model import resources
 from tilewright.base.dtypes import f16, f32, i32, i64
 
 pytestmark = pytest.mark.usefixtures("tool")
@@ -58,6 +58,21 @@ def convolution(
                 pixels = view.load([tl.where(inside, y * width + v, -1), k * 32])
                 weights = w.load_tile((32, 64), [(i * K + j) * 2 + k, tl.block_id(1)])
                 acc = tl.mma(pixels, weights, acc)
+    z.store(acc.astype(f16))
+
+
+@tw.entry
+def unrolled(
+    z: tl.TensorMut[f16],
+    x: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    w: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    *,
+    K: tl.Const[int],
+) -> None:
+    acc = tl.zeros((64, 64), f32)
+    for k in tl.static_range(K):
+        pixels = tl.sin(x.load_tile((64, 32), [tl.block_id(0), k]))
+        acc = tl.mma(pixels, w.load_tile((32, 64), [k, tl.block_id(1)]), acc)
     z.store(acc.astype(f16))
 
 
@@ -117,3 +132,14 @@ def test_the_stages_of_a_sort():
 
     assert size((8, 256), (64, 250)) < 32
     assert size((1, 4096), (64, 4096)) < 64
+
+
+@pytest.mark.parametrize("copies", [3, 25])
+def test_explain_suggests_a_loop_for_many_copies(copies):
+    z, x = tw.meta((64, 64), f16).partition_mut((64, 64)), tw.meta((64, 32 * copies), f16)
+    decisions = unrolled.compile_for("sm_90", z, x, tw.meta((32 * copies, 64), f16), K=copies)
+    lines = [line for line in decisions.decisions if "static_range" in line]
+    expected = r"25 copies of unrolled code, about \d+ KiB in all: `range` instead of `static"
+    assert len(lines) == (copies == 25)
+    assert all(re.match(expected, line) for line in lines)
+    assert [line for line in decisions.decisions if re.search(f", {copies} times$", line)]

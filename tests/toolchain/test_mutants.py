@@ -12,8 +12,8 @@ import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from support.mutants import mutants
 from support.numbers import fresh_random
-from tilewright.backend.tileir.assembler import Job, assemble
-from tilewright.backend.tileir.resources import resources
+from tilewright.backend.tileir.lowered import Job, assemble
+from tilewright.backend.tileir.resource_model import resources
 from tilewright.base.config import override
 from tilewright.base.cubin import HOST, LAUNCHING, architecture, kernel_of, read_cubin, sections
 from tilewright.base.elf import InvalidElfError, read_elf

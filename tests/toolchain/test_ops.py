@@ -11,15 +11,15 @@ from support import tiers
 from support.numbers import fresh_random
 from support.probes import Probe, packed
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.enums import NEWEST, V13_1, VERSIONS
 from tilewright.backend.tileir.bytecode.opcodes import OPCODES, RENAMED
 from tilewright.backend.tileir.bytecode.program import Kernel, Program
 from tilewright.backend.tileir.bytecode.reader import read
 from tilewright.backend.tileir.bytecode.writer import write
+from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.base.errors import Code, CompileError
-from tilewright.compile.pass_order import CUDA_PASSES
+from tilewright.compile.pipeline import CUDA_PASSES
 from tilewright.ir.ops import OPS
 from toolchain import ops
 

@@ -37,7 +37,7 @@ def _cubins_are_known(monkeypatch):
     note_what_is_made(monkeypatch.setattr)
 
 
-@pytest.mark.usefixtures("_cubins_are_known")
+@pytest.mark.usefixtures("_cubins_are_known", "without_assembler")
 def test_random_programs_have_no_races(pytestconfig):
     first = int(pytestconfig.getoption("--seed"))
     failures = Checked(None, (0, 1), LAUNCHES).try_all(range(first, first + PROGRAMS))

@@ -10,9 +10,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.program import program_text
-from tilewright.backend.tileir.resources import resources
+from tilewright.backend.tileir.lowered import Job, assemble
+from tilewright.backend.tileir.resource_model import resources
 
 
 @tw.entry
@@ -101,6 +101,7 @@ def test_bulk_copies_tensor_cores_and_no_spilling(name, tool, tmp_path):
     assert resources((tmp_path / "k").read_bytes()).stack_bytes == 0
 
 
+@pytest.mark.usefixtures("tool")
 def test_stores_do_not_wait_for_each_other():
     """Every round of the loop over tiles starts from the token before the loop."""
     text = program_text(lowered(product()).program)

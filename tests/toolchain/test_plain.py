@@ -7,8 +7,8 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.bytecode.enums import VERSIONS
+from tilewright.backend.tileir.lowered import Job, assemble
 
 
 @tw.entry

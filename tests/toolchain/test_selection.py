@@ -11,9 +11,9 @@ import tilewright as tw
 import tilewright.lang as tl
 from benchmarks.gpu.meta import CALLS
 from tilewright.backend.tileir import heuristics, selection
-from tilewright.backend.tileir.assembler import Defeat, Job, assemble
-from tilewright.backend.tileir.policy import OccupancyConfig, policy_for
-from tilewright.backend.tileir.resources import memory_code, resources
+from tilewright.backend.tileir.choices import OccupancyConfig, policy_for
+from tilewright.backend.tileir.lowered import Defeat, Job, assemble
+from tilewright.backend.tileir.resource_model import memory_code, resources
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.backend.tileir.toolchain import Ended, listings
 from tilewright.base.config import override

@@ -11,8 +11,8 @@ import pytest
 import tilewright as tw
 from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.assembler import Job, assemble
-from tilewright.backend.tileir.resources import resources
+from tilewright.backend.tileir.lowered import Job, assemble
+from tilewright.backend.tileir.resource_model import resources
 from tilewright.base.config import override
 
 

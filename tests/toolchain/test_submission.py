@@ -65,7 +65,7 @@ DRIVERS = {"python": FakeCuda, "native": NativeCuda}
 
 
 @pytest.fixture(params=DRIVERS)
-def fake(request):
+def fake(request, without_assembler):
     """A driver whose kernels multiply what they read, by 2 or by the number they are given."""
     fake = DRIVERS[request.param]()
 

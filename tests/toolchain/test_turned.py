@@ -13,7 +13,7 @@ from tilewright.launch import grid as module
 
 
 @pytest.fixture
-def grids():
+def grids(without_assembler):
     """The grids that attention is launched with, on a driver that runs nothing."""
     fake, seen = FakeCuda(), list[tuple[int, ...]]()
     fake.kernels["attention"] = lambda values, grid: seen.append(tuple(grid))

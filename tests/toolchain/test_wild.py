@@ -17,8 +17,7 @@ from support.numbers import fresh_seed
 from tilewright import bool_, i32
 from tilewright.backend.tileir import selection
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.assembler import Defeat
-from tilewright.backend.tileir.lowered import CAREFUL, restore, save
+from tilewright.backend.tileir.lowered import CAREFUL, Defeat, restore, save
 from tilewright.backend.tileir.toolchain import Ended
 from tilewright.base.config import override
 from tilewright.base.errors import CompileError

@@ -48,6 +48,11 @@ TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("interop/torch_softmax", "interop/torch_rms_norm", "interop/jax_softmax",
          "interop/triton_softmax", "interop/cuda_scale"),
     ),
+    "Several devices and processes": (
+        "streams", "Tensors in pieces, collectives, and tasks on a cluster.",
+        ("distributed/layers", "distributed/mlp", "distributed/tensor_parallel",
+         "distributed/sweep"),
+    ),
     "All at once": ("tiles", "Several kernels, each checked against NumPy.", ("demo",)),
 }  # fmt: skip
 """Topics with their picture, what they show, and their examples in reading order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..case import Data, Row, Shape, Tensor, settings
+from ..cpu_shapes import cpu_shapes
 from ..data import empty, integers, nbytes, normal, torch, wider
 
 FLOATS = ["bfloat16", "float32"]
@@ -41,7 +42,10 @@ def _embedding_backward(dy: Tensor, rows: Tensor) -> Tensor:
 
 
 TABLES = [(32000, 16384, 1024), (32000, 32768, 2048), (50257, 20000, 1280)]
-WORDS = {tokens: words for words, tokens, _ in (*TABLES, SMALL)}
+WORDS = {
+    tokens: words
+    for words, tokens, _ in (*TABLES, *cpu_shapes("embedding_backward", "gathers"), SMALL)
+}
 """How many rows the table has, by the number of tokens."""
 
 

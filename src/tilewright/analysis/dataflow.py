@@ -1,4 +1,4 @@
-"""Forward dataflow over the regions of a function: one driver for all lattices of facts.
+"""Forward dataflow over the regions of a function: one driver for all lattices, and constants.
 
 An analysis gives the lattice (`join`, `widen`) and what ops make of facts (`transfer`). The driver
 visits ops in program order, joins what the exits of `if` and `scope` pass on, and finds the least
@@ -9,18 +9,28 @@ assumption held by itself. An arm that an analysis knows not to be taken passes 
 conditional constant propagation (Wegman and Zadeck).
 
 A value without a fact may be anything: that is the top of every lattice.
+
+A tile is known if all its elements are one number. Known are constants, elementwise ops on known
+numbers (see `ir.semantics`), rearrangements, what the signature fixes (static extents, tile counts,
+the grid), and what all reached exits of a branch or a loop agree on.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
+from ..base.dtypes import i32, int_range
+from ..base.shapes import ceil_div
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, RETURN, SCOPE
+from ..ir.semantics import Number, evaluate, number_of, same
+from ..ir.signature import Signature
 from .structure import TARGETS, arguments, carried
+
+# --- forward dataflow over the regions of a function -------------------------------------------
 
 F = TypeVar("F")
 Facts: TypeAlias = dict[Value, F]
@@ -36,11 +46,11 @@ class Analysis(ABC, Generic[F]):
 
     @abstractmethod
     def transfer(self, op: Op, known: Facts[F]) -> Sequence[F | None]:
-        """Return the facts of an op's results; an empty sequence if nothing is known of any."""
+        """Return the facts of an op's results; an empty sequence if none is known."""
 
     @abstractmethod
     def join(self, value: Value, a: F, b: F) -> F | None:
-        """Return what holds of a value of which one of two facts holds."""
+        """Return the fact that holds of a value for which one of two facts holds."""
 
     def widen(self, value: Value, old: F, new: F) -> F | None:
         """Return a fact above both that ends an ascending chain; `new` is above `old`."""
@@ -56,7 +66,7 @@ class Analysis(ABC, Generic[F]):
 
 
 def solve(func: Func, analysis: Analysis[F], given: Mapping[Value, F] | None = None) -> Facts[F]:
-    """Return the facts of all values; those `given` hold whatever the analysis finds."""
+    """Return the facts of all values; the facts in `given` are assumed."""
     driver = _Driver(analysis, given or {})
     driver.block(func.body)
     return driver.known
@@ -182,3 +192,87 @@ class _Driver(Generic[F]):
             sources = [arguments(op)[slot]] if whole else []
             sources += [e.operands[slot] for e in exits if e.is_a(BREAK)]
             self.put(result, self.joined(result, sources))
+
+
+# --- conditional constant propagation ----------------------------------------------------------
+
+Constants: TypeAlias = dict[Value, Number]
+
+
+def constants(func: Func) -> Constants:
+    """Return all values of a function that are known numbers."""
+    return solve(func, _Propagation(func.signature))
+
+
+class _Propagation(Analysis[Number]):
+    """The flat lattice of numbers: two that differ in a bit join to nothing known."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+
+    def transfer(self, op: Op, known: Constants) -> Sequence[Number | None]:
+        if len(op.results) != 1:
+            return ()
+        rule = SPECIAL.get(op.name)
+        if rule is not None:
+            return (rule(self.signature, op, known),)
+        if op.has(Trait.REARRANGES):
+            return (known.get(op.operands[0]),)
+        if not op.has(Trait.ELEMENTWISE) or any(v not in known for v in op.operands):
+            return ()
+        return (evaluate(op, [known[v] for v in op.operands]),)
+
+    def join(self, value: Value, a: Number, b: Number) -> Number | None:
+        return a if same(a, b) else None
+
+    def taken(self, cond: Value, known: Constants) -> bool | None:
+        truth = known.get(cond)
+        return None if truth is None else bool(truth)
+
+
+def _constant(signature: Signature, op: Op, known: Constants) -> Number | None:
+    return number_of(op.attrs["value"], op.attrs["dtype"])
+
+
+def _cat(signature: Signature, op: Op, known: Constants) -> Number | None:
+    a, b = known.get(op.one("lhs")), known.get(op.one("rhs"))
+    return a if a is not None and b is not None and same(a, b) else None
+
+
+def _extent(signature: Signature, op: Op, known: Constants) -> Number | None:
+    axis: int = op.attrs["axis"]
+    return _index(op.one("tensor").tensor.shape[axis])
+
+
+def _num_tiles(signature: Signature, op: Op, known: Constants) -> Number | None:
+    view, k = op.one("view").view, int(op.attrs["axis"])
+    axis = view.dim_map[k]
+    extent = view.tensor.shape[axis] if view.frame is None else view.frame[axis]
+    return None if extent is None else _index(ceil_div(extent, (view.step or view.tile)[k]))
+
+
+def _num_blocks(signature: Signature, op: Op, known: Constants) -> Number | None:
+    return _index(grid_size(signature, op.attrs["axis"]))
+
+
+def _block_id(signature: Signature, op: Op, known: Constants) -> Number | None:
+    return 0 if grid_size(signature, op.attrs["axis"]) == 1 else None
+
+
+def grid_size(signature: Signature, axis: int) -> int | None:
+    """Return the size of the grid along an axis, where the signature fixes it."""
+    grid = signature.grid
+    return grid[axis] if grid is not None and axis < len(grid) else None
+
+
+def _index(n: int | None) -> int | None:
+    """Return an i32, unless it would not fit."""
+    return n if n is not None and n <= int_range(i32)[1] else None
+
+
+SPECIAL: dict[str, Callable[[Signature, Op, Constants], Number | None]] = {
+    "constant": _constant, "cat": _cat,
+    "extent": _extent, "num_tiles": _num_tiles,
+    "num_blocks": _num_blocks, "block_id": _block_id,
+}  # fmt: skip
+"""Ops that are known otherwise than from numbers of all operands."""

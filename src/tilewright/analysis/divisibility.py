@@ -13,8 +13,7 @@ from ..base.shapes import is_power_of_two
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.types import TileType
-from .constants import Constants, constants
-from .dataflow import Analysis, solve
+from .dataflow import Analysis, Constants, constants, solve
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Upper bounds of integers that hold in all iterations, made of what is known at a kernel's entry.
+"""Bounds of integers over all iterations, made of what is known at the entry; monotonicity.
 
 The bound of a loop's variable is the bound of its last value; sums, products, quotients and
 extremes of bounded integers are bounded by the same ops on the bounds. So one test at the entry can
@@ -14,11 +14,14 @@ from typing import TypeAlias
 
 from ..base.dtypes import i32
 from ..ir.attrs import Rounding
-from ..ir.core import Op, Value
-from ..ir.ops.control import FOR
+from ..ir.core import Func, Op, Value
+from ..ir.opdef import Trait
+from ..ir.ops.control import BLOCK_ID, FOR
 from ..ir.types import TileType
-from .ranges import Ranges
-from .structure import Structure
+from .ranges import Ranges, ranges
+from .structure import Structure, structure
+
+# --- upper bounds ---------------------------------------------------------------------------
 
 
 class Step(Enum):
@@ -56,7 +59,7 @@ class Combined:
 
 
 Bound: TypeAlias = "Exact | Number | Combined"
-Rule: TypeAlias = "Callable[[EntryBounds, Op], Bound | None]"
+BoundRule: TypeAlias = "Callable[[EntryBounds, Op], Bound | None]"
 
 
 class EntryBounds:
@@ -82,7 +85,7 @@ class EntryBounds:
         if owner is None:
             return None
         if self.nesting.definer(value) is not None:
-            rule = RULES.get(owner.name)
+            rule = BOUND_RULES.get(owner.name)
             return None if rule is None else rule(self, owner)
         if owner.is_a(FOR) and value is owner.regions[0].args[0]:
             return self._last(owner)
@@ -121,7 +124,7 @@ class EntryBounds:
         return self.ranges.of(value).low >= 0
 
 
-def _both(step: Step) -> Rule:
+def _both(step: Step) -> BoundRule:
     def rule(bounds: EntryBounds, op: Op) -> Bound | None:
         lhs, rhs = (bounds.of(v) for v in op.operands)
         return None if lhs is None or rhs is None else Combined(step, lhs, rhs)
@@ -160,7 +163,91 @@ def _least(bounds: EntryBounds, op: Op) -> Bound | None:
     return Combined(Step.MIN, *found)
 
 
-RULES: dict[str, Rule] = {
+BOUND_RULES: dict[str, BoundRule] = {
     "addi": _sum, "subi": _difference, "muli": _product, "divi": _quotient,
     "mini": _least, "maxi": _both(Step.MAX),
 }  # fmt: skip
+
+
+# --- monotonicity ------------------------------------------------------------------------------
+
+
+class Monotonicity(Enum):
+    """The direction in which a number changes from one block to the next."""
+
+    NONE = "none"
+    UP = "up"
+    UNKNOWN = "unknown"
+
+
+GrowthRule: TypeAlias = "Callable[[_Finder, Op], Monotonicity]"
+
+
+def axis_of_growing_loops(func: Func) -> int | None:
+    """Return the last grid axis along which later blocks have longer loops, or None."""
+    uppers = [op.one("upper") for op in func.walk() if op.is_a(FOR)]
+    axes = sorted({op.attrs["axis"] for op in func.walk() if op.is_a(BLOCK_ID)})
+    nesting, found = structure(func), ranges(func)
+    for axis in reversed(axes):
+        finder = _Finder(nesting, found, axis)
+        if any(finder.of(upper) is Monotonicity.UP for upper in uppers):
+            return int(axis)
+    return None
+
+
+class _Finder:
+    def __init__(self, nesting: Structure, found: Ranges, axis: int) -> None:
+        self.nesting = nesting
+        self.ranges = found
+        self.axis = axis
+        self.known: dict[Value, Monotonicity] = {}
+
+    def of(self, value: Value) -> Monotonicity:
+        if value not in self.known:
+            self.known[value] = self._of(value)
+        return self.known[value]
+
+    def _of(self, value: Value) -> Monotonicity:
+        owner = self.nesting.owner.get(value)
+        if owner is None:
+            return Monotonicity.NONE  # a parameter
+        if owner.has(Trait.LOOP) or owner.regions or not owner.defn.pure:
+            return Monotonicity.UNKNOWN
+        if owner.is_a(BLOCK_ID):
+            return Monotonicity.UP if owner.attrs["axis"] == self.axis else Monotonicity.UNKNOWN
+        if all(self.of(v) is Monotonicity.NONE for v in owner.operands):
+            return Monotonicity.NONE
+        rule = GROWTH_RULES.get(owner.name)
+        return Monotonicity.UNKNOWN if rule is None else rule(self, owner)
+
+
+def _all_up(finder: _Finder, op: Op) -> Monotonicity:
+    """Return the direction of a sum or an extreme: up if no operand goes down."""
+    known = all(finder.of(v) is not Monotonicity.UNKNOWN for v in op.operands)
+    return Monotonicity.UP if known else Monotonicity.UNKNOWN
+
+
+def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity:
+    """Return the direction of the first operand; the second one must not go up."""
+    first, second = op.operands
+    same = finder.of(second) is Monotonicity.NONE
+    enough = least is None or finder.ranges.of(second).low >= least
+    return finder.of(first) if same and enough else Monotonicity.UNKNOWN
+
+
+def _product_up(finder: _Finder, op: Op) -> Monotonicity:
+    first, second = op.operands
+    other = second if finder.of(second) is Monotonicity.NONE else first
+    grows = first if other is second else second
+    if finder.of(other) is not Monotonicity.NONE or finder.ranges.of(other).low < 0:
+        return Monotonicity.UNKNOWN
+    return finder.of(grows)
+
+
+GROWTH_RULES: dict[str, GrowthRule] = {
+    **dict.fromkeys(("addi", "mini", "maxi"), _all_up),
+    "subi": _first_up,
+    "divi": lambda finder, op: _first_up(finder, op, 1),
+    "muli": _product_up,
+}
+"""Ops that keep the order of numbers; wrapping around is not expected of what counts iterations."""

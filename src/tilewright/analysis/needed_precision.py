@@ -1,5 +1,9 @@
 """Needed precision: how inexact the floats may be from which a kernel computes what it keeps.
 
+`passes.needed_precision` notes on a function how many bits of its result must be kept. Each code
+generator has a table of what is faster there than the exact form, and how many bits that keeps;
+`form_of` takes the fastest that keeps enough.
+
 A backward dataflow analysis (demanded precision) on relative errors. Rounding to a float of 16 bits
 or fewer is off by up to half an ulp. What is rounded there may be off by a quarter of an ulp, which
 is a relative error of 2**-(p + 2) for p bits of precision: the result is then within 3/4 ulp of the
@@ -24,12 +28,15 @@ approximated. Functions of 16-bit floats round their result themselves, whatever
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import ml_dtypes
 
 from ..base.dtypes import AnyDType, f32
+from ..base.shapes import shape_text
+from ..base.source import where
 from ..ir.attrs import Rounding
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import CARRIES, Trait
@@ -37,8 +44,47 @@ from ..ir.ops.elementwise import ADDF, ALL_BITS, FMA, FTOF, MAXF, MINF, SUBF
 from ..ir.ops.matmul import PRODUCTS
 from ..ir.ops.reduction import REDUCE, SCAN
 from ..ir.types import TileType
-from .signs import Signs, signs
+from .ranges import Signs, signs
 from .structure import Structure, arguments, carried, combiners, structure
+
+# --- approximate forms of functions, for results of which not every bit matters ----------------
+
+W = TypeVar("W")
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[W]):
+    """A form of a function: the bits it keeps, what it is, and what writes it."""
+
+    bits: int
+    text: str
+    write: W
+    rounding: Rounding | None = None
+    """The rounding that the op must have, if any."""
+
+    def serves(self, op: Op) -> bool:
+        """Return whether this form keeps enough bits for an op."""
+        enough = 0 < op.attrs.get("bits", 0) <= self.bits
+        return enough and self.rounding in (None, op.attrs.get("rounding"))
+
+
+Forms: TypeAlias = Mapping[str, Sequence[Form[W]]]
+"""The approximate forms of each function, the fastest first."""
+
+
+def form_of(forms: Forms[W], op: Op) -> Form[W] | None:
+    """Return the form of a function that keeps enough bits; None if only the exact one does."""
+    return next((form for form in forms.get(op.name, ()) if form.serves(op)), None)
+
+
+def note_of(op: Op, form: Form[W]) -> str:
+    """Return a line for `explain()`."""
+    shape = shape_text(op.result.tile.shape) or "one element"
+    bits = op.attrs["bits"]
+    return f"{op.name} of {shape} as {form.text}, {bits} bits of it are needed{where(op.span)}"
+
+
+# --- needed precision --------------------------------------------------------------------------
 
 WIDEST = 2
 """Bytes of the widest float that counts as narrow."""
@@ -81,11 +127,11 @@ class NeededPrecision:
             self.follow(self.todo.pop())
 
     def of(self, value: Value) -> float:
-        """Return how large the relative error of a value may be; NONE if every bit may matter."""
+        """Return the relative error that a value may have; NONE if every bit may matter."""
         return self.found.get(value, NONE)
 
     def bits(self) -> dict[Op, int]:
-        """Return what each function that may be approximated must keep of its result."""
+        """Return the bits of its result that each function which may be approximated must keep."""
         made: dict[Op, int] = {}
         for op in self.func.walk():
             if is_approximable(op) and (own := self.own(op)) > NONE:
@@ -121,13 +167,13 @@ class NeededPrecision:
                 self.limit(value, NONE)
 
     def passes_on(self, op: Op) -> bool:
-        """Return whether an op computes floats, or says what a region passes on."""
+        """Return whether an op computes floats, or passes floats out of a region."""
         if op in self.nesting.target:
             return not self.nesting.target[op].is_a(REDUCE, SCAN)
         return bool(op.results) and op.defn.pure and all(map(_is_wide, op.results))
 
     def follow(self, value: Value) -> None:
-        """Limit what a value is made of."""
+        """Limit the errors of a value's operands."""
         owner = self.nesting.owner.get(value)
         if owner is None:
             return
@@ -139,7 +185,7 @@ class NeededPrecision:
                 self.limit(operand, tolerance)
 
     def follow_slot(self, owner: Op, value: Value) -> None:
-        """Limit what each path passes on for a carried value, and its initial one."""
+        """Limit the errors of all values passed to a carried value, the initial one included."""
         rows = (owner.results, arguments(owner)) if arguments(owner) else (owner.results,)
         for k, slot in enumerate(zip(*rows, strict=True)):
             if any(value is v for v in slot):

@@ -1,4 +1,4 @@
-"""Intervals of integers: an interval analysis from a function to a range for each integer.
+"""Intervals of integers and signs of floats: two lattices of `dataflow`.
 
 An interval is kept only if the exact result cannot leave its type; a result that may wrap has the
 range of its type.
@@ -16,11 +16,17 @@ from ..ir.attrs import WARP_SIZE, Rounding, ThreadCoordinate
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.control import TILE_INDEX
+from ..ir.ops.elementwise import ADDF, DIVF, FMA, FTOF, MAXF, MINF, MULF, NEGF, SELECT, SUBF
+from ..ir.ops.layout import CAT
+from ..ir.ops.matmul import MMAF
+from ..ir.ops.reduction import REDUCE, SCAN
 from ..ir.semantics import divide
 from ..ir.signature import Signature
 from ..ir.types import TileType
-from .constants import Constants, constants, grid_size
-from .dataflow import Analysis, solve
+from .dataflow import Analysis, Constants, Facts, constants, grid_size, solve
+from .structure import combiners
+
+# --- intervals of integers ---------------------------------------------------------------------
 
 
 class Interval(NamedTuple):
@@ -269,3 +275,85 @@ TRANSFER: dict[str, Rule] = {
     "exti": _unchanged, "trunci": _unchanged, "bitcast": _unchanged,
 }  # fmt: skip
 """Exact intervals of results. Those that do not fit are dropped, for they may have wrapped."""
+
+
+# --- signs -------------------------------------------------------------------------------------
+
+Sign: TypeAlias = int
+"""1: no element is below zero; -1: no element is above."""
+Signs: TypeAlias = dict[Value, Sign]
+
+
+def signs(func: Func) -> Signs:
+    """Return the signs of the floats of a function, as far as they are known."""
+    return solve(func, _SignAnalysis(constants(func)))
+
+
+class _SignAnalysis(Analysis[Sign]):
+    """The flat lattice of the two signs."""
+
+    def __init__(self, numbers: Constants) -> None:
+        self.numbers = numbers
+
+    def transfer(self, op: Op, known: Facts[Sign]) -> Sequence[Sign | None]:
+        if op.is_a(REDUCE, SCAN):
+            return [
+                known.get(given) if made is not None and made.is_a(*KEEPS) else None
+                for given, made in zip(op.all("inputs"), combiners(op), strict=True)
+            ]
+        return [self.of_result(op, known)] if len(op.results) == 1 else ()
+
+    def of_result(self, op: Op, known: Facts[Sign]) -> Sign | None:
+        number = self.numbers.get(op.result)
+        if isinstance(number, float):
+            return 1 if number >= 0 else -1 if number < 0 else None
+        if op.has(Trait.NONNEGATIVE):
+            return 1
+        if op.has(Trait.REARRANGES):
+            return known.get(op.operands[0])
+        rule = RULES.get(op.defn)
+        return None if rule is None else rule(op, [known.get(v) for v in op.operands])
+
+    def join(self, value: Value, a: Sign, b: Sign) -> Sign | None:
+        return _agreed(a, b)
+
+
+Found: TypeAlias = Sign | None
+
+
+def _agreed(*found: Found) -> Found:
+    """Return the sign that all have."""
+    return found[0] if len(set(found)) == 1 else None
+
+
+def _negated(sign: Found) -> Found:
+    return None if sign is None else -sign
+
+
+def _product(op: Op, a: Found, b: Found) -> Found:
+    if op.operands[0] is op.operands[1]:
+        return 1
+    return None if a is None or b is None else a * b
+
+
+def _greatest(found: Sequence[Found], sign: Sign) -> Found:
+    """Return the sign that one operand decides, or that both have."""
+    return sign if sign in found else _agreed(*found)
+
+
+RULES: dict[object, Callable[[Op, Sequence[Found]], Found]] = {
+    ADDF: lambda op, s: _agreed(*s),
+    SUBF: lambda op, s: _agreed(s[0], _negated(s[1])),
+    MULF: lambda op, s: _product(op, s[0], s[1]),
+    DIVF: lambda op, s: _product(op, s[0], s[1]),
+    FMA: lambda op, s: _agreed(_product(op, s[0], s[1]), s[2]),
+    MMAF: lambda op, s: _agreed(None if s[0] is None or s[1] is None else s[0] * s[1], s[2]),
+    NEGF: lambda op, s: _negated(s[0]),
+    MAXF: lambda op, s: _greatest(s, 1),
+    MINF: lambda op, s: _greatest(s, -1),
+    SELECT: lambda op, s: _agreed(s[1], s[2]),
+    CAT: lambda op, s: _agreed(*s),
+    FTOF: lambda op, s: s[0],
+}
+KEEPS = (ADDF, MAXF, MINF)
+"""What combines elements of one sign to a result of that sign."""

@@ -1,17 +1,25 @@
-"""Structure of a function: nesting, definitions and uses of values, guards."""
+"""Structure of a function: nesting, definitions and uses of values, guards, memory effects.
+
+A kernel names an identity, and for a sum it is usually 0.0, although -0.0 + 0.0 is 0.0. Where a
+single op combines the elements, its exact identity is known (-0.0 for a sum), and no result depends
+on the one that was named.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..ir.attrs import Predicate
 from ..ir.core import Block, Func, Op, Value
-from ..ir.opdef import OpDef, Trait
+from ..ir.opdef import Effect, OpDef, Trait
 from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, LOOP, RETURN, SCOPE, YIELD
 from ..ir.ops.elementwise import CMPI, NOTI
 from ..ir.ops.reduction import REDUCE, SCAN
+from ..ir.types import SharedType, TensorType, ViewType
 
 # -------------------------------------------------------------------------------------------------
 # Nesting: the op that holds each op, the op that defines each value, the target of each terminator.
@@ -58,7 +66,7 @@ class Structure:
         return any(outer is op for outer in self.ancestors(owner))
 
     def definer(self, value: Value) -> Op | None:
-        """Return the op whose result a value is; None for parameters and region arguments."""
+        """Return the op that defines a value; None for parameters and region arguments."""
         owner = self.owner.get(value)
         return owner if owner is not None and any(value is r for r in owner.results) else None
 
@@ -164,3 +172,89 @@ def bound_of(nesting: Structure, cond: Value, truth: bool) -> tuple[Value, Value
     predicate = predicate if truth else predicate.negated
     a, b = made.operands
     return {Predicate.LT: (a, b), Predicate.GT: (b, a)}.get(predicate)
+
+
+# --- identities of reductions and scans --------------------------------------------------------
+
+Number: TypeAlias = float | int | bool
+
+
+def identities_of(op: Op) -> tuple[Number, ...]:
+    """Return the initial values of a reduction or scan, one for each input."""
+    found = [_neutral(inner) for inner in combiners(op)]
+    given: tuple[Number, ...] = op.attrs["identities"]
+    return tuple(g if f is None else f for g, f in zip(given, found, strict=True))
+
+
+def _neutral(inner: Op | None) -> Number | None:
+    """Return the neutral number of an operation on the elements of one input, if it is one."""
+    if inner is None or inner.defn.neutral is None:
+        return None
+    if not inner.attrs.get("nan", True):  # where NaN loses, all others win
+        return math.nan
+    return inner.defn.neutral(inner.result.tile.dtype)
+
+
+# --- memory effects of an op -------------------------------------------------------------------
+
+POINTERS = "*"
+"""Stands for memory reached through raw pointers, which may be that of any parameter."""
+SHARED = "shared "
+"""Stands for an array of a block's own memory, with its number behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEffects:
+    """Names of the parameters read and written; POINTERS among them stands for any memory."""
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+
+    def __or__(self, other: MemoryEffects) -> MemoryEffects:
+        return MemoryEffects(self.reads | other.reads, self.writes | other.writes)
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All that is touched."""
+        return self.reads | self.writes
+
+    def disturbs(self, place: str) -> bool:
+        """Return whether the contents of `place` may differ after these writes."""
+        return bool(self.writes) and (
+            place in self.writes or POINTERS in self.writes or place == POINTERS
+        )
+
+
+NOTHING = MemoryEffects()
+
+
+def place_of(op: Op) -> str:
+    """Return the parameter that a memory op accesses, or POINTERS."""
+    for value in op.operands:
+        if isinstance(value.type, ViewType):
+            return value.type.tensor.param or POINTERS
+        if isinstance(value.type, TensorType):
+            return value.type.param or POINTERS
+        if isinstance(value.type, SharedType):
+            return f"{SHARED}{value.type.number}"
+    return POINTERS
+
+
+def memory_of(op: Op) -> MemoryEffects:
+    """Return the memory that an op may read and write, its regions included."""
+    own = NOTHING
+    if op.defn.effects & (Effect.READ | Effect.WRITE):
+        place = frozenset((place_of(op),))
+        own = MemoryEffects(
+            place if op.defn.effects & Effect.READ else frozenset(),
+            place if op.defn.effects & Effect.WRITE else frozenset(),
+        )
+    return own | memory_of_all(inner for region in op.regions for inner in region.ops)
+
+
+def memory_of_all(ops: Iterable[Op]) -> MemoryEffects:
+    """Return the memory that several ops may read and write."""
+    total = NOTHING
+    for op in ops:
+        total |= memory_of(op)
+    return total

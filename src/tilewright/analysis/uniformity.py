@@ -34,7 +34,7 @@ from ..ir.ops.simt import (
     VOTE,
 )
 from ..ir.types import SharedType, TensorType
-from .constants import constants
+from .dataflow import constants
 from .structure import Structure, structure
 
 # -------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ class _UniformityWalk:
         return op.is_a(IF) and op.one("cond") in self.found.varying
 
     def parters(self, op: Op) -> list[Value]:
-        """Return the reasons for divergence in an op: a condition, or what another arm uses."""
+        """Return the causes of divergence in an op: a condition, or a value used by another arm."""
         if self.parts(op):
             return [op.one("cond")]
         return [self.found.uneven[op]] if op in self.found.uneven else []

@@ -17,6 +17,7 @@ from typing import Any
 
 from .errors import Error
 from .messages import tell
+from .system import HAS_PRIVATE_FILES
 
 PREFIX = "TILEWRIGHT_"
 
@@ -27,6 +28,7 @@ class Config:
 
     device: str = ""
     num_threads: int = 0
+    cpu_devices: int = 1
     scratch_limit: int = 64 << 20
     verify: bool = False
     dump: frozenset[str] = frozenset()
@@ -41,6 +43,7 @@ class Config:
     line_info: bool = False
     checks: str = "placed"
     autotune: str = "full"
+    traceback: str = "short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,13 @@ def _text(text: str) -> str:
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _some(text: str) -> int:
+    value = _count(text)
+    if value == 0:
         raise ValueError(text)
     return value
 
@@ -122,11 +132,25 @@ def _autotune(text: str) -> str:
     return key
 
 
+TRACEBACKS = ("short", "full")
+"""Whether tracebacks of errors show frames of Tilewright's own."""
+
+
+def _traceback(text: str) -> str:
+    key = text.strip().lower()
+    if key not in TRACEBACKS:
+        raise ValueError(text)
+    return key
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("device", "name", _text, "the first GPU, else the CPU",
             "The default device: `cuda`, `cuda:1`, `cpu` or `reference`."),
     Setting("num_threads", "count", _count, "0",
             "Threads of the CPU device; 0 means one per core this process may use."),
+    Setting("cpu_devices", "count, 1 or more", _some, "1",
+            "Devices that share the processors and the memory of the host: `cpu`, `cpu:1` and so"
+            " on. Programs for several devices run on them without a GPU. Read once."),
     Setting("scratch_limit", "bytes", _bytes, "64M",
             "Limit of the scratch memory of one block of a CPU kernel; more is a CompileError."),
     Setting("verify", "0 or 1", _switch, "0",
@@ -161,6 +185,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("autotune", "`off`, `cached` or `full`", _autotune, "`full`",
             "What kernels under `tw.autotune` do: `full` measures where there is no record,"
             " `cached` uses records alone, `off` always uses the first configuration."),
+    Setting("traceback", "`short` or `full`", _traceback, "`short`",
+            "Whether tracebacks end at the line of the program, or show Tilewright's own too."),
 )  # fmt: skip
 
 
@@ -210,8 +236,8 @@ def current() -> Config:
 
 
 def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the directory that compiled code is kept in; None where it is not kept."""
-    if config.cache_dir.lower() == "off":
+    """Return the directory of the disk cache; None where it is off."""
+    if config.cache_dir.lower() == "off" or not HAS_PRIVATE_FILES:
         return None
     try:
         if config.cache_dir:
@@ -225,7 +251,7 @@ def cache_directory(config: Config, environment: Mapping[str, str] = os.environ)
 
 
 def toolkit_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return where the CUDA toolkit is, if the environment says so."""
+    """Return the directory of the CUDA toolkit that the environment names, or None."""
     given = environment.get("CUDA_TOOLKIT_PATH", "")
     return Path(given) if given else None
 

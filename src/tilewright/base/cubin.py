@@ -73,7 +73,7 @@ def kernel_of(data: bytes) -> str:
 
 
 def digest(data: bytes) -> str:
-    """Return what identifies a part, whatever kernel it is for."""
+    """Return the hash that identifies a part, whatever kernel it belongs to."""
     file = read_elf(data)
     varying = _varying(file)
     need(all(each.offset <= len(data) for each in file.sections), f"{PART} is cut")
@@ -95,7 +95,7 @@ def _varying(file: Elf) -> _Varying:
 
 
 def _behind(frames: bytes, at: int, covered: int) -> int:
-    """Return where the frame of a function of so many bytes ends."""
+    """Return the end of the frame of a function with a frame of so many bytes."""
     need(at + FRAME.size <= len(frames), f"{PART} has too few frames")
     length, back, function, bytes_of_it = FRAME.unpack_from(frames, at)
     known = (back, function, bytes_of_it) == (at + 4, 0, covered)
@@ -104,7 +104,7 @@ def _behind(frames: bytes, at: int, covered: int) -> int:
 
 
 def _lines(section: Section, varying: _Varying) -> Iterator[str]:
-    """Yield what a section is, and has, without what varies."""
+    """Yield the header and the contents of a section, without the parts that vary."""
     align = "" if section.name == NAMES else section.align  # long names are aligned
     yield f"{section.name} {section.kind} {section.flags} {section.address} {align}"
     yield f"{section.link} {section.info} {section.entry}"
@@ -190,7 +190,7 @@ class Cubin:
 
 
 def architecture(code: bytes) -> str:
-    """Return what a cubin is for, such as `sm_90`."""
+    """Return the architecture that a cubin is compiled for, such as `sm_90`."""
     header = header_of(code)
     need(header.machine == MACHINE, f"it is for machine {header.machine}, not for GPUs")
     need(code[7] in SYSTEMS, f"it is for system {code[7]}, not for CUDA")
@@ -198,13 +198,13 @@ def architecture(code: bytes) -> str:
 
 
 def sections(code: bytes) -> tuple[Section, ...]:
-    """Return all sections of a cubin; nothing more is checked than that they are there."""
+    """Return all sections of a cubin, after a check that they lie inside the file."""
     architecture(code)
     return sections_of(code, header_of(code), EMPTY)
 
 
 def read_cubin(code: bytes) -> Cubin:
-    """Read a cubin; an `InvalidElfError` says why the driver should not be given it."""
+    """Read a cubin; raise InvalidElfError for one that the driver should not load."""
     found = architecture(code)
     file = read_elf(code, empty=EMPTY, overlaid=OVERLAID)
     need(file.header.kind in (RELOCATABLE, EXECUTABLE), "it is no code that can be loaded")
@@ -261,7 +261,7 @@ def _check_records(section: Section, symbols: int) -> None:
 
 
 def _kernels(file: Elf) -> tuple[str, ...]:
-    """Return the names of all kernels, each of which has its code."""
+    """Return the names of all kernels; check that each has code."""
     found: list[str] = []
     for symbol in file.symbols:
         if symbol.kind == FUNCTION and symbol.other & ENTRY:

@@ -243,13 +243,13 @@ def _read_symbols(table: bytes, texts: bytes, sections: Sequence[Section]) -> It
 
 def _check_relocations(section: Section, sections: Sequence[Section], symbols: int) -> None:
     what = f"its section {section.name!r}"
-    need(0 < section.info < len(sections), f"{what} is about one that is not there")
+    need(0 < section.info < len(sections), f"{what} refers to a missing section")
     target, size = sections[section.info], ENTRY_SIZES[section.kind]
     need(sections[section.link].kind == SYMBOLS, f"{what} has no symbols")
     for at in range(0, len(section.data), size):
         place, info = RELOCATION.unpack_from(section.data, at)
-        need(place + 4 <= len(target.data), f"{what} changes what is not within {target.name!r}")
-        need(info >> 32 < symbols, f"{what} names a symbol that is not there")
+        need(place + 4 <= len(target.data), f"{what} relocates bytes outside of {target.name!r}")
+        need(info >> 32 < symbols, f"{what} refers to a missing symbol")
 
 
 def _check_notes(section: Section) -> None:

@@ -12,12 +12,14 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from .system import flag
+
 # -------------------------------------------------------------------------------------------------
 # Files of installed wheels that are no Python modules.
 
 
 def files_in_wheel(wheel: str, name: str) -> Iterator[Path]:
-    """Yield where a wheel has files of a name; nothing if it is not installed."""
+    """Yield the paths of files of a name in a wheel; none if it is not installed."""
     try:
         files = distribution(wheel).files or []
     except PackageNotFoundError:
@@ -32,8 +34,8 @@ def files_in_wheel(wheel: str, name: str) -> Iterator[Path]:
 #
 # Native code is loaded from the cache, so write access to it is the right to run code as this user.
 
-FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+FLAGS = os.O_RDONLY | flag("O_DIRECTORY") | flag("O_CLOEXEC")
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | flag("O_CLOEXEC")
 
 
 class RefusedError(Exception):

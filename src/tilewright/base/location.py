@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ from .._core import location, set_ours
 Location: TypeAlias = "tuple[CodeType, int] | None"
 """Where the user's program stood: code object and instruction. None: no user code on the stack."""
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
-
+PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+"""What the names of our own files begin with."""
 
 _BETWEEN = tuple(f"-packages/{library}/" for library in ("torch", "jax", "functorch"))
 """Libraries that call operators of ours for the user's program: it stands above them."""
@@ -27,7 +28,7 @@ class _Files(dict[str, bool]):
     """
 
     def __missing__(self, filename: str) -> bool:
-        ours = filename.startswith(_PACKAGE) or any(part in filename for part in _BETWEEN)
+        ours = filename.startswith(PACKAGE) or any(part in filename for part in _BETWEEN)
         self[filename] = ours
         return ours
 
@@ -41,7 +42,7 @@ frame_at: Callable[[int], FrameType] = sys._getframe  # pyright: ignore[reportPr
 
 
 def user_frame(known: int = 0) -> FrameType | None:
-    """Return the innermost frame on the stack that is not Tilewright's own. Not to be kept.
+    """Return the innermost stack frame outside of Tilewright. Do not hold it.
 
     So many callers are known to be, and need no look.
     """

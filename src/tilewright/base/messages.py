@@ -22,7 +22,15 @@ def number_text(number: object) -> str:
     """
     if isinstance(number, int) and number.bit_length() > LONG:
         return f"an integer of {number.bit_length()} bits"
-    return reprlib.repr(number)
+    return summary(number) if hasattr(number, "summary") else reprlib.repr(number)
+
+
+def summary(thing: object) -> str:
+    """Return the repr of an object for a sentence: of a tensor, that without its values.
+
+    A text is what it is.
+    """
+    return thing if isinstance(thing, str) else str(getattr(thing, "summary", None) or repr(thing))
 
 
 # -------------------------------------------------------------------------------------------------

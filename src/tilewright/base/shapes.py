@@ -46,7 +46,7 @@ def size(shape: Sequence[int]) -> int:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """Return a shape as people say it: 4x64; nothing for that of a scalar."""
+    """Return the text of a shape, such as 4x64; the empty text for a scalar."""
     return "x".join(map(str, shape))
 
 
@@ -73,7 +73,7 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
 
 
 def grid_of(shape: Sequence[int], tile: Sequence[int]) -> Shape:
-    """Return how many tiles cover each axis."""
+    """Return the number of tiles that cover each axis."""
     return tuple(ceil_div(n, t) for n, t in zip(shape, tile, strict=True))
 
 
@@ -106,7 +106,7 @@ class Numbers(Generic[N]):
     least: Callable[[N, N], N]
 
     def product(self, *factors: N | None) -> N | None:
-        """Return the product of some numbers; None stands for 1, so that no factor is wasted."""
+        """Return the product of the numbers; None counts as 1."""
         result: N | None = None
         for factor in factors:
             if factor is not None:
@@ -141,7 +141,7 @@ def tile_index(number: N, counts: Sequence[N], groups: Shape, by: Numbers[N]) ->
 def _group_along(
     number: N, count: N, group: int, across: N | None, by: Numbers[N]
 ) -> tuple[_GroupAxis[N], N | None]:
-    """Return which group along an axis; `across` tiles lie side by side at each step along it."""
+    """Return the index of a group along an axis, with `across` tiles side by side at each step."""
     whole = across if group == 1 else by.product(across, by.constant(group))
     if whole is None:
         return _GroupAxis(number, None), None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import signal
 import threading
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 #
 # The word in which the interpreter stores its main thread is located once and tested; if it is not
 # found, nothing is shielded.
+from .system import at_fork
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,7 +94,7 @@ def _word_of_main_thread() -> ctypes.c_ulong | None:
 
 
 def _decides(word: Any) -> bool:
-    """Return whether Python finds by this word that a thread is the main one."""
+    """Return whether Python identifies the main thread by this word."""
     before, word.value = word.value, _NOBODY
     try:
         # It asks that first, and then rejects the number.
@@ -114,7 +114,7 @@ before it: that is how a step is shielded which handles one."""
 @cache
 def _find_in_children() -> None:
     """Update the main thread in a child process: it is the thread that forked."""
-    os.register_at_fork(after_in_child=HERE.find)
+    at_fork(after_in_child=HERE.find)
 
 
 def shielded(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
@@ -165,7 +165,7 @@ def lifted(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
 
 
 def listen() -> None:
-    """Run the handlers of signals that have come: what they raise is raised here."""
+    """Run the handlers of pending signals, whose exceptions propagate from here."""
     word, whose = HERE.word, HERE.unshielded
     before = word.value
     if before != whose:
@@ -193,9 +193,7 @@ def llvm_lock() -> threading.RLock:
 
 @cache
 def _hold_at_forks() -> None:
-    os.register_at_fork(
-        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
-    )
+    at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 def made_once(function: Callable[P, R]) -> Callable[P, R]:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from typing import Any
+
+
+def file_text(name: str) -> str:
+    """Return the name of a file as messages show it: `Cell In[2]` for the cell of a notebook.
+
+    IPython compiles each cell under another name, and knows its number.
+    """
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    find = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    label = None if find is None else find(name)
+    return " ".join(label) if label else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +49,11 @@ class Span:
     @property
     def place(self) -> str:
         """The place as `file:line:column`, the column counted from 1."""
-        return f"{self.file.name}:{self.line}:{self.column + 1}"
+        return f"{file_text(self.file.name)}:{self.line}:{self.column + 1}"
 
 
 def where(span: Span | None) -> str:
-    """Return a place as the end of a line about something else; nothing where none is known."""
+    """Return a location as the end of a message line; the empty text where none is known."""
     return f" ({span.place})" if span is not None else ""
 
 
@@ -52,5 +66,5 @@ class HostLocation:
     text: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.filename}:{self.line}"
+        where = f"{file_text(self.filename)}:{self.line}"
         return f"{where}: {self.text}" if self.text else where

@@ -12,14 +12,14 @@ from weakref import WeakKeyDictionary
 from ..base.errors import Error
 from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shield import lifted, shielded
-from ..frontend.capture.captured import GONE, Captured
-from ..frontend.capture.sources import KernelSource
+from ..frontend.capture.sources import GONE, Captured, KernelSource
 from ..ir.signature import Signature
 from .options import CompileOptions, Key, differences
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from ..frontend.interp.build import Built
     from ..ir.artifact import Artifact
 
 ENTRIES = 256
@@ -40,7 +40,7 @@ class Compiled:
     captured: tuple[Captured, ...]
 
     def stale(self) -> str | None:
-        """Return the captured name whose value has changed since, if any."""
+        """Return the captured name whose value has changed, or None."""
         try:
             # A look at what is most often the same: each launch asks.
             for captured in self.captured:
@@ -97,7 +97,7 @@ class KernelCache:
     def get(
         self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
     ) -> Artifact:
-        """Return the artifact for a key; compiled by the first who asks, awaited by the others."""
+        """Return the artifact for a key: the first caller compiles it, the others wait for it."""
         return self.find(kernel, signature, target, options).artifact
 
     def find(
@@ -137,13 +137,18 @@ class KernelCache:
     # What follows is shielded but for the compiling: a future that others find will be filled.
 
     def _claimed(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], Compiled | None]:
-        """Return the future of a key, and what it holds if this thread has compiled it."""
+        """Return the future of a key, and its result if this thread has compiled it."""
         mine = _promised()
         try:
-            future = self._claim(kernel, key, mine)
-            return future, self._fill(kernel, key, mine) if future is mine else None
+            other = self._claim(kernel, key, mine)
+            if other is not None:
+                return other, None
+            compiled = self._compiled(kernel, key)
+            mine.set_result(compiled)
+            return mine, compiled
         except BaseException as error:
             self._give_up(kernel, key, mine, error)
+            del mine  # else a cycle: the future, its error, the error's frames
             raise
 
     def _remade(self, kernel: KernelSource, key: Key, reason: str) -> Compiled:
@@ -153,9 +158,12 @@ class KernelCache:
                 known = self._kernels.setdefault(kernel, _Kernel())
                 known.entries[key] = mine
                 known.note(Compilation(key, reason))
-            return self._fill(kernel, key, mine, fresh=True)
+            compiled = self._compiled(kernel, key, fresh=True)
+            mine.set_result(compiled)
+            return compiled
         except BaseException as error:
             self._give_up(kernel, key, mine, error)
+            del mine
             raise
 
     def _give_up(
@@ -169,27 +177,27 @@ class KernelCache:
         if not mine.done():
             mine.set_exception(error)
 
-    def _claim(self, kernel: KernelSource, key: Key, mine: Future[Compiled]) -> Future[Compiled]:
+    def _claim(
+        self, kernel: KernelSource, key: Key, mine: Future[Compiled]
+    ) -> Future[Compiled] | None:
+        """Enter a future for a key; return the one of another thread if there is one already."""
         with self._lock:
             known = self._kernels.setdefault(kernel, _Kernel())
             future = known.entries.pop(key, mine)
             known.entries[key] = future  # the last: those not asked for are let go
-            if future is mine:
-                reason = known.stale.pop(key, None) or _reason(known.history, key)
-                known.note(Compilation(key, reason))
-            return future
+            if future is not mine:
+                return future
+            reason = known.stale.pop(key, None) or _reason(known.history, key)
+            known.note(Compilation(key, reason))
+            return None
 
-    def _fill(
-        self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
-    ) -> Compiled:
+    def _compiled(self, kernel: KernelSource, key: Key, *, fresh: bool = False) -> Compiled:
         wish = partial(self._compile, kernel, key.signature, key.target, key.options, fresh=fresh)
         work = begin_lengthy_work()
         try:
-            compiled = Compiled(*lifted(wish))
+            return Compiled(*lifted(wish))
         finally:
             end_lengthy_work(work)
-        future.set_result(compiled)
-        return compiled
 
     def _drop(self, kernel: KernelSource, key: Key, future: Future[Compiled], reason: str) -> None:
         with self._lock:
@@ -231,10 +239,22 @@ def _compile(
     *,
     fresh: bool = False,
 ) -> tuple[Artifact, tuple[Captured, ...]]:
-    from .pipeline import compile_kernel
+    from .pipeline import compile_kernel, stages
     from .runner import Runner
 
     runner = Runner(kernel.name, fresh=fresh)
-    artifact, built = compile_kernel(kernel, signature, target, runner, options)
+    stages(target, options, kernel.dialect)  # loads the backend
+    work = begin_lengthy_work(temporaries=True)
+    try:
+        # The IR is dropped before objects age again.
+        artifact, captured = _without_ir(
+            *compile_kernel(kernel, signature, target, runner, options)
+        )
+    finally:
+        end_lengthy_work(work)
     runner.tell_if_slow(target)
+    return artifact, captured
+
+
+def _without_ir(artifact: Artifact, built: Built) -> tuple[Artifact, tuple[Captured, ...]]:
     return artifact, built.captured

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
-from ..analysis.bounds.check_placement import constant_bound, never_holds
-from ..analysis.bounds.placement_report import final_placements, named
+from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
 from ..base.errors import Code, CompileError
-from ..base.source import Span
+from ..base.showing import table
+from ..base.source import Span, file_text
 from ..frontend.capture.sources import KernelSource
 from ..ir.core import BoundsCheck, Func, Placement
 from ..ir.launch_expr import LaunchCheck
@@ -37,6 +37,10 @@ class Checks(NamedTuple):
         """How many are left for the kernel to make."""
         return self.hoisted + self.in_place
 
+    def _repr_html_(self) -> str:
+        pairs = zip(Placement, self, strict=True)
+        return table("checks", [(placement.value, number) for placement, number in pairs])
+
     def __str__(self) -> str:
         pairs = zip(Placement, self, strict=True)
         return "  ".join(f"{placement.value}: {number}" for placement, number in pairs)
@@ -58,7 +62,8 @@ def _place(span: Span | None) -> str:
         return "somewhere"
     line = span.file.line(span.line) or ""
     end = span.end_column if span.end_line == span.line else len(line)
-    return f"{span.file.name.rsplit('/', 1)[-1]}:{span.line}: {line[span.column : end].strip()}"
+    name = file_text(span.file.name).rsplit("/", 1)[-1]
+    return f"{name}:{span.line}: {line[span.column : end].strip()}"
 
 
 LEFT_OUT: dict[str, tuple[str, ...]] = {
@@ -70,7 +75,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 
 
 def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
-    """Return where all checks are in the end; raises if one always fails, or is left but denied."""
+    """Return the final placement of all checks; raise if one always fails or is denied."""
     doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
     if doomed is not None:
         _refuse(kernel, doomed)

@@ -55,7 +55,7 @@ class CompileOptions(CodegenHints):
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def over(self, other: CompileOptions) -> CompileOptions:
-        """Return these options, completed by those of another where they leave a choice open.
+        """Return these options, completed by others where they leave a choice open.
 
         >>> CompileOptions(occupancy=2).over(CompileOptions(occupancy=4, latency=3)).given
         {'occupancy': 2, 'latency': 3}
@@ -108,13 +108,13 @@ class Hints:
         return cls(listed.pop(OTHERWISE, PLAIN), listed)
 
     def on(self, target: str) -> CompileOptions:
-        """Return what holds for a target: on the host, nothing."""
+        """Return the options that apply to a target; the host has none."""
         if not is_architecture(target):
             return PLAIN
         return self.by_arch.get(target, PLAIN).over(self.otherwise)
 
     def origins(self, options: CompileOptions, target: str) -> list[str]:
-        """Return which of the options of a compilation are these hints, and which a launch gave."""
+        """Return which options of a compilation are hints of the kernel, and which of a launch."""
         if not is_architecture(target):
             return []
         given, hinted = options.given, self.on(target).given
@@ -196,7 +196,7 @@ class Key:
 
 
 def differences(old: Key, new: Key) -> list[str]:
-    """Return each fact in which two keys differ, as `what: old -> new`."""
+    """Return each fact in which two keys differ, as `name: old -> new`."""
     found: list[str] = []
     before = {p.name: p for p in old.signature.params}
     now = {p.name: p for p in new.signature.params}

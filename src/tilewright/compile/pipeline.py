@@ -1,20 +1,85 @@
-"""The map of the compiler: the stages from a captured kernel to an artifact, in order."""
+"""The map of the compiler: passes and stages from a captured kernel to an artifact, in order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from ..backend.tileir.target import is_architecture
 from ..base.stage import Stage
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..frontend.interp.build import Built, build_captured
 from ..ir.artifact import Artifact
+from ..ir.core import Func
 from ..ir.signature import Signature
+from ..passes.bounds_checks import place_checks, prove_checks
+from ..passes.canonicalize import canonicalize
+from ..passes.cse import cse
+from ..passes.dce import dce
+from ..passes.fma_contraction import fma_contraction
+from ..passes.insert_tokens import insert_tokens
+from ..passes.licm import licm
+from ..passes.lower_control_flow import lower_control_flow
+from ..passes.needed_precision import needed_precision
+from ..passes.rematerialize import rematerialize
+from ..passes.split_loops import split_loops
+from ..passes.transpose_products import transpose_products
 from .checks import LEFT_OUT, accepted
-from .legality import accept, limit_depth
+from .legality import HOSTS, accept, limit_depth
 from .options import PLAIN, CompileOptions
-from .pass_order import cuda_passes, shared_passes
 from .runner import Runner
+
+PASSES = (
+    # First, so that no access of the source is forgotten.
+    prove_checks,
+    canonicalize,
+    cse,
+    licm,
+    split_loops,
+    # What hoisting has moved lets more checks move.
+    place_checks,
+    # Splitting leaves constant conditions behind, and copies that are now equal.
+    canonicalize,
+    cse,
+    dce,
+    # Last, so that every backend multiplies and adds in the very same places.
+    fma_contraction,
+    needed_precision,
+    dce,
+)
+
+CUDA_PASSES = (
+    lower_control_flow,
+    canonicalize,
+    cse,
+    dce,
+    transpose_products,
+    rematerialize,
+    dce,
+    insert_tokens,
+)
+"""What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
+
+WARP_GROUPS = ("sm_90",)
+"""Architectures whose products take one operand from registers, but not the other."""
+
+
+Passes: TypeAlias = Sequence[Callable[[Func], Func]]
+
+
+def shared_passes(options: CompileOptions = PLAIN) -> Passes:
+    """Return the passes of all targets, but for those that options switch off."""
+    if options.needed_precision is False:
+        return tuple(pass_ for pass_ in PASSES if pass_ is not needed_precision)
+    return PASSES
+
+
+def cuda_passes(target: str, options: CompileOptions = PLAIN) -> Passes:
+    """Return the passes that follow for one CUDA architecture."""
+    wanted = options.register_operands
+    if target in WARP_GROUPS if wanted is None else wanted:
+        return CUDA_PASSES
+    return tuple(pass_ for pass_ in CUDA_PASSES if pass_ is not transpose_products)
 
 
 @limit_depth
@@ -36,7 +101,7 @@ def compile_kernel(
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)
-    tiles_on_cuda = is_architecture(target) and kernel.dialect == "tile"
+    tiles_on_cuda = target not in HOSTS and kernel.dialect == "tile"
     for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
         func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)

@@ -55,7 +55,7 @@ class Lookup:
 
 
 def look_up(store: Keeper | None, codec: ArtifactCodec, argument: Any) -> Lookup | None:
-    """Return the question for a stage's argument; None where nothing can be kept."""
+    """Return the cache lookup for a stage's argument; None if the stage is not cacheable."""
     facts = codec.facts(argument) if store is not None else None
     if store is None or facts is None:
         return None
@@ -166,7 +166,7 @@ class Runner:
                 sys.stderr.write(f"tilewright: compiling `{self.kernel}` for {target} {text}\n")
 
     def wanted(self, name: str) -> bool:
-        """Return whether anybody wants to see this stage."""
+        """Return whether the text of this stage is dumped or kept."""
         return self.keep or name in self.config.dump or "all" in self.config.dump
 
     def show(self, name: str, text: str) -> None:

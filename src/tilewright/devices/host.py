@@ -6,7 +6,6 @@ All share the host's memory.
 from __future__ import annotations
 
 import itertools
-import os
 import platform
 import re
 import threading
@@ -18,6 +17,7 @@ from typing import Generic, TypeVar
 
 from .._core import PooledMemory
 from ..base.errors import DriverError
+from ..base.system import at_fork
 from .cpu.caching import HostPool, clear
 from .cpu.module import CpuModule, check_object
 from .cpu.pool import default, streams
@@ -25,6 +25,7 @@ from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
 from .null import NullDevice
+from .pictures import ShownDevice
 from .progress import HostProgress
 from .protocol import Block, Module, Progress, Stream
 
@@ -55,7 +56,7 @@ def processor_name() -> str:
     return found[1].strip() if found else platform.machine()
 
 
-class HostDevice(ABC, Generic[S]):
+class HostDevice(ShownDevice, ABC, Generic[S]):
     """A device in this process whose memory is the host's; compared by identity."""
 
     __slots__ = (
@@ -134,8 +135,9 @@ class CpuDevice(HostDevice[CpuStream]):
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        super().__init__("cpu", CpuProgress(), HostPool(self._sweep, self._zero))
+    def __init__(self, name: str = "cpu") -> None:
+        super().__init__(name, CpuProgress(), HostPool(self._sweep, self._zero))
+        self.target = "cpu"
 
     def _sweep(self) -> None:
         """Release what finished work has kept alive."""
@@ -166,11 +168,11 @@ class CpuDevice(HostDevice[CpuStream]):
         if number == 0 and self not in _FORGETFUL:
             # Threads do not survive a fork, so a child makes its own streams when it needs them.
             _FORGETFUL.append(self)
-            os.register_at_fork(after_in_child=self._fresh)
+            at_fork(after_in_child=self._fresh)
         return CpuStream(self, number)
 
     def _all_streams(self) -> Iterable[CpuStream]:
-        return streams()
+        return [stream for stream in streams() if stream.device is self]
 
 
 class ReferenceDevice(HostDevice[ImmediateStream]):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, TypeVarTuple
 from ..base.shield import lifted
 from .blocks import copy_on_host, fill_on_host
 from .capturing import Capturing, NoFastPath
+from .pictures import ShownStream
 from .protocol import Block, Event, Stream
 from .timeline import Timelines
 
@@ -40,7 +41,7 @@ class Passed:
         return True
 
 
-class ImmediateStream(Capturing[Callable[[], object]]):
+class ImmediateStream(Capturing[Callable[[], object]], ShownStream):
     """A stream that runs its work on the calling thread."""
 
     __slots__ = ("_passed", "_turn", "device", "number", "timeline")

@@ -5,16 +5,18 @@ GPUs are looked for when somebody first asks for one, or for the best device the
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
+from ..base import config
 from ..base.errors import ContextError
 from ..base.messages import tell
+from ..base.system import at_fork
 from .cuda.device import CudaDevice
 from .cuda.finding import ForkedError, NoDriverError, find_driver
-from .host import CPU, NULL, REFERENCE
+from .host import CPU, NULL, REFERENCE, CpuDevice
 from .protocol import Device
 
 HOST: Mapping[str, Device] = MappingProxyType(
@@ -22,6 +24,7 @@ HOST: Mapping[str, Device] = MappingProxyType(
 )
 CUDA = "cuda"
 """The first GPU; the others are `cuda:1` and so on."""
+_MORE_CPUS = "set TILEWRIGHT_CPU_DEVICES=4 before the program starts for `cpu:1` to `cpu:3`"
 
 
 class _Gpus:
@@ -31,13 +34,30 @@ class _Gpus:
     found: tuple[CudaDevice, ...] | None = None
 
 
+@cache
+def _parts_of_cpu(count: int) -> Mapping[str, Device]:
+    """Return the devices of the processors by name: as many as the setting says."""
+    parts = [CPU, *[CpuDevice(f"{CPU.name}:{number}") for number in range(1, count)]]
+    return {part.name: part for part in parts} | {f"{CPU.name}:0": CPU}
+
+
+def cpus() -> Mapping[str, Device]:
+    """Return the devices that share the processors, by all names they have."""
+    return _parts_of_cpu(config.of_process().cpu_devices)
+
+
+def _on_host() -> tuple[Device, ...]:
+    """Return the devices of the host, those of the processors first."""
+    return tuple(dict.fromkeys((*cpus().values(), *HOST.values())))
+
+
 def gpus() -> tuple[CudaDevice, ...]:
     """Return all usable GPUs; raise a ContextError with the reason if there are none."""
     if _Gpus.found is None:
         with _Gpus.lock:
             if _Gpus.found is None:
                 calls = find_driver()
-                os.register_at_fork(after_in_child=_forget)
+                at_fork(after_in_child=_forget)
                 _Gpus.found = tuple(CudaDevice(calls, n) for n in range(calls.device_count()))
     return _Gpus.found
 
@@ -49,10 +69,11 @@ def _forget() -> None:
 
 def all_devices() -> tuple[Device, ...]:
     """Return all devices, those for checking and testing included."""
+    on_host = _on_host()
     try:
-        return (*HOST.values(), *gpus())
+        return (*on_host, *gpus())
     except ContextError:
-        return tuple(HOST.values())
+        return on_host
 
 
 def best_device() -> Device:
@@ -82,16 +103,23 @@ def get_device(name: str) -> Device:
     'cpu'
     """
     found = HOST.get(name)
+    if found is None and name.startswith(CPU.name):
+        found = cpus().get(name)
     if found is None:
         known = {gpu.name: gpu for gpu in gpus()} if name.startswith(CUDA) else {}
         found = known.get(f"{CUDA}:0" if name == CUDA else name)
         if found is None:
-            names = [*HOST, CUDA, *known]
+            names = [
+                *dict.fromkeys(d.name for d in (*cpus().values(), *HOST.values())),
+                CUDA,
+                *known,
+            ]
             number = name.removeprefix(f"{CUDA}:")
             raise ContextError(
                 f"there is no device {name!r}",
                 expected=" or ".join(f'"{n}"' for n in names),
                 got=repr(name),
+                hint=_MORE_CPUS if name.startswith(f"{CPU.name}:") else None,
                 device_id=int(number) if number.isdecimal() else None,
             )
     return found

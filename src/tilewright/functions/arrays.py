@@ -11,7 +11,7 @@ from ..devices.protocol import Stream
 from ..devices.registry import gpus
 from ..op.core import DeviceOp
 from ..op.zipping import zip as zip_ops
-from ..tensors.create import asarray, empty
+from ..tensors.create import asarray, empty, zeros
 from ..tensors.gpu_imports import LEGACY, memory_in_order
 from ..tensors.tensor import Tensor, new_tensor
 from .describing import element_type
@@ -25,15 +25,34 @@ def call_on_host(function: Function, args: tuple[Any, ...]) -> Any:
 
     The launch imports NumPy arrays itself, without a copy.
     """
-    made: list[Any] = []
-    for look in function.looks:
-        found = look(args)
-        made.append(np.empty(found.shape, _numpy_type(found.dtype)))
     given: Sequence[Any] = args
     for place in function.tensors:
         if type(args[place]) is not np.ndarray:
             given = [*given[:place], _as_tensor(function, place, args[place]), *given[place + 1 :]]
+    if function.written:
+        function.wrapped.launch(_by_name(function, given)).sync()
+        return as_written(function, args)
+    made: list[Any] = []
+    for look, sums in zip(function.looks, function.wrapped.sums, strict=True):
+        found = look(args)
+        make = np.zeros if sums else np.empty
+        made.append(make(found.shape, _numpy_type(found.dtype)))
     function.wrapped.launch_in_order([asarray(array) for array in made], given).sync()
+    return _as_results(made)
+
+
+def _by_name(function: Function, args: Sequence[Any]) -> dict[str, Any]:
+    names = [p.name for p in function.taken]
+    return dict(zip(names, args, strict=True))
+
+
+def as_written(function: Function, args: Sequence[Any]) -> Any:
+    """Return the arrays that a call has written in place."""
+    return _as_results([args[i] for i in function.written])
+
+
+def _as_results(made: Sequence[Any]) -> Any:
+    """Return the only result, or a tuple of several."""
     return made[0] if len(made) == 1 else tuple(made)
 
 
@@ -48,12 +67,16 @@ def call_on_tensors(function: Function, args: tuple[Any, ...]) -> DeviceOp[Any]:
         joined: Any = zip_ops
         op: DeviceOp[Any] = joined(*args).then(function)
         return op
+    if function.written:
+        in_place: Any = function.wrapped.launch(_by_name(function, args))
+        written: DeviceOp[Any] = in_place.out()
+        return written
     device = next((args[i].device for i in function.tensors if isinstance(args[i], Tensor)), None)
     looks = [look(args) for look in function.looks]
     shapes = [tuple(look.shape) for look in looks]
     outputs = [
-        empty(shape, element_type(look.dtype), device=device)
-        for shape, look in zip(shapes, looks, strict=True)
+        (zeros if sums else empty)(shape, element_type(look.dtype), device=device)
+        for shape, look, sums in zip(shapes, looks, function.wrapped.sums, strict=True)
     ]
     launch: Any = function.wrapped.launch_in_order(outputs, args, shapes)
     out: DeviceOp[Any] = launch.out()
@@ -68,32 +91,37 @@ def call_by_dlpack(function: Function, args: tuple[Any, ...]) -> Any:
     lead = next(args[i] for i in function.tensors if hasattr(args[i], "__dlpack__"))
     stream = _stream_of(lead)
     made: list[Any] = []
-    for look in function.looks:
+    for look, sums in zip(function.looks, function.wrapped.sums, strict=False):
         found = look(args)
-        made.append(_empty_beside(lead, tuple(found.shape), element_type(found.dtype).np.name))
+        name = element_type(found.dtype).np.name
+        made.append(_made_beside(lead, "zeros" if sums else "empty", tuple(found.shape), name))
     see = asarray if stream is None else _in_order
     given = list(args)
     for place in function.tensors:
         given[place] = _as_tensor(function, place, given[place], see)
     settle = None if stream is None else stream.synchronize
-    outputs = [see(array) for array in made]
-    launch = function.wrapped.launch_in_order(outputs, given, settle=settle)
+    if function.written:
+        launch = function.wrapped.launch(_by_name(function, given), settle)
+        made = [args[i] for i in function.written]
+    else:
+        outputs = [see(array) for array in made]
+        launch = function.wrapped.launch_in_order(outputs, given, settle=settle)
     if stream is None:
         launch.sync()
     else:
         launch.start_on(stream)
-    return made[0] if len(made) == 1 else tuple(made)
+    return _as_results(made)
 
 
-def _empty_beside(lead: Any, shape: Sequence[int], dtype: str) -> Any:
-    """Allocate an array of the same library and device as another one."""
+def _made_beside(lead: Any, how: str, shape: Sequence[int], dtype: str) -> Any:
+    """Make an array of the same library and device as another one, `empty` or `zeros`."""
     if not hasattr(lead, "__array_namespace__"):
         raise TypeError(
             f"results cannot be made for {type(lead).__name__}: it has no __array_namespace__();"
             " pass tw.asarray(x), which gives tensors"
         )
     library: Any = lead.__array_namespace__()
-    return library.empty(shape, dtype=getattr(library, dtype), device=lead.device)
+    return getattr(library, how)(shape, dtype=getattr(library, dtype), device=lead.device)
 
 
 def _stream_of(lead: Any) -> Stream | None:
@@ -114,6 +142,6 @@ def _as_tensor(function: Function, place: int, array: Any, see: Any = asarray) -
     try:
         found: Tensor[Any] = see(array)
     except (TypeError, BufferError) as error:
-        name = function.wrapped.inputs[place].name
+        name = function.taken[place].name
         raise TypeError(f"`{name}` of `{function.__name__}` cannot be used: {error}") from error
     return found

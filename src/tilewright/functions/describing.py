@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -44,7 +44,11 @@ class Describer:
         """Return something with a shape and a dtype; the second may be one of ours."""
         if self.like is not None:
             return args[self.like]
-        found = self._of_this_output(self._made(**dict(zip(self._names, args, strict=True))))
+        found = self._made(**dict(zip(self._names, args, strict=True)))
+        plain = self._plain(found, args)
+        if plain is not None:
+            return plain
+        found = self._of_this_output(found)
         if _is_array(found):
             return found
         if _is_shape(found) and self._lead >= 0:
@@ -56,6 +60,18 @@ class Describer:
             f" object with both{self._or_all()}; got {_summary(found)}"
         )
 
+    def _plain(self, found: Any, args: Sequence[Any]) -> Look | None:
+        """Return what most functions say, a shape or a shape and a dtype; None: look closer."""
+        if not _is_plain(found):
+            return None
+        if set(map(type, found)) == _ONLY_INTEGERS and self._lead >= 0:
+            return Look(found, args[self._lead].dtype)
+        if len(found) != 2 or not _is_plain(found[0]):
+            return None
+        shape, dtype = found
+        is_type = isinstance(dtype, _TYPES) or hasattr(dtype, "itemsize")
+        return Look(shape, dtype) if is_type and set(map(type, shape)) <= _ONLY_INTEGERS else None
+
     def _of_this_output(self, found: Any) -> Any:
         """Return the description of this output, if a function describes all of them at once."""
         is_one = not _is_sequence(found) or _is_shape(found) or _is_pair(found)
@@ -65,6 +81,14 @@ class Describer:
 
     def _or_all(self) -> str:
         return f", or a tuple of {self._count} of these" if self._count > 1 else ""
+
+
+def _is_plain(found: object) -> TypeGuard[tuple[Any, ...]]:
+    return type(found) is tuple
+
+
+_ONLY_INTEGERS = {int}
+_TYPES = (DTypeMeta, np.dtype)
 
 
 def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, ...]:

@@ -6,31 +6,33 @@ the operators that interop registers for them, others by DLPack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from ..base.showing import table
 from ..op.core import DeviceOp
 from ..tensors.arc import Arc
 from ..tensors.tensor import Tensor
 from .arrays import call_by_dlpack, call_on_host, call_on_tensors
 from .describing import Outputs, describers
 from .gradient import Gradient
-from .wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, Tune, listed
+from .wrapping import AnyKernel, Grid, KernelFunction, OfArrays, Tiles, Tune, listed
 
 Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
 
 _NDARRAY: Any = np.ndarray
 
-FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+FRAMEWORKS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "dask": "dask"}
 """By the package in which an array's class is: the module of interop that calls functions on it."""
 
 
 class Function:
     """A kernel as a function: it takes the kernel's inputs, and returns its outputs.
 
+    Without `outputs` it takes all parameters of the kernel, and writes its outputs in place.
     Results are arrays of the same kind as the inputs: of tensors, an op that gives tensors.
     """
 
@@ -38,28 +40,36 @@ class Function:
         self,
         kernel: AnyKernel,
         *,
-        outputs: Outputs,
+        outputs: Outputs | None = None,
         tiles: Tiles | None = None,
         constants: Mapping[str, Any] | None = None,
         tune: Tune | None = None,
         backward: OfArrays | None = None,
+        grid: Grid | None = None,
     ) -> None:
-        self.wrapped = KernelFunction(kernel, tiles, constants or {}, tune)
+        self.wrapped = KernelFunction(kernel, tiles, constants or {}, tune, grid)
         """The kernel, and how its outputs are cut."""
         self.tuned = self.wrapped.tuned
         """The kernel if it is tuned: its reports say what was tried."""
-        self.looks = describers(self.wrapped, outputs)
-        """What each output looks like."""
+        self.looks = () if outputs is None else describers(self.wrapped, outputs)
+        """What each output looks like; none: it is given, and written in place."""
+        if outputs is None and backward is not None:
+            raise TypeError(
+                f"`{self.wrapped.name}` writes in place, and so has no gradient: give it `outputs`"
+            )
         self.gradient = None if backward is None else Gradient(self.wrapped, backward)
         """How gradients are computed; None: there are none."""
         self.registered: dict[str, Any] = {}
         """The operators that frameworks know it by."""
         self.__name__ = self.wrapped.name
         self.__doc__ = kernel.__doc__
-        inputs = self.wrapped.inputs
-        self._names = [p.name for p in inputs]
-        self.tensors = [i for i, p in enumerate(inputs) if p.kind == "tensor"]
-        """Which inputs are arrays; the others are numbers."""
+        self.taken = self.wrapped.inputs if self.looks else tuple(self.wrapped.parameters)
+        """The parameters of the kernel that it takes, in its order."""
+        self._names = [p.name for p in self.taken]
+        self.tensors = [i for i, p in enumerate(self.taken) if p.kind != "scalar"]
+        """Which of these are arrays; the others are numbers."""
+        self.written = [i for i, p in enumerate(self.taken) if p.kind == "output"]
+        """Which of these it writes in place."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run the kernel on arrays, or build the op that does."""
@@ -79,6 +89,11 @@ class Function:
             raise TypeError(f"`{self.__name__}` takes {listed(self._names)}, got {got}")
         return *args, *[named[name] for name in rest]
 
+    def _repr_html_(self) -> str:
+        inputs = [(name, "input") for name in self._names]
+        gradient = "none" if self.gradient is None else "given"
+        return table(f"function of {self.__name__}", [*inputs, ("gradient", gradient)])
+
     def __repr__(self) -> str:
         return f"<function of `{self.__name__}`>"
 
@@ -95,7 +110,7 @@ def _find_caller(function: Function, place: int, kind: type) -> Caller:
     """Return the caller for arrays of a class that was not seen before."""
     found = _caller_of(kind)
     if found is None:
-        name = function.wrapped.inputs[place].name
+        name = function.taken[place].name
         raise TypeError(
             f"`{name}` of `{function.__name__}` must be an array (from NumPy, PyTorch, JAX, CuPy or"
             f" another library with DLPack) or a tensor; got {kind.__name__}"
@@ -123,30 +138,33 @@ def function(
     kernel: AnyKernel,
     /,
     *,
-    outputs: Outputs,
+    outputs: Outputs | None = None,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
     tune: Tune | None = None,
     backward: OfArrays | None = None,
+    grid: Grid | None = None,
 ) -> Function: ...
 @overload
 def function(
     *,
-    outputs: Outputs,
+    outputs: Outputs | None = None,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
     tune: Tune | None = None,
     backward: OfArrays | None = None,
+    grid: Grid | None = None,
 ) -> Callable[[AnyKernel], Function]: ...
 def function(
     kernel: AnyKernel | None = None,
     /,
     *,
-    outputs: Outputs,
+    outputs: Outputs | None = None,
     tiles: Tiles | None = None,
     constants: Mapping[str, Any] | None = None,
     tune: Tune | None = None,
     backward: OfArrays | None = None,
+    grid: Grid | None = None,
 ) -> Any:
     """Turn a kernel into a function of arrays; also as a decorator above `@tw.entry`.
 
@@ -161,6 +179,11 @@ def function(
     `tw.autotune(...)`, tiles and constants of its search space are chosen at the first call with
     arguments of a kind.
 
+    Without `outputs` the function takes all parameters of the kernel, writes its outputs in place
+    and returns them; of JAX arrays, which cannot be written, it returns new ones. A kernel whose
+    outputs are all accumulators has `grid`, which returns the number of its blocks for inputs of
+    such shapes; accumulators that the function makes are 0 before.
+
     With `backward` it has gradients in PyTorch and JAX. Its first parameters are the gradients of
     the outputs; the others are named like parameters of the kernel, whose arrays it is given. It
     returns a gradient for each array that the kernel reads, or None.
@@ -174,11 +197,7 @@ def function(
             constants=constants,
             tune=tune,
             backward=backward,
+            grid=grid,
         )
 
     return wrap if kernel is None else wrap(kernel)
-
-
-def as_arrays(results: Sequence[Any]) -> Any:
-    """Return the only result, or a tuple of several."""
-    return results[0] if len(results) == 1 else tuple(results)

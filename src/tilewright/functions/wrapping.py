@@ -43,6 +43,9 @@ OfArrays: TypeAlias = (
     | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
 )
 """A function of the user's on arrays and numbers; by arity, so that checkers know a lambda's."""
+Grid: TypeAlias = OfArrays
+"""The number of blocks, as a function of the inputs in their order; of arrays it may use the shapes
+alone, and no numbers."""
 Settle: TypeAlias = Callable[[], None]
 """Waits for work of a library that puts its own where ours does not wait for it."""
 AnyKernel: TypeAlias = Entry | ForeignEntry
@@ -91,9 +94,11 @@ class KernelFunction:
         tiles: Tiles | None,
         constants: Mapping[str, Any],
         tune: Tune | None = None,
+        grid: Grid | None = None,
     ) -> None:
         _refuse_no_kernel(kernel)
         self.kernel = kernel
+        self._grid: Any = grid
         self._chosen = frozenset[str]() if tune is None else tune.chosen
         """What tuning chooses."""
         self.name = kernel.__name__
@@ -101,6 +106,8 @@ class KernelFunction:
         self._constants = dict(constants)
         self._refuse_pointers()
         self._refuse_constants()
+        self.sums = tuple(p.shared for p in self.parameters if p.kind == "output")
+        """Which outputs are accumulators: they are 0 before a launch adds to them."""
         self._tiles = self._tiles_by_name(tiles)
         """How outputs are cut; empty where the kernel takes them whole."""
         kinds = [p.kind == "output" for p in self.parameters]
@@ -110,6 +117,7 @@ class KernelFunction:
         """Where each argument is among the outputs and the inputs behind them."""
         self._is_ordered = self._order == sorted(self._order)
         self._cuts = [self._tiles.get(name) for name in self.outputs]
+        self._refuse_grid()
         self.tuned = None if tune is None else tune(_of_our_own(kernel))
         """The kernel if it is tuned."""
 
@@ -144,7 +152,7 @@ class KernelFunction:
         `settle` as for `launch`.
         """
         known = [output.shape for output in outputs] if shapes is None else shapes
-        given = [*map(_divided, outputs, known, self._cuts), *inputs]
+        given = [*map(_divided, outputs, known, self._cuts, self.sums), *inputs]
         if not self._is_ordered:
             given = [given[i] for i in self._order]
         return self._launched(given, settle)
@@ -158,7 +166,10 @@ class KernelFunction:
                     settle()
                 kernel = self.tuned.launch
         launch: Launch[Any] = kernel(*given, **self._constants)
-        return launch
+        if self._grid is None:
+            return launch
+        places = [i for i, p in enumerate(self.parameters) if p.kind != "output"]
+        return launch.grid(self._grid(*[given[i] for i in places]))
 
     def _argument(self, parameter: Parameter, value: Any) -> Any:
         if parameter.kind != "output":
@@ -175,30 +186,40 @@ class KernelFunction:
             if tiles is not None:
                 raise TypeError(f"`tiles` of `{self.name}` are chosen by `tune`: leave them out")
             return {}
-        if tiles is None:
+        if tiles is None and not all(self.sums):
             raise TypeError(
                 f"`{self.name}` is a tile kernel: pass the tile shape of its outputs, `tiles`"
             )
-        found = _by_name(self.outputs, tiles)
-        if set(found) != set(self.outputs):
+        if tiles is None:
+            return {}
+        names = [name for name, sums in zip(self.outputs, self.sums, strict=True) if not sums]
+        found = _by_name(names, tiles)
+        if set(found) != set(names):
             raise TypeError(
-                f"`tiles` of `{self.name}` names its outputs {listed(self.outputs)},"
-                f" got {listed(found)}"
+                f"`tiles` of `{self.name}` names its outputs {listed(names)}, got {listed(found)}"
             )
         return found
 
+    def _refuse_grid(self) -> None:
+        if _is_of_tiles(self.kernel) and all(self.sums) and self._grid is None:
+            raise TypeError(
+                f"`{self.name}` only adds to accumulators: pass the number of its blocks, `grid`,"
+                " a function of its inputs"
+            )
+
     def _refuse_pointers(self) -> None:
-        wrong = [p.name for p in self.parameters if p.kind == "pointer" or p.mapped or p.shared]
+        wrong = [p.name for p in self.parameters if p.kind == "pointer" or p.mapped]
         if wrong:
             raise TypeError(
                 f"`{self.name}` cannot be a function of arrays: {listed(wrong)} is a raw pointer,"
-                " an accumulator, or an output that is mapped; write an op that launches it"
+                " or an output that is mapped; write an op that launches it"
             )
-        stars = [p.name for p in self.parameters if p.variadic]
+        stars = [f"*{p.name}" for p in self.parameters if p.variadic]
+        stars += [p.name for p in self.parameters if p.kind == "tuple"]
         if stars:
             raise TypeError(
-                f"`{self.name}` cannot be a function of arrays: `*{stars[0]}` stands for any number"
-                " of them; write a kernel that names each, or an op that launches it"
+                f"`{self.name}` cannot be a function of arrays: `{stars[0]}` stands for several of"
+                " them; write a kernel that names each, or an op that launches it"
             )
         if not self.outputs:
             raise TypeError(f"`{self.name}` has no output, and so no result")
@@ -215,13 +236,19 @@ class KernelFunction:
             )
 
 
-def _divided(target: Any, shape: Shape, tile: Tile | None) -> Any:
+def _divided(target: Any, shape: Shape, tile: Tile | None, sums: bool = False) -> Any:
     """Return an output as a kernel takes it: in tiles, or whole."""
     is_there = _is_tensor(target)
+    if sums:
+        return target.borrow_mut() if is_there else target.map(_borrowed)
     if tile is None:
         return target.borrow_mut() if is_there else target
     cut = tile(shape) if callable(tile) else tile
     return target.partition_mut(cut) if is_there else target.partition(cut)
+
+
+def _borrowed(target: Tensor[Any]) -> Any:
+    return target.borrow_mut()
 
 
 def _is_of_tiles(kernel: object) -> bool:

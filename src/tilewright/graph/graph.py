@@ -15,6 +15,7 @@ from weakref import ref
 from .._core import Graph as NativeGraph
 from ..base.errors import BorrowError, SchedulingError
 from ..base.shield import concluded, shielded
+from ..base.showing import chain_drawing, table
 from ..devices.foreign import ForeignStream
 from ..devices.protocol import Device, FirstUse, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
@@ -191,6 +192,10 @@ class CudaGraph(NativeGraph, Generic[T]):
     def reader(self) -> Callable[[ReplayRun], Exception | None]:
         """Do as `read`, for a launch in flight."""
         return partial(read_run, self.kept[1])
+
+    def _repr_html_(self) -> str:
+        rows = [("of", self.name), ("device", self.device.name), ("nodes", len(self._nodes))]
+        return table("CudaGraph", rows, chain_drawing(self.nodes))
 
     def __repr__(self) -> str:
         return f"CudaGraph(`{self.name}`, {len(self._nodes)} nodes, {self.device!r})"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._core import GraphLaunch as NativeGraphLaunch
 from .._core import set_graph_classes
+from ..base.errors import ContextError
 from ..devices.cpu.replay import CpuReplay
 from ..devices.cuda.context import Context
 from ..devices.cuda.replay import GRAPH, CudaReplay
@@ -92,6 +93,13 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
     def execute(self, ctx: ExecutionContext) -> None:
         """Check and borrow the graph's memory, then replay."""
         graph = self._graph
+        if ctx.stream.device is not self._home:
+            raise ContextError(
+                f"work recorded on {self._home.name} cannot be enqueued on a stream of another"
+                " device",
+                expected=f"a stream of {self._home!r}",
+                got=repr(ctx.stream),
+            )
         _refuse_unready(self.name, graph.writes, graph.reads)
         _borrow(self, graph.writes, graph.reads)
         prepared, graph.prepared = graph.prepared, []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.tracebacks import publish
 from ..devices.protocol import Device, Function
 from ..launch.foreign import Wrap, declare
 from ..launch.raw import refuse_no_function
@@ -47,3 +48,6 @@ def kernel(
         return function
 
     return declare(Functions(find, grid, block, shared_mem_bytes), strided=strided)
+
+
+publish(__all__, globals())

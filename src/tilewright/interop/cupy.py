@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from ..base.tracebacks import publish
 from ..devices.cuda.device import CudaDevice
 from ..devices.cuda.module import CudaFunction
 from ..devices.protocol import Device, Function
@@ -59,3 +60,6 @@ def _loaded(raw: Any, gpu: CudaDevice) -> Function:
     with cupy.cuda.Device(gpu.ordinal):
         theirs = raw.kernel
     return CudaFunction(theirs, raw.name, int(theirs.ptr), gpu.context)
+
+
+publish(["kernel"], globals())

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.errors import InternalError
+from ..base.tracebacks import publish
 from ..devices.cuda.stream import CudaStream
 from ..devices.host import CPU
 from ..devices.protocol import Device
@@ -47,7 +48,11 @@ MAJOR = 0
 
 
 class JaxOp:
-    """A kernel as a pure function: it takes the kernel's inputs, and gives its outputs."""
+    """A kernel as a pure function: it takes the kernel's inputs, and gives its outputs.
+
+    Outputs that have values before (accumulators, those that are written in place) begin as copies:
+    XLA passes such an array last, in the memory of its result.
+    """
 
     _numbers: ClassVar[Any] = itertools.count()
     _handlers: ClassVar[list[Any]] = []
@@ -62,6 +67,7 @@ class JaxOp:
     ) -> None:
         self._function, self._looks, self._gradient = function, looks, gradient
         self._vmap_method = vmap_method
+        self._taken = function.inputs if looks else tuple(function.parameters)
         self._lent = ExternalCalls()
         self.__name__ = function.name
         self._target = f"tilewright.{function.name}.{next(self._numbers)}"
@@ -106,16 +112,34 @@ class JaxOp:
 
     def _call(self, inputs: Mapping[str, Any]) -> Any:
         args = list(inputs.values())
-        shapes = [_described(look(args)) for look in self._looks]
-        call = jax.ffi.ffi_call(self._target, shapes, vmap_method=self._vmap_method)
         traced = any(isinstance(arg, jax.core.Tracer) for arg in args)
         known = {name: value for name, value in inputs.items() if traced and _is_number(value)}
-        arrays = [jax.numpy.asarray(arg) for name, arg in inputs.items() if name not in known]
+        arrays = [
+            jax.numpy.asarray(inputs[p.name]) for p in self._function.inputs if p.name not in known
+        ]
+        shapes, starts = self._begun(inputs)
+        call = jax.ffi.ffi_call(
+            self._target, shapes, vmap_method=self._vmap_method,
+            input_output_aliases={len(arrays) + i: k for i, k in enumerate(starts)},
+        )  # fmt: skip
+        arrays += starts.values()
         results = call(*arrays, **{name: _attribute(value) for name, value in known.items()})
         return results[0] if len(shapes) == 1 else tuple(results)
 
+    def _begun(self, inputs: Mapping[str, Any]) -> tuple[list[Any], dict[int, Any]]:
+        """Return what the results look like, and those that have values before, by number."""
+        if not self._looks:
+            given = [jax.numpy.asarray(inputs[name]) for name in self._function.outputs]
+            return [_described(each) for each in given], dict(enumerate(given))
+        args = list(inputs.values())
+        shapes = [_described(look(args)) for look in self._looks]
+        numbered = [i for i, sums in enumerate(self._function.sums) if sums]
+        with jax.enable_x64(True):  # results have 64 bits where the kernel's have
+            zeros = {i: jax.numpy.zeros(shapes[i].shape, shapes[i].dtype) for i in numbered}
+        return shapes, zeros
+
     def _named(self, args: Sequence[Any]) -> dict[str, Any]:
-        inputs = self._function.inputs
+        inputs = self._taken
         if len(args) != len(inputs):
             raise TypeError(
                 f"`{self._function.name}` takes {', '.join(p.name for p in inputs)},"
@@ -129,7 +153,8 @@ class JaxOp:
 
     def _run_on_cpu(self, frame: Frame) -> None:
         """Run a call from XLA and wait, since XLA's CPU calls are done when they return."""
-        arguments, results, numbers = frame.arguments, frame.results, frame.numbers
+        results, numbers = frame.results, frame.numbers
+        arguments = frame.arguments[: len(self._in_arrays(numbers))]
         tensors = self._without_numbers(arguments, numbers)
         for name, each in self._number_arrays(arguments, numbers):
             numbers[name] = number_at(each.dtype, each.address)
@@ -148,7 +173,8 @@ class JaxOp:
     def _run_on_gpu(self, frame: Frame) -> None:
         """Enqueue a call from XLA on XLA's stream."""
         theirs = frame.stream() or LEGACY
-        arguments, results, numbers = frame.arguments, frame.results, frame.numbers
+        results, numbers = frame.results, frame.numbers
+        arguments = frame.arguments[: len(self._in_arrays(numbers))]
         tensors = self._without_numbers(arguments, numbers)
         stream = _stream_of(theirs, [*arguments, *results])
         device, lent = stream.device, None
@@ -303,3 +329,6 @@ def _version() -> tuple[int, int]:
             got=f"version {major}.{minor}",
         )
     return major, minor
+
+
+publish(["JaxOp", "custom_op"], globals())

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from ..base.dtypes import AnyDType, f64, i64
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
+from ..base.tracebacks import publish
 from ..devices.cuda.device import CudaDevice
 from ..devices.protocol import Function, LaunchConfig
 from ..launch.foreign import Declaration, ForeignEntry
@@ -152,3 +153,6 @@ def _words(given: Given) -> list[Word]:
     item = layout.dtype.itemsize
     steps = [step * item for step in layout.strides]
     return [0, 0, size(layout.shape), item, given.word, *layout.shape, *steps]
+
+
+publish(["kernel"], globals())

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.config import current
 from ..base.errors import Code, CompileError
+from ..base.tracebacks import publish
 from ..op.ambient import default_device
 
 PACKAGE = "cuda.bindings.nvrtc"
@@ -80,3 +81,6 @@ def _ask(nvrtc: Any, call: str, *args: Any) -> Any:
     if int(status) != 0:
         raise CompileError(f"NVRTC rejected {call}", got=str(status), code=Code.TOOLCHAIN)
     return results[0] if results else None
+
+
+publish(["compile_cuda"], globals())

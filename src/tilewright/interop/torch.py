@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error, SchedulingError
+from ..base.tracebacks import publish
 from ..devices.protocol import Stream
 from ..devices.registry import gpus
+from ..functions.arrays import as_written
 from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
@@ -121,23 +124,28 @@ class TorchOp:
 
     def _results(self, *args: Any) -> Any:
         """Return the tensors to return, not yet written; also for tensors without memory."""
-        looks = self._looks
+        looks, sums = self._looks, self._function.sums
         if len(looks) == 1:
-            return self._made(looks[0], args)
-        return tuple([self._made(look, args) for look in looks]) or None
+            return self._made(looks[0], sums[0], args)
+        made = [self._made(look, start, args) for look, start in zip(looks, sums, strict=False)]
+        return tuple(made) or None
 
-    def _made(self, look: Describer, args: Sequence[Any]) -> Any:
+    def _made(self, look: Describer, is_sum: bool, args: Sequence[Any]) -> Any:
         """Return a new tensor as a describing function of the arguments specifies it."""
         found = look(args)
+        if is_sum:
+            return self._empty(found, args).zero_()
         if look.like is not None:
             return torch.empty_like(found, memory_format=torch.contiguous_format)
         if _is_tensor(found):
             return found
-        lead = next(args[i] for i in self._read)
+        return self._empty(found, args)
+
+    def _empty(self, found: Any, args: Sequence[Any]) -> Any:
         dtype = found.dtype
         if not isinstance(dtype, torch.dtype):
-            dtype = getattr(torch, element_type(dtype).np.name)
-        return torch.empty(tuple(found.shape), dtype=dtype, device=lead.device)
+            dtype = _type_of_torch(dtype)
+        return torch.empty(tuple(found.shape), dtype=dtype, device=args[self._read[0]].device)
 
     def _written(self, args: Sequence[Any], results: Any) -> Sequence[Any]:
         """Return the tensors that the kernel writes."""
@@ -180,6 +188,12 @@ class TorchOp:
             raise TypeError(f"`{name}` of `{kernel}` cannot be used: {error}") from error
 
 
+@cache
+def _type_of_torch(dtype: Any) -> Any:
+    """Return PyTorch's type of elements that we, or NumPy, call `dtype`."""
+    return getattr(torch, element_type(dtype).np.name)
+
+
 def custom_op(
     name: str,
     kernel: AnyKernel,
@@ -211,6 +225,9 @@ def custom_op(
 def call_function(function: Function, args: tuple[Any, ...]) -> Any:
     """Run a call of a `tw.function` on PyTorch tensors, by its own operator."""
     known = function.registered.get("torch")
+    given = args
+    if function.written:  # as of an optimizer, of which autograd need not know
+        args = tuple([arg.detach() if _is_tensor(arg) else arg for arg in args])
     if known is None:
         name = f"tilewright::{function.__name__}_{next(_NUMBERS)}"
         known = TorchOp(name, function.wrapped, function.looks, function.gradient)
@@ -218,7 +235,10 @@ def call_function(function: Function, args: tuple[Any, ...]) -> Any:
     for place in function.tensors:
         if not _is_tensor(args[place]):
             args = (*args[:place], torch.as_tensor(args[place]), *args[place + 1 :])
-    return known(*args)
+    if not function.written:
+        return known(*args)
+    known(*args)
+    return as_written(function, given)
 
 
 _NUMBERS: Any = itertools.count()
@@ -359,3 +379,5 @@ def _lent_by(tensors: Sequence[Any]) -> tuple[Hashable, list[int], Stream] | Non
 
 
 _STRIDED = torch.strided
+
+publish(["TorchOp", "custom_op"], globals())

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..base.dtypes import AnyDType, f32, i32, i64
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
+from ..base.tracebacks import publish
 from ..devices.cuda.device import CudaDevice
 from ..devices.protocol import Function, LaunchConfig
 from ..frontend.capture.parameters import Parameter
@@ -239,3 +240,6 @@ def _refuse_special(kernel: str, metadata: Any) -> None:
             expected="a kernel of independent blocks",
             got=f"one that needs {' and '.join(wrong)}",
         )
+
+
+publish(["kernel"], globals())

@@ -93,7 +93,7 @@ class Artifact:
     seconds: float | None = None
 
     def resident(self, processors: int) -> int:
-        """Return how many blocks so many processors run at once."""
+        """Return the number of blocks that so many processors run at once."""
         return max(processors * self.occupancy // self.cluster, 1)
 
 

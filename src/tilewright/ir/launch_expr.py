@@ -132,7 +132,7 @@ LEAVES = ("extent", "length", "scalar", "grid", "grid_dim", "given")
 
 
 def parts(expr: Expr) -> tuple[Expr, ...]:
-    """Return the expressions that an expression is made of."""
+    """Return the operands of an expression."""
     return () if expr[0] in ("const", *LEAVES) else expr[1:]
 
 

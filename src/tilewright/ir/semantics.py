@@ -29,7 +29,7 @@ Rule: TypeAlias = Callable[["Op", AnyDType, Sequence[Any]], Number | None]
 
 
 def evaluate(op: Op, numbers: Sequence[Number]) -> Number | None:
-    """Return what an elementwise op gives for these operands; None where that is not certain."""
+    """Return the result of an elementwise op on these operands; None where it is not certain."""
     rule = EXACT.get(op.name)
     if rule is None:
         return None
@@ -39,7 +39,7 @@ def evaluate(op: Op, numbers: Sequence[Number]) -> Number | None:
 
 
 def estimate(op: Op, numbers: Sequence[Number]) -> Number | None:
-    """Return about what an elementwise op gives for these operands; None for other ops."""
+    """Return an approximate result of an elementwise op on these operands; None for other ops."""
     exact = evaluate(op, numbers)
     function = ABOUT.get(op.name)
     if exact is not None or function is None:
@@ -49,7 +49,7 @@ def estimate(op: Op, numbers: Sequence[Number]) -> Number | None:
 
 
 def number_of(value: Number, dtype: AnyDType) -> Number:
-    """Return a constant's value in the form in which numbers are kept."""
+    """Return a constant's value as a Python number."""
     if dtype.is_float:
         return float(value)
     return bool(value) if dtype.is_bool else int(value)
@@ -71,7 +71,7 @@ def wrap(dtype: AnyDType, n: int) -> int:
 
 
 def unsigned(dtype: AnyDType, n: int) -> int:
-    """Return the same bits read as unsigned."""
+    """Reinterpret the bits of an integer as unsigned."""
     return n % (1 << dtype.bits)
 
 
@@ -87,7 +87,7 @@ def divide(a: int, b: int, rounding: Rounding) -> int:
 
 
 def remainder(a: int, b: int, rounding: Rounding) -> int:
-    """Return what `divide` leaves, before wrapping: a for a divisor of 0."""
+    """Return the remainder of `divide`, before wrapping: a for a divisor of 0."""
     if rounding is Rounding.NEG_INF:
         return a % b if b else a
     return a - divide(a, b, rounding) * b

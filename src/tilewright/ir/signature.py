@@ -22,7 +22,7 @@ WHOLLY_VALUES = frozenset({int, bool, str})
 
 
 def constant_kind(constant: object) -> object:
-    """Return what a constant is besides its value: its type, its sign, and the same of its parts.
+    """Return the kind of a constant, besides its value: its type, its sign, and those of its parts.
 
     >>> constant_kind((1, 0.0)) == constant_kind((1, -0.0)), constant_kind(2) == constant_kind(3)
     (False, True)

@@ -52,11 +52,11 @@ class TileType(Leaf):
         return size(self.shape)
 
     def with_elem(self, elem: Elem) -> TileType:
-        """Return the same shape with another element."""
+        """Return a tile type of this shape with another element."""
         return TileType(elem, self.shape)
 
     def with_shape(self, shape: Shape) -> TileType:
-        """Return the same element with another shape."""
+        """Return a tile type of this element with another shape."""
         return TileType(self.elem, shape)
 
     def __str__(self) -> str:

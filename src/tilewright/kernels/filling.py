@@ -103,6 +103,8 @@ def full_like(
     other: Any, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """Create a tensor filled with one value, with the shape, dtype and device of another."""
+    if isinstance(other, int | float):
+        raise TypeError(f"`full_like` takes the tensor first: tw.full_like(x, {other!r})")
     return _filled(plan_like("full_like", other, dtype, device), value)
 
 

@@ -394,6 +394,12 @@ def rsqrt(x: N, *, precise: bool = False, ftz: bool = False) -> N:
 
 
 @declared
+def cbrt(x: N, *, precise: bool = False) -> N:
+    """Compute the cube root, also of negative numbers."""
+    ...
+
+
+@declared
 def erf(x: N, *, precise: bool = False) -> N:
     """Compute the error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to `x`."""
     ...

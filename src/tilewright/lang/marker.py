@@ -36,7 +36,7 @@ def _declared(function: Function, refusal: str) -> Function:
 
 
 def _refusing(function: Function, refusal: str, key: str, value: object) -> Function:
-    """Return the host version of `function`, which raises; `value` is what kernels use instead."""
+    """Return the host version of `function`, which raises; kernels use `value` instead."""
 
     @functools.wraps(function)
     def outside(*_args: object, **_keywords: object) -> NoReturn:

@@ -49,7 +49,7 @@ def num_tiles(partition: Tiled[Any], axis: int = 0) -> int:
 
 @declared
 def get_tensor_shape(tensor: AnyTensor[Any] | AnyTensorMut[Any]) -> tuple[int, ...]:
-    """Return the extents of a tensor; of an output too, whose `shape` is that of the tile."""
+    """Return the extents of a tensor, also of an output, whose `shape` is that of its tile."""
     ...
 
 

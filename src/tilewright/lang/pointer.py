@@ -70,7 +70,7 @@ class PointerTile(Generic[E_co]):
         ...
 
     def reshape(self, *shape: ShapeLike) -> PointerTile[E_co]:
-        """Return the same pointers in another shape."""
+        """Rearrange the pointers into another shape."""
         ...
 
     def __add__(self, by: Number) -> PointerTile[E_co]: ...
@@ -113,7 +113,7 @@ def broadcast_ptr(pointers: PointerTile[E], shape: ShapeLike) -> PointerTile[E]:
 
 @declared
 def reshape_ptr(pointers: PointerTile[E], shape: ShapeLike) -> PointerTile[E]:
-    """Return the same pointers in another shape."""
+    """Rearrange the pointers of a tile into another shape."""
     ...
 
 

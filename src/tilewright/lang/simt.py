@@ -216,7 +216,7 @@ def shuffle_down(value: To, delta: int, *, width: int = 32, mask: Lanes = None) 
 
 @declared_for_threads
 def shuffle_xor(value: To, bits: int, *, width: int = 32, mask: Lanes = None) -> To:
-    """Return the value of the lane whose number differs in these bits."""
+    """Return the value of the lane whose number is that of this lane, exclusive or `bits`."""
     ...
 
 

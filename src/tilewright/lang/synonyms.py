@@ -45,7 +45,7 @@ SYNONYMS: dict[str, str] = {
     "full_like": "tl.full(x.shape, value, x.dtype)",
     "take": "tl.make_gather_scatter_view(x, shape, axis).load([rows, ...])",
     "square": "x * x",
-    "histogram": "counts.add(1, bins), of a parameter `counts: tl.Accumulator[i32, tl.Dyn]`",
+    "outer": "a[:, None] * b[None, :]",
     "scatter_add": "acc.add(tile, places), of a parameter `acc: tl.Accumulator[f32, tl.Dyn]`",
     "index_add": "acc.add(tile, places), of a parameter `acc: tl.Accumulator[f32, tl.Dyn]`",
     "tril": "tl.where(rows >= columns, x, 0.0), with rows and columns by tl.arange",

@@ -172,7 +172,7 @@ class Tile(Generic[E_co]):
         ...
 
     def mask(self) -> Tile[bool_]:
-        """Return which elements of a loaded tile are in bounds."""
+        """Return a mask of the elements of a loaded tile that are in bounds."""
         ...
 
     # --- arithmetic ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 # The longest match comes first, so that each overload is narrower than those below it.
 # pyright: reportOverlappingOverload=false
+# mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, Protocol, Type
 from ..compile.options import GivenHints
 from ..frontend.capture.parameters import DeclaredConditions, Preconditions
 from .definition import Entry, make_entry
-from .given import KernelArg, OutputArg
+from .given import KernelArg, OutputArg, TooFewArguments
 from .operation import Launch
 
 if TYPE_CHECKING:
@@ -338,6 +339,14 @@ class Entry2(Entry, Generic[P]):
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -351,6 +360,14 @@ class Entry2Out1(Entry, Generic[P]):
             self, u: U | DeviceOp[U], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -363,6 +380,14 @@ class Entry2Out2(Entry, Generic[P]):
         def __call__(
             self, u: U | DeviceOp[U], v: V | DeviceOp[V], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -378,6 +403,14 @@ class Entry3(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -391,6 +424,14 @@ class Entry3Out1(Entry, Generic[P]):
             self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -406,6 +447,14 @@ class Entry3Out2(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -419,6 +468,14 @@ class Entry3Out3(Entry, Generic[P]):
             self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -434,6 +491,15 @@ class Entry4(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -447,6 +513,15 @@ class Entry4Out1(Entry, Generic[P]):
             self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -462,6 +537,15 @@ class Entry4Out2(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -475,6 +559,15 @@ class Entry4Out3(Entry, Generic[P]):
             self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -490,6 +583,16 @@ class Entry5(Entry, Generic[P]):
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -503,6 +606,16 @@ class Entry5Out1(Entry, Generic[P]):
             self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -518,6 +631,16 @@ class Entry5Out2(Entry, Generic[P]):
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -531,6 +654,16 @@ class Entry5Out3(Entry, Generic[P]):
             self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -546,6 +679,16 @@ class Entry6(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -559,6 +702,16 @@ class Entry6Out1(Entry, Generic[P]):
             self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -574,6 +727,16 @@ class Entry6Out2(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -587,6 +750,16 @@ class Entry6Out3(Entry, Generic[P]):
             self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -603,6 +776,17 @@ class Entry7(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -617,6 +801,17 @@ class Entry7Out1(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -633,6 +828,17 @@ class Entry7Out2(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -647,6 +853,17 @@ class Entry7Out3(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -663,6 +880,18 @@ class Entry8(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -677,6 +906,18 @@ class Entry8Out1(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -693,6 +934,18 @@ class Entry8Out2(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -707,6 +960,18 @@ class Entry8Out3(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -723,6 +988,18 @@ class Entry9(Entry, Generic[P]):
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -737,6 +1014,18 @@ class Entry9Out1(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -753,6 +1042,18 @@ class Entry9Out2(Entry, Generic[P]):
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -767,6 +1068,18 @@ class Entry9Out3(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -783,6 +1096,19 @@ class Entry10(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -797,6 +1123,19 @@ class Entry10Out1(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -813,6 +1152,19 @@ class Entry10Out2(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -827,6 +1179,19 @@ class Entry10Out3(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -844,6 +1209,20 @@ class Entry11(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -859,6 +1238,20 @@ class Entry11Out1(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -876,6 +1269,20 @@ class Entry11Out2(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -891,6 +1298,20 @@ class Entry11Out3(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -908,6 +1329,20 @@ class Entry12(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -923,6 +1358,20 @@ class Entry12Out1(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -940,6 +1389,20 @@ class Entry12Out2(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -955,6 +1418,20 @@ class Entry12Out3(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -972,6 +1449,21 @@ class Entry13(Entry, Generic[P]):
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -987,6 +1479,21 @@ class Entry13Out1(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1004,6 +1511,21 @@ class Entry13Out2(Entry, Generic[P]):
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1019,6 +1541,21 @@ class Entry13Out3(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1036,6 +1573,22 @@ class Entry14(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1051,6 +1604,22 @@ class Entry14Out1(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1068,6 +1637,22 @@ class Entry14Out2(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1083,6 +1668,22 @@ class Entry14Out3(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1101,6 +1702,22 @@ class Entry15(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1117,6 +1734,22 @@ class Entry15Out1(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1135,6 +1768,22 @@ class Entry15Out2(Entry, Generic[P]):
             **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1151,6 +1800,22 @@ class Entry15Out3(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1169,6 +1834,23 @@ class Entry16(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1185,6 +1867,23 @@ class Entry16Out1(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -1203,6 +1902,23 @@ class Entry16Out2(Entry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
         @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -1219,6 +1935,23 @@ class Entry16Out3(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
+            **by_name: Any
+        ) -> Launch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...

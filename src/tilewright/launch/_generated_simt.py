@@ -2,6 +2,7 @@
 
 # The longest match comes first, so that each overload is narrower than those below it.
 # pyright: reportOverlappingOverload=false
+# mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from ..tensors.shape import ShapeLike
-from .given import KernelArg
+from .given import KernelArg, TooFewArguments
 from .simt import SimtEntry, SimtLaunch, make_kernel
 
 if TYPE_CHECKING:
@@ -135,6 +136,14 @@ class Simt2(SimtEntry, Generic[P]):
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -148,6 +157,14 @@ class Simt3(SimtEntry, Generic[P]):
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -163,6 +180,15 @@ class Simt4(SimtEntry, Generic[P]):
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /,
+            **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -177,6 +203,16 @@ class Simt5(SimtEntry, Generic[P]):
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -190,6 +226,16 @@ class Simt6(SimtEntry, Generic[P]):
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -206,6 +252,17 @@ class Simt7(SimtEntry, Generic[P]):
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
+            **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -220,6 +277,18 @@ class Simt8(SimtEntry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -236,6 +305,18 @@ class Simt9(SimtEntry, Generic[P]):
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -250,6 +331,19 @@ class Simt10(SimtEntry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
+            **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -267,6 +361,20 @@ class Simt11(SimtEntry, Generic[P]):
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -282,6 +390,20 @@ class Simt12(SimtEntry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -299,6 +421,21 @@ class Simt13(SimtEntry, Generic[P]):
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
+            **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -314,6 +451,22 @@ class Simt14(SimtEntry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -332,6 +485,22 @@ class Simt15(SimtEntry, Generic[P]):
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
         @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
+        ) -> SimtLaunch[Any]: ...
+        @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
@@ -348,6 +517,23 @@ class Simt16(SimtEntry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
+        ) -> TooFewArguments: ...
+        @overload
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
+            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
+            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
+            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
+            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
+            **by_name: Any
+        ) -> SimtLaunch[Any]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...

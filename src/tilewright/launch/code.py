@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
 from ..devices.protocol import AnyUse, Stream
-from ..frontend.capture.captured import Captured
+from ..frontend.capture.sources import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, Held, OutputArg, ScalarArg, TensorArg
 from .report import QUIET, Report, check_launch

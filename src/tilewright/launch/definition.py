@@ -6,9 +6,12 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, cast
 
 from .._core import Entry as NativeEntry
+from ..base.showing import Text, table
+from ..base.source import file_text
+from ..base.tracebacks import public
 from ..compile.options import CompileOptions, GivenHints, Hints
 from ..frontend.capture.parameters import NOTHING_ASKED, DeclaredConditions
 from ..frontend.capture.sources import KernelSource
@@ -16,6 +19,8 @@ from ..op.arity import Maker
 from ..op.place import Location, user_frame
 from .kernel import Kernel
 from .operation import Launch
+from .pickling import reduced
+from .pieces import has_pieces, launch_pieces
 
 if TYPE_CHECKING:
     from ..compile.checks import Checks
@@ -71,7 +76,8 @@ class Entry(NativeEntry, Maker):
         self.kernel = kernel
         self._set_launches(self.launches)
         self._arity = len(kernel.source.parameters)
-        varies = any(p.variadic or p.default is None for p in kernel.source.parameters)
+        parameters = kernel.source.parameters
+        varies = any(p.variadic or p.kind == "tuple" or p.default is None for p in parameters)
         self.result_count = None if varies else self._arity
         self.declared: list[Declared] = []
         """The arguments of `declare`."""
@@ -139,7 +145,7 @@ class Entry(NativeEntry, Maker):
 
     def ir(self, *args: Any, **constants: Any) -> str:
         """Return the kernel's IR for such arguments, as text."""
-        return self.inspection(args, constants).ir()
+        return Text(self.inspection(args, constants).ir())
 
     def inspect(
         self,
@@ -168,8 +174,8 @@ class Entry(NativeEntry, Maker):
         if not (args or constants):
             from .inspection import explained_latest
 
-            return explained_latest(self.kernel)
-        return self.inspection(args, constants, device, options).decisions()
+            return Text(explained_latest(self.kernel))
+        return Text(self.inspection(args, constants, device, options).decisions())
 
     def checks(
         self,
@@ -194,22 +200,45 @@ class Entry(NativeEntry, Maker):
         """Return the reason of each compilation so far."""
         from .inspection import recompiles
 
-        return recompiles(self.kernel)
+        return Text(recompiles(self.kernel))
+
+    def _repr_html_(self) -> str:
+        rows = [(p.name, f"{p.kind} {p.dtype or ''}") for p in self.source.parameters]
+        rows += [(p.name, "constant") for p in self.source.constants]
+        span = self.source.source.node
+        file = self.source.source.file
+        place = f"{file_text(file.name)}:{span.lineno}"
+        said = [("says", self.source.doc.strip().splitlines()[0])] if self.source.doc else []
+        return table(f"kernel {self.kernel.name}", [*said, *rows, ("defined", place)])
 
     def __repr__(self) -> str:
         return f"<kernel `{self.kernel.name}`>"
 
     def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """Do as `_call_slowly`, for a call at a given location."""
+        if has_pieces(args):
+            in_pieces: Launch[Any] = self._call_pieces(args, {})
+            return in_pieces
         args, _ = self.kernel.placed(args, {})
-        return self.launches.of(self.kernel.variant(args), args, {}, location)
+        kernel = self.kernel
+        return self.launches.of(kernel.variant(args), kernel.flat(args), {}, location)
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the op that runs the kernel on these arguments, where some need the slow path."""
         named: Mapping[str, Any] = constants
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)
-        return self.launches.of(self.kernel.variant(args), args, named)
+        if has_pieces(args):
+            in_pieces: Launch[Any] = self._call_pieces(args, named)
+            return in_pieces
+        kernel = self.kernel
+        return self.launches.of(kernel.variant(args), kernel.flat(args), named)
+
+    def _call_pieces(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Build one launch for each piece of the arguments that are in pieces."""
+        kernel = self.kernel
+        call = cast("Any", self)
+        return launch_pieces(call, kernel.name, args, named, kernel.variant(args).written)
 
     if not TYPE_CHECKING:
 
@@ -219,8 +248,14 @@ class Entry(NativeEntry, Maker):
                 f" for another one use {self.kernel.name}(...).grid((x, y, z))"
             )
 
-        def __reduce__(self) -> str:
-            return self.__qualname__
+        def __reduce__(self) -> tuple[Any, ...]:
+            return reduced(self)
+
+        def __copy__(self) -> Self:
+            return self
+
+        def __deepcopy__(self, memo: object) -> Self:
+            return self
 
 
 def make_entry(
@@ -234,7 +269,9 @@ def make_entry(
 ) -> Any:
     """Turn a function into a kernel, as `entry` describes."""
     if function is None:
-        return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked, hints=hints)
+        return functools.partial(
+            public(make_entry), unsafe=unsafe, source=source, asked=asked, hints=hints
+        )
     names = locals_of_caller()
     return Entry(
         function, unsafe=unsafe, source=source, frame_locals=names, asked=asked, hints=hints

@@ -12,7 +12,7 @@ from ..base.shapes import Shape, size
 from ..devices.cuda.module import CudaFunction
 from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import AnyUse, FunctionRun, Stream
-from ..frontend.capture.captured import Captured
+from ..frontend.capture.sources import Captured
 from ..op.place import Location
 from .arguments import Arg, Bound, Held, OutputArg
 from .code import NOTHING, Later, Recorded, Run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..base.errors import LaunchError
@@ -127,9 +127,16 @@ def _home(kernel: str, args: Sequence[Arg]) -> Device | None:
         raise LaunchError(
             f"the tensors of `{kernel}` live on different devices",
             got=", ".join(f"`{name}` on {home.name}" for name, home in homes.items()),
-            hint="make them on one device: tw.zeros(..., device=...)",
+            hint=_one_device(homes),
         )
     return found.pop() if found else None
+
+
+def _one_device(homes: Mapping[str, Device]) -> str:
+    """Return how to bring tensors together: to the device of the first, which is written."""
+    target = next(iter(homes.values()))
+    copies = [f"{name}.to({target.name!r})" for name, home in homes.items() if home is not target]
+    return f"copy to one device first: {', '.join(copies)}"
 
 
 def _unchecked(value: Any) -> Any:

@@ -24,10 +24,18 @@ KernelArg: TypeAlias = (
     | SupportsCudaArrayInterface
     | float
     | int
+    | tuple[Any, ...]
+    | list[Any]
     | None
 )
-"""A kernel's positional argument. An op that gives one is accepted as well; None is for parameters
-that are annotated with it."""
+"""A kernel's positional argument. An op that gives one is accepted as well; None and tuples are for
+parameters that are annotated with them."""
 
 OutputArg: TypeAlias = Partition[Any]
 """What is given for an output of a tile kernel."""
+
+
+class TooFewArguments:
+    """What a call with too few arguments is for type checkers: nothing can be done with it."""
+
+    __slots__ = ()

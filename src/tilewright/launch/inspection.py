@@ -109,7 +109,7 @@ def _asked(
 ) -> tuple[Needed, Bound]:
     """Return the request of a call, and its arguments."""
     args, keywords = kernel.placed(tuple(args), keywords)
-    kernel = kernel.variant(args)
+    kernel, args = kernel.variant(args), kernel.flat(args)
     known = {p.name for p in (*kernel.source.parameters, *kernel.source.constants)}
     given = {name: value for name, value in keywords.items() if name in known}
     generics = {name: value for name, value in keywords.items() if name not in known}

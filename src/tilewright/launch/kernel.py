@@ -90,6 +90,12 @@ class Kernel(CalledKernel):
             self._variants.keep(key, found)
         return found
 
+    def flat(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments of a call as those of its variant: members of tuples one by one."""
+        structure = self._structure
+        few = len(args) < structure.fixed
+        return tuple(args) if few else structure.flat(args)
+
     def check_generics(self, generics: Mapping[str, Any]) -> None:
         """Raise for a name that is no generic of this kernel."""
         for name in generics:

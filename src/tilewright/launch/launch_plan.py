@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ..base.dtypes import AnyDType
 from ..devices.native_records import FUNCTION_KEYS, PLAN_WORDS, PlanWord, Words, new_words
-from ..frontend.capture.captured import Absent, Captured, there_or_absent
+from ..frontend.capture.sources import Absent, Captured, there_or_absent
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]

@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
 
-from .._core import BEHIND_REGIONS, LINK_MAP, link, set_defer_classes, set_launch_classes
+from .._core import (
+    BEHIND_REGIONS,
+    LINK_MAP,
+    link,
+    set_defer_classes,
+    set_launch_classes,
+    set_launch_trace,
+)
 from .._core import Launch as NativeLaunch
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
@@ -40,6 +47,7 @@ from .arguments import Bound, Held
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
+from .examining import examine
 from .foreign_code import PlansByNumbers
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
@@ -49,7 +57,8 @@ from .links import by_hand
 from .plain import Where, above
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
-from .starting import give_back, may_run_here, record, start
+from .starting import give_back, may_run_here, record, settle_known, start
+from .tracing import trace_launch
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -266,6 +275,15 @@ class Launch(NativeLaunch, Composite[R_co]):
             )
         return bound, self._kernel.code(bound, self._request)
 
+    def made_ready_on(self, stream: Stream) -> tuple[Bound, Runnable | None]:
+        """Do as `made_ready`; None for the code: the core has no plan for launches on a stream."""
+        bound = self._bound
+        assert bound is not None, "the core has bound it"
+        if bound.form.home is not stream.device:
+            return bound, None
+        code = self._kernel.code(bound, self._request)
+        return bound, None if code.run.plan is None else code
+
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""
         try:
@@ -375,12 +393,15 @@ class Launch(NativeLaunch, Composite[R_co]):
         assert bound is not None, "the core has bound it"
         shielded(settle, bound, ctx)
 
-    def settle_started(self, ctx: ExecutionContext) -> None:
-        """Do as `settle_run`, where the core has started it: once its stream has passed it."""
+    def settle_started(self, ctx: ExecutionContext, outcome: Outcome | None) -> None:
+        """Do as `settle_run`, where the core has started it: once its stream has passed it.
+
+        What became of it `outcome` says then; None: it cannot fail alone.
+        """
         bound = self._bound
         assert bound is not None, "the core has bound it"
         shielded(settle, bound, ctx, is_over=False)
-        ctx.stream.after(partial(settle, bound, ctx))
+        ctx.stream.after(partial(settle_known, bound, ctx, outcome))
 
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """Do as `execute`, where the core cannot run it; argument ops run first."""
@@ -535,9 +556,9 @@ def _settle(op: Launch[Any], ctx: ExecutionContext) -> None:
     op.settle_run(ctx)
 
 
-def _settle_started(op: Launch[Any], ctx: ExecutionContext) -> None:
+def _settle_started(op: Launch[Any], ctx: ExecutionContext, outcome: Outcome | None) -> None:
     """Do as `Launch.settle_started`."""
-    op.settle_started(ctx)
+    op.settle_started(ctx, outcome)
 
 
 def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) -> Outcome:
@@ -549,12 +570,13 @@ def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) 
 
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "PlansByNumbers": PlansByNumbers,
-    "tidy": _tidy, "may_run_here": may_run_here, "settle": _settle,
+    "tidy": _tidy, "examine": examine, "may_run_here": may_run_here, "settle": _settle,
     "settle_started": _settle_started, "give_back": give_back, "new_outcome": _new_outcome,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 
 set_launch_classes(dict(CORE_CLASSES))
+set_launch_trace(trace_launch)
 set_defer_classes({
     "ELSEWHERE": ELSEWHERE, "give_back": give_back, "pledge_arguments": pledge_arguments,
 })  # fmt: skip

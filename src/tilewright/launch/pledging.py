@@ -71,13 +71,19 @@ def _refuse_conflicts(kernel: str, found: Sequence[tuple[Parameter, Pledge]]) ->
                 raise conflict(kernel, p.name, q.name, twice=all(written))
 
 
+IN_PLACE = (
+    "give the output its own tensor; a kernel that works in place takes the output alone, and reads"
+    " it, as out.load() does"
+)
+
+
 def conflict(kernel: str, one: str, other: str, *, twice: bool) -> BorrowError:
     """Describe the error that two arguments share memory that is written."""
     what = "write one tensor twice" if twice else "write and read one tensor"
     return BorrowError(
         f"`{kernel}` would {what}: `{one}` and `{other}` are the same storage",
         places=(("here", place_of(here())),),
-        hint="give each output its own tensor" if twice else "give the output its own tensor",
+        hint="give each output its own tensor" if twice else IN_PLACE,
     )
 
 

@@ -84,9 +84,10 @@ class AsyncKernelLaunch(DeviceOp[None]):
             )
         address = pointer.address if isinstance(pointer, DevicePointer) else pointer
         if not _is_address(address):
+            shown = getattr(address, "summary", repr(address))
             raise TypeError(
                 f"{self._next} of `{self.name}` is an address: t.device_pointer(), or an int of"
-                f" 64 bits; got {address!r:.60}"
+                f" 64 bits; got {shown:.60}"
             )
         self._refuse_unfit(8, "an address")
         if isinstance(pointer, DevicePointer):

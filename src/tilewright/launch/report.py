@@ -5,13 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..base.errors import Error, LaunchError
 from ..base.shapes import size
-from ..ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
+from ..ir.launch_expr import (
+    COMPARISONS,
+    Expr,
+    LaunchCheck,
+    LaunchFacts,
+    evaluate,
+    leaves,
+    parts,
+    show,
+)
 
 if TYPE_CHECKING:
     from ..ir.artifact import Failure, Printed
@@ -73,11 +82,14 @@ def failure_error(kernel: str, failure: Failure) -> LaunchError:
         span=site.span,
         expected=f"0 <= index < {failure.extent}, the {counted} that axis",
         got=f"{failure.index}, in {block}",
-        hint=OUTSIDE if of_elements else None,
+        hint=OUTSIDE if of_elements else COUNTED if failure.index >= failure.extent else None,
     )
 
 
 OUTSIDE = "if it may be out of bounds: padding=... of a load or a view, clip=True of an accumulator"
+
+
+COUNTED = "indices count tiles, not elements"
 
 
 def _where(failure: Failure) -> str:
@@ -97,7 +109,7 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
             expected, got = constant_bound(check)
         raise LaunchError(
             _headline(kernel, check), span=check.span, expected=expected, got=got or "False",
-            hint=_advice(check),
+            hint=_advice(check) or _of_tiles(check, facts),
         )  # fmt: skip
 
 
@@ -110,6 +122,33 @@ def _advice(check: LaunchCheck) -> str | None:
     if not (check.of_blocks and threads and len(lengths) == 1):
         return None
     return f"there are more threads than elements: if i < len({lengths.pop()}): ..."
+
+
+def _of_tiles(check: LaunchCheck, facts: LaunchFacts) -> str | None:
+    """Return that indices count tiles, where they are what numbers of elements would be."""
+    if not check.of_blocks or check.expr[0] not in ("lt", "le"):
+        return None
+    _, index, bound = check.expr
+    tiled = [e for e in _all_parts(bound) if e[0] == "ceildiv" and e[1][0] == "extent"]
+    if len({*tiled}) != 1 or not evaluate(("le", index, _replaced(bound, *tiled[:1])), facts):
+        return None
+    _, (_, tensor, axis), tile = tiled[0]
+    count = evaluate(tiled[0], facts)
+    return (
+        f"indices count tiles, not elements: axis {axis} of `{tensor}` has {count} tiles of"
+        f" {evaluate(tile, facts)}, as tl.num_tiles(partition, {axis}) counts them"
+    )
+
+
+def _all_parts(expr: Expr) -> list[Expr]:
+    return [expr, *[inner for part in parts(expr) for inner in _all_parts(part)]]
+
+
+def _replaced(expr: Expr, tiled: Expr) -> Expr:
+    """Return an expression with the extent in place of the number of tiles."""
+    if expr == tiled:
+        return cast("Expr", tiled[1])
+    return (expr[0], *[_replaced(part, tiled) for part in parts(expr)]) if parts(expr) else expr
 
 
 def refusal(checks: Sequence[LaunchCheck], facts: LaunchFacts) -> LaunchCheck | None:

@@ -115,15 +115,20 @@ def _finish(
         error: Exception | None = deliver(kernel, later())
     except Exception as raised:  # a warning made an error, a closed standard output
         error = raised
-    if error is not None:
-        give_back(bound.outputs)
-    elif bound.has_former:
-        settle(bound, ctx)
     outcome.settle(error)
+    settle_known(bound, ctx, outcome)
     if error is None:
         pending.end()
     else:
         pending.fail(written_by(bound), bound.read)
+
+
+def settle_known(bound: Bound, ctx: ExecutionContext, outcome: Outcome | None) -> None:
+    """Settle what a launch was moved, once its stream has passed it and its outcome is known."""
+    if outcome is not None and outcome.error is not None:
+        give_back(bound.outputs)
+    elif bound.has_former:
+        settle(bound, ctx)
 
 
 def give_back(values: Sequence[Any]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar, Token
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
@@ -12,9 +11,11 @@ from typing import Any, NamedTuple, TypeVar, overload
 from .._core import set_choosing
 from ..base.config import current
 from ..base.errors import ContextError
+from ..base.system import at_fork
+from ..base.tracebacks import block
 from ..devices.protocol import Device, Stream
 from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
-from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
+from .policy import SchedulingPolicy, StreamPoolRoundRobin, spreads_devices, stream_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R")
@@ -62,8 +63,13 @@ def default_device() -> Device:
 
 
 def known_device() -> Device | None:
-    """Return the default device, or None if finding it means looking for GPUs."""
-    chosen = _CHOSEN.get().device or _Process.device
+    """Return the default device; None if finding it means looking for GPUs, or if a policy that
+    spreads ops over devices chooses one.
+    """
+    in_force = _CHOSEN.get()
+    if spreads_devices(in_force.policy):
+        return None
+    chosen = in_force.device or _Process.device
     if chosen is not None:
         return chosen
     name = current().device
@@ -103,7 +109,7 @@ def as_device(device: Device | str | int | None) -> Device:
     return device
 
 
-@contextmanager
+@block
 def device(name: Device | str) -> Generator[Device, None, None]:
     """Make a device the default one, for this task or thread, until the block ends.
 
@@ -170,7 +176,7 @@ def policy_of_device(device: Device) -> SchedulingPolicy:
 @cache
 def _forget_in_children() -> None:
     """Reset in child processes: the streams of some devices do not survive a fork."""
-    os.register_at_fork(after_in_child=_forget)
+    at_fork(after_in_child=_forget)
 
 
 def _forget() -> None:
@@ -186,7 +192,7 @@ def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = N
     _POLICIES[owner] = policy
 
 
-@contextmanager
+@block
 def _with_policy(policy: SchedulingPolicy) -> Generator[SchedulingPolicy, None, None]:
     token = _CHOSEN.set(_CHOSEN.get()._replace(policy=policy))
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .._core import set_ending_classes, stream_for
 from ..base.errors import BorrowError, SchedulingError
+from ..base.tracebacks import trim_here
 from ..devices.foreign import ForeignStream
 from ..devices.protocol import AnyUse, FirstUse, Stream
 from .ambient import is_prepared, prepare
@@ -81,19 +82,35 @@ class Endings(Lazy[T_co]):
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
-        return self._schedule(stream_for(self), "into_future()")
+        try:
+            return self._schedule(stream_for(self), "into_future()")
+        except BaseException as error:
+            trim_here(error)
+            raise
 
     def schedule(self, policy: SchedulingPolicy) -> DeviceFuture[T_co]:
         """Start the op on the stream that a policy chooses."""
-        return self._schedule(stream_of(policy, self.name, self.home), "schedule()")
+        try:
+            return self._schedule(stream_of(policy, self.name, self.home), "schedule()")
+        except BaseException as error:
+            trim_here(error)
+            raise
 
     def graph(self) -> CudaGraph[T_co]:
         """Capture the op's work, to be replayed; nothing is launched yet."""
-        return type(self).capture(self, stream_for(self))
+        try:
+            return type(self).capture(self, stream_for(self))
+        except BaseException as error:
+            trim_here(error)
+            raise
 
     def graph_on(self, stream: Stream | ForeignStream) -> CudaGraph[T_co]:
         """Do as `graph`, with this stream for the work that the graph runs beside its launches."""
-        return type(self).capture(self, as_stream(stream, "the caller of graph_on"))
+        try:
+            return type(self).capture(self, as_stream(stream, "the caller of graph_on"))
+        except BaseException as error:
+            trim_here(error)
+            raise
 
     def __await__(self) -> Generator[Any, Any, T_co]:
         """Start the op, and suspend the task until its result is there."""
@@ -139,21 +156,26 @@ class Endings(Lazy[T_co]):
         return DeviceFuture.begun(self, ExecutionContext(stream))
 
     def _awaiting(self) -> Generator[Any, Any, T_co]:
-        library = running_library()
-        if library is None:
-            raise SchedulingError(
-                f"`{self.name}` cannot be awaited here: neither asyncio nor trio runs this code",
-                hint="outside of an async function call .sync()",
-            )
-        if THREAD.names:
-            _refuse_nested(self)
-        self.claim("await", 1)
-        if not is_prepared(self.home):
-            context = copy_context()
-            yield from done_elsewhere(lambda: context.run(prepare, self.home))
-        ctx = ExecutionContext(stream_for(self))
-        ctx.on_loop = True
-        return (yield from DeviceFuture.awaited(self, ctx, library))
+        try:
+            library = running_library()
+            if library is None:
+                raise SchedulingError(
+                    f"`{self.name}` cannot be awaited here: neither asyncio nor trio runs"
+                    " this code",
+                    hint="outside of an async function call .sync()",
+                )
+            if THREAD.names:
+                _refuse_nested(self)
+            self.claim("await", 1)
+            if not is_prepared(self.home):
+                context = copy_context()
+                yield from done_elsewhere(lambda: context.run(prepare, self.home))
+            ctx = ExecutionContext(stream_for(self))
+            ctx.on_loop = True
+            return (yield from DeviceFuture.awaited(self, ctx, library))
+        except BaseException as error:
+            trim_here(error)
+            raise
 
 
 def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:

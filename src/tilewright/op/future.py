@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..base.errors import SchedulingError
+from ..base.showing import table
+from ..base.tracebacks import trim_here
 from ..devices.protocol import Event
 from .awaiting import give_way, suspend_until
 from .context import ExecutionContext
@@ -209,15 +211,25 @@ class DeviceFuture(Generic[T_co]):
 
     def __await__(self) -> Generator[Any, Any, T_co]:
         """Suspend the task until the result is there; cancelling it stops the waiting only."""
-        if self.done() or (self._last is not None and self._last.wait(BRIEFLY) and self.done()):
-            yield from give_way()
-        else:
-            yield from suspend_until(self._call)
-        return self.result()
+        try:
+            if self.done() or (self._last is not None and self._last.wait(BRIEFLY) and self.done()):
+                yield from give_way()
+            else:
+                yield from suspend_until(self._call)
+            return self.result()
+        except BaseException as error:
+            trim_here(error)
+            raise
+
+    @property
+    def _state(self) -> str:
+        return "running" if not self._over.done() else "failed" if self._error else "done"
+
+    def _repr_html_(self) -> str:
+        return table("DeviceFuture", [("of", self._name), ("state", self._state)])
 
     def __repr__(self) -> str:
-        state = "running" if not self._over.done() else "failed" if self._error else "done"
-        return f"<DeviceFuture of `{self._name}`, {state}>"
+        return f"<DeviceFuture of `{self._name}`, {self._state}>"
 
     def __del__(self) -> None:
         if self._error is not None and not self._observed:

@@ -7,6 +7,7 @@ from threading import get_ident
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from ..base.errors import DeviceError, SchedulingError
+from ..base.messages import summary
 from .place import here, place_of
 
 T = TypeVar("T")
@@ -69,8 +70,8 @@ def refuse_reading(reader: str, thing: object) -> None:
     recorder = RECORDERS.get(get_ident()) if RECORDERS else None
     if recorder is not None:
         raise DeviceError(
-            f"{reader} cannot read {thing!r} here: `{recorder.name}` is being captured, and what is"
-            " recorded has not run",
+            f"{reader} cannot read {summary(thing)} here: `{recorder.name}` is being captured, and"
+            " what is recorded has not run",
             places=(("here", place_of(here())),),
             hint="read it after graph.launch(), or before the capture; in the graph, a kernel or a"
             " copy reads it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 from ..base.errors import SchedulingError
 from ..devices.foreign import ForeignStream, foreign_stream
@@ -58,13 +58,50 @@ class SingleStream:
         return f"SingleStream({self.stream!r})"
 
 
+@runtime_checkable
+class SpreadingPolicy(SchedulingPolicy, Protocol):
+    """A policy of several devices. Under it, ops that no tensor or name ties to one go to any."""
+
+    def stream_on(self, device: Device) -> Stream | None:
+        """Return the stream for the next op that must run on this device; None: it has none."""
+        ...
+
+
+class SpreadDevices:
+    """Hands out streams of several devices in turn; ops on tensors go to the device of these.
+
+    In `with tw.with_default_device_policy(policy)`, ops that name no device are made for any.
+    """
+
+    __slots__ = ("_pools", "_turns", "devices")
+
+    def __init__(self, devices: Sequence[Device], size: int = POOL_SIZE) -> None:
+        self.devices = tuple(dict.fromkeys(devices))
+        if not self.devices:
+            raise SchedulingError("a policy needs devices", expected="at least 1", got="none")
+        self._pools = {device: StreamPoolRoundRobin(device, size) for device in self.devices}
+        self._turns = cycle(self.devices)
+
+    def next_stream(self) -> Stream:
+        """Return a stream of the next device."""
+        return self._pools[next(self._turns)].next_stream()
+
+    def stream_on(self, device: Device) -> Stream | None:
+        """Return the next stream of a device; None: it is none of these."""
+        pool = self._pools.get(device)
+        return None if pool is None else pool.next_stream()
+
+    def __repr__(self) -> str:
+        return f"SpreadDevices({list(self.devices)!r})"
+
+
 def _some_streams(device: Device, size: int) -> Sequence[Stream]:
     """Return shared streams of the device, and new ones if it has too few."""
     common = device.streams()[:size]
     return [*common, *(device.new_stream() for _ in range(size - len(common)))]
 
 
-_OWN_POLICIES = (StreamPoolRoundRobin, SingleStream)
+_OWN_POLICIES = (StreamPoolRoundRobin, SingleStream, SpreadDevices)
 _KNOWN_STREAMS: set[type] = set()
 """Classes that were found to be streams: the full comparison takes longer than a launch."""
 
@@ -72,7 +109,8 @@ _KNOWN_STREAMS: set[type] = set()
 def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Stream:
     """Return the stream that a policy chooses for the op `name` with tensors on `home`."""
     try:
-        stream = policy.next_stream()
+        own = spread_stream(policy, home)
+        stream = policy.next_stream() if own is None else own
     except Exception as error:
         raise SchedulingError(
             f"no stream for `{name}`: the policy {policy!r} failed",
@@ -88,6 +126,18 @@ def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Strea
             hint="copy the tensors with .to(device), or choose a stream of their device",
         )
     return stream
+
+
+def spread_stream(policy: SchedulingPolicy, home: Device | None) -> Stream | None:
+    """Return the stream of a policy of several devices for an op that must run on one of them."""
+    if home is None or not spreads_devices(policy):
+        return None
+    return policy.stream_on(home)
+
+
+def spreads_devices(policy: SchedulingPolicy | None) -> TypeGuard[SpreadingPolicy]:
+    """Return whether ops may go to several devices by this policy."""
+    return policy is not None and hasattr(type(policy), "stream_on")
 
 
 def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:

@@ -6,13 +6,13 @@ functions, which would delay other callers. `continue_soon` runs those in a smal
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.shield import shielded
+from ..base.system import at_fork
 from ..devices.protocol import Event, Progress
 from .signals import Awaited, Signal, call_safely
 
@@ -113,7 +113,7 @@ class Reactor:
 
     def _prepare_for_fork(self) -> None:
         if not self._survives_fork:
-            os.register_at_fork(after_in_child=self._begin_anew)
+            at_fork(after_in_child=self._begin_anew)
             self._survives_fork = True
 
     def _begin_anew(self) -> None:

@@ -9,6 +9,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..base.showing import grid
+from ..base.tracebacks import block
 from ..devices.protocol import Device, Event, Stamp, Stream, TimedStream
 
 if TYPE_CHECKING:
@@ -127,9 +129,18 @@ class Trace:
         traffic: Traffic | None = None,
     ) -> None:  # fmt: skip
         """Record work once its stream has passed it; `times` says then how long it took."""
+        self.enter(stream)
+        stream.after(lambda: self.add("work", name, stream, *times(), traffic))
+
+    def enter(self, stream: Stream) -> None:
+        """Note that a stream has work to record."""
         self._streams[stream] = None
         self.sample(stream.device)
-        stream.after(lambda: self.add("work", name, stream, *times(), traffic))
+
+    def wait(self, stream: Stream, other: Stream) -> None:
+        """Record that a stream waits for what is on another one."""
+        now = time.perf_counter_ns()
+        self.add("stream wait", f"waits for stream {other.number}", stream, now, now)
 
     def sample(self, device: Device) -> None:
         """Record how much memory a device's pool has now."""
@@ -138,6 +149,16 @@ class Trace:
             return
         stats, now = pool.stats(), time.perf_counter_ns()
         self.memory.append(MemorySample(now, device, stats.used, stats.reserved))
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (e.kind, e.name, f"{(e.end - e.start) / 1e3:.1f} us", e.stream or e.thread)
+            for e in self.entries
+        ]
+        return grid(f"Trace of {len(rows)} entries", ("kind", "name", "time", "where"), rows)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.entries)} entries; save(path) writes it for Perfetto>"
 
     def save(self, path: str | Path) -> None:
         """Write a trace that chrome://tracing and Perfetto show."""
@@ -158,7 +179,7 @@ class _Tracing:
 Tracing = _Tracing()
 
 
-@contextmanager
+@block
 def trace(path: str | Path | None = None, *, nvtx: bool = False) -> Generator[Trace, None, None]:
     """Record all ops of the process in a `with` block; written to `path` at its end, if given.
 
@@ -216,6 +237,4 @@ def trace_submitted(
 def trace_wait(stream: Stream, event: Event) -> None:
     """Record that a stream waits for an event of another one."""
     if Tracing.active is not None:
-        now = time.perf_counter_ns()
-        name = f"waits for stream {event.stream.number}"
-        Tracing.active.add("stream wait", name, stream, now, now)
+        Tracing.active.wait(stream, event.stream)

@@ -7,6 +7,7 @@ DLPack, and returns the same kind; of our tensors, and ops that give some, it ma
 
 from __future__ import annotations
 
+from ..base.tracebacks import publish
 from .activations import (
     elu,
     geglu,
@@ -23,21 +24,33 @@ from .activations import (
 )
 from .attention import scaled_dot_product_attention
 from .convolution import conv1d, conv2d
+from .counting import bincount, histogram
+from .decoding import decode_attention, mla_decode
 from .embedding import dropout, embedding
+from .experts import moe, moe_combine, moe_dispatch, moe_route, moe_sort
+from .grouped import grouped_matmul
 from .linear_losses import linear_cross_entropy
 from .losses import cross_entropy
-from .matmul import linear, matmul
+from .matmul import bmm, linear, matmul
 from .norms import group_norm, layer_norm, rms_norm
+from .optimizers import adamw, sgd
 from .ordering import sort, topk
+from .patching import patch, unpatch
 from .positions import rope
+from .quantization import dequantize, quantize, quantized_linear
 from .reductions import amax, amin, argmax, argmin, cumsum, mean, var
 from .reductions import sum as sum  # noqa: A004 - the name it has everywhere
 from .softmax import log_softmax, logsumexp, softmax
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "conv1d", "conv2d", "cross_entropy", "cumsum", "dropout",
-    "elu", "embedding", "geglu", "gelu", "glu", "group_norm", "layer_norm", "leaky_relu", "linear",
-    "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "reglu", "relu",
-    "rms_norm", "rope", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus",
-    "sort", "sum", "swiglu", "tanh", "topk", "var",
+    "adamw", "amax", "amin", "argmax", "argmin", "bincount", "bmm", "conv1d", "conv2d",
+    "cross_entropy", "cumsum", "decode_attention", "dequantize", "dropout", "elu", "embedding",
+    "geglu", "gelu", "glu", "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu",
+    "linear", "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "mla_decode",
+    "moe", "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "patch", "quantize",
+    "quantized_linear", "reglu", "relu", "rms_norm", "rope", "scaled_dot_product_attention", "sgd",
+    "sigmoid", "silu", "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "unpatch",
+    "var",
 ]  # fmt: skip
+
+publish(__all__, globals())

@@ -98,6 +98,19 @@ FORMULAS: dict[str, tuple[Any, Any]] = {
 """Activations of one tile by name, and their derivatives."""
 
 
+def activated(x: Any, name: str) -> Any:
+    """Return the activation of a tile by name, in kernels: each launch would watch a dict."""
+    if name == "relu":
+        return _relu(x)
+    if name == "sigmoid":
+        return sigmoid_of(x)
+    if name == "tanh":
+        return tanh_of(x)
+    if name == "silu":
+        return silu_of(x)
+    return _gelu(x) if name == "gelu" else _gelu_tanh(x)
+
+
 # --- functions of arrays -----------------------------------------------------------------------
 
 _RELU, _SIGMOID, _TANH, _SILU = (

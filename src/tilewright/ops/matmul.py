@@ -13,7 +13,7 @@ from ..base.shapes import next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
 from ..launch import entry
-from .activations import FORMULAS
+from .activations import FORMULAS, activated
 from .calling import first, operation, reshaped
 from .elementwise import times_slope
 from .reductions import sum as sum_of
@@ -78,7 +78,7 @@ def multiply_activated(
     """Compute activation(before) + residual, where before = a @ b + bias."""
     total = product_of(z, a, b, bias, STEP, HOW)
     before.store(rounded(total, before).reshape(*before.shape))
-    stored(z, FORMULAS[ACTIVATION][0](total), residual, HOW)
+    stored(z, activated(total, ACTIVATION), residual, HOW)
 
 
 class Tiles(NamedTuple):
@@ -213,3 +213,18 @@ def linear(
             f" {tuple(x.shape)} and {tuple(weight.shape)}"
         )
     return _multiplied("linear", x, weight, True, bias, activation, residual)
+
+
+@operation
+def bmm(a: Any, b: Any) -> Any:
+    """Compute a[i] @ b[i] for each i of two batches of matrices.
+
+    >>> ops.bmm(np.ones((2, 1, 3), "f4"), np.ones((2, 3, 1), "f4")).ravel()
+    array([3., 3.], dtype=float32)
+    """
+    if len(a.shape) != 3 or len(b.shape) != 3:
+        raise ValueError(
+            f"`bmm` multiplies batches of matrices, got shapes {tuple(a.shape)} and"
+            f" {tuple(b.shape)}"
+        )
+    return _multiplied("bmm", a, b, False, None, None, None)

@@ -34,14 +34,23 @@ from ..lang import argmin as argmin_of
 from ..lang import cumsum as cumsum_of
 from ..launch import entry
 from .calling import first, operation, wide
-from .rows import LONGEST, PART, by_length, row_function, rows_in_tile, rows_of
+from .rows import LONGEST, PART, Columns, by_length, columns_of, row_function, rows_in_tile, rows_of
 from .tiles import as_scalar, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
 """One axis, several, or all of them."""
 
-PADDING = {"sum": 0.0, "max": neg_inf, "min": pos_inf}
-"""What leaves a reduction as it is."""
+
+MOST_COLUMNS, COLUMN_TILE = 128, 8192
+"""Of arrays that are reduced along an axis before the last: columns and elements of a tile."""
+
+
+def padding_of(kind: str) -> float:
+    """Return what leaves a reduction as it is.
+
+    A kernel calls it: of a dict that it reads, each launch would have to look for changes.
+    """
+    return neg_inf if kind == "max" else pos_inf if kind == "min" else 0.0
 
 
 def _reduced(tile: Any, kind: str) -> Any:
@@ -52,12 +61,16 @@ def _reduced(tile: Any, kind: str) -> Any:
     return reduce_min(tile, 1, keepdims=True)
 
 
+def _index(tile: Any, kind: str) -> Any:
+    return (argmax_of if kind == "max" else argmin_of)(tile, 1, keepdims=True)
+
+
 @entry
 def reduce_parts(
     y: TensorMut, x: Tensor, factor: f64, *, KIND: Const[str], PART: Const[int]
 ) -> None:
     """Reduce each part of each row to one element, and multiply it."""
-    parts = x.partition((y.shape[0], PART), padding=PADDING[KIND])
+    parts = x.partition((y.shape[0], PART), padding=padding_of(KIND))
     total = _reduced(widened(parts.load((block_id(0), block_id(1)))), KIND)
     y.store(rounded(total * as_scalar(factor, total.dtype), y))
 
@@ -73,11 +86,42 @@ def spread_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
 def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
     """Route the gradient to the first extreme element of each part, and 0 to the others."""
     i, k = block_id(0), block_id(1)
-    tile = x.partition(dx.shape, padding=PADDING[KIND]).load((i, k))
+    tile = x.partition(dx.shape, padding=padding_of(KIND)).load((i, k))
     chosen = argmax_of(tile, 1) if KIND == "max" else argmin_of(tile, 1)
     grad = dy.partition((dx.shape[0], 1)).load((i, k)).astype(dx.dtype)
     is_chosen = arange(dx.shape[1])[None, :] == chosen[:, None]
     dx.store(where(is_chosen, grad, zeros((1, 1), dx.dtype)))
+
+
+# Axes before the last: arrays are (outer, elements, columns), and columns are next to each other.
+
+
+@entry
+def reduce_columns(
+    y: TensorMut, x: Tensor, factor: f64, *, KIND: Const[str], PART: Const[int]
+) -> None:
+    """Reduce each part of each column to one element, and multiply it."""
+    parts = x.partition((1, PART, y.shape[2]), padding=padding_of(KIND))
+    total = _reduced(widened(parts.load((block_id(0), block_id(1), block_id(2)))), KIND)
+    y.store(rounded(total * as_scalar(factor, total.dtype), y))
+
+
+@entry
+def spread_columns(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
+    """Broadcast the gradient of a sum over its part; `x` has the type of the result."""
+    at = block_id(0), block_id(1), block_id(2)
+    grad = widened(dy.partition((1, 1, dx.shape[2])).load(at))
+    dx.store(rounded((grad * as_scalar(factor, grad.dtype)).broadcast(dx.shape), dx))
+
+
+@entry
+def choose_columns(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
+    """Route the gradient to the first extreme element of each part, and 0 to the others."""
+    at = block_id(0), block_id(1), block_id(2)
+    chosen = _index(x.partition(dx.shape, padding=padding_of(KIND)).load(at), KIND)
+    grad = dy.partition((1, 1, dx.shape[2])).load(at).astype(dx.dtype)
+    is_chosen = arange(dx.shape[1])[None, :, None] == chosen
+    dx.store(where(is_chosen, grad, zeros((1, 1, 1), dx.dtype)))
 
 
 @entry
@@ -101,6 +145,21 @@ def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
     )
 
 
+@cache
+def _column_reduction(kind: str, part: int, columns: int, dtype: Any) -> Function:
+    """Return the function that reduces parts of columns to elements of a type."""
+    kernel: Any = spread_columns if kind == "sum" else choose_columns
+    constants = {} if kind == "sum" else {"KIND": kind}
+    gradient = Function(kernel, outputs="x", tiles=(1, part, columns), constants=constants)
+    return Function(
+        reduce_columns,
+        outputs=lambda x, factor: ((x.shape[0], cdiv(x.shape[1], part), x.shape[2]), dtype),
+        tiles=(1, 1, columns),
+        constants={"KIND": kind, "PART": part},
+        backward=lambda dy, x, factor: gradient(dy, x, factor),
+    )
+
+
 _SPREAD = Function(spread_parts, outputs="x", tiles=(16, 1))
 _FILL = Function(
     fill_rows, outputs=lambda x, value: (x.shape[0], 1), tiles=(16, 1),
@@ -111,6 +170,9 @@ _FILL = Function(
 def _reduce(
     name: str, kind: str, x: Any, axis: Axis, dim: Axis, keepdims: bool, mean: bool = False
 ) -> Any:
+    columns = columns_of(name, x, axis, dim)
+    if columns is not None:
+        return _reduce_columns(kind, columns, keepdims, mean, x)
     rows = rows_of(name, x, axis, dim)
     if not rows.length:
         if kind != "sum":
@@ -122,6 +184,17 @@ def _reduce(
         length = cdiv(length, PART)
     last = _reduction(kind, rows_in_tile(length), next_power_of_2(length), x.dtype)
     return rows.reduced(last(array, 1.0 / rows.length if mean else 1.0), keepdims)
+
+
+def _reduce_columns(kind: str, given: Columns, keepdims: bool, mean: bool, x: Any) -> Any:
+    array, length = given.array, given.length
+    wide_tile = min(next_power_of_2(given.width), MOST_COLUMNS)
+    part = COLUMN_TILE // wide_tile
+    while length > part:
+        array = _column_reduction(kind, part, wide_tile, wide(x))(array, 1.0)
+        length = cdiv(length, part)
+    last = _column_reduction(kind, next_power_of_2(length), wide_tile, x.dtype)
+    return given.reduced(last(array, 1.0 / given.length if mean else 1.0), keepdims)
 
 
 @operation
@@ -172,7 +245,7 @@ def amin(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None)
 @entry
 def index_rows(row_y: TensorMut, x: Tensor, *, KIND: Const[str], PART: Const[int]) -> None:
     """Find the first extreme element of whole rows; NaN is one."""
-    parts = x.partition((row_y.shape[0], PART), padding=PADDING[KIND])
+    parts = x.partition((row_y.shape[0], PART), padding=padding_of(KIND))
     best = widened(parts.load((block_id(0), 0)))
     where_best = _index(best, KIND)
     value = _reduced(best, KIND)
@@ -184,10 +257,6 @@ def index_rows(row_y: TensorMut, x: Tensor, *, KIND: Const[str], PART: Const[int
         where_best = where(is_better, _index(tile, KIND) + k * PART, where_best)
         value = where(is_better, other, value)
     row_y.store(where_best.astype(i64))
-
-
-def _index(tile: Any, kind: str) -> Any:
-    return (argmax_of if kind == "max" else argmin_of)(tile, 1, keepdims=True)
 
 
 def _indices(kind: str) -> Any:
@@ -266,7 +335,7 @@ def var_backward(dx: TensorMut, dy: Tensor, x: Tensor, mean: Tensor, divisor: f6
 
 
 @by_length
-def _VAR(count: int, part: int) -> Function:  # noqa: N802 - a constant
+def _var_of_rows(count: int, part: int) -> Function:
     gradient = Function(var_backward, outputs="x", tiles=(count, part))
     return row_function(
         var_rows, count,
@@ -290,7 +359,7 @@ def var(
     """
     rows = rows_of("var", x, axis, dim)
     divisor = float(max(rows.length - correction, 0))
-    found = _VAR(rows.length)(rows.array, float(rows.length), divisor)
+    found = _var_of_rows(rows.length)(rows.array, float(rows.length), divisor)
     return rows.reduced(first(found), keepdims)
 
 
@@ -312,7 +381,7 @@ def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[boo
 
 
 @by_length
-def _CUMSUM(count: int, part: int) -> Function:  # noqa: N802 - a constant
+def _cumsum_of_rows(count: int, part: int) -> Function:
     gradient = row_function(cumsum_rows, count, "x", PART=part, REVERSE=True)
     return row_function(
         cumsum_rows, count, "x", PART=part, REVERSE=False, backward=lambda dy: gradient(dy)
@@ -327,4 +396,4 @@ def cumsum(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     array([1., 3., 6.], dtype=float32)
     """
     rows = rows_of("cumsum", x, axis, dim)
-    return rows.restore(_CUMSUM(rows.length)(rows.array))
+    return rows.restore(_cumsum_of_rows(rows.length)(rows.array))

@@ -45,7 +45,10 @@ def rows_of(
     `dim` is PyTorch's name for the axis.
     """
     shape = tuple(x.shape)
-    axes = axes_of(name, len(shape), axis if dim is None else dim)
+    chosen = axis if dim is None else dim
+    if isinstance(chosen, int) and len(shape) > 1 and chosen in (-1, len(shape) - 1):
+        return _last_rows(x, shape)
+    axes = axes_of(name, len(shape), chosen)
     others = [i for i in range(len(shape)) if i not in axes]
     order = (*others, *axes)
     moved = tuple(shape[i] for i in order)
@@ -61,6 +64,57 @@ def rows_of(
         return reshaped(result, kept if keepdims else tuple(shape[i] for i in others))
 
     return Rows(reshaped(permuted(x, order), (count, length)), count, length, restore, reduced)
+
+
+def _last_rows(x: Any, shape: Shape) -> Rows:
+    """Return an array as rows along its last axis."""
+    lead, length = shape[:-1], shape[-1]
+    count = math.prod(lead)
+
+    def restore(result: Any, new: int | None = None) -> Any:
+        known = shape if new is None else (*lead, new)
+        return result if len(shape) == 2 else reshaped(result, known)
+
+    def reduced(result: Any, keepdims: bool) -> Any:
+        return reshaped(result, (*lead, 1) if keepdims else lead)
+
+    array = x if len(shape) == 2 else reshaped(x, (count, length))
+    return Rows(array, count, length, restore, reduced)
+
+
+class Columns(NamedTuple):
+    """An array seen as columns: its axes are the middle one of (outer, length, width)."""
+
+    array: Any
+    length: int
+    width: int
+    reduced: Callable[[Any, bool], Any]
+    """Returns one result for each column in the shape of the input without the axes, or with 1."""
+
+
+def columns_of(
+    name: str, x: Any, axis: int | Sequence[int] | None, dim: int | Sequence[int] | None = None
+) -> Columns | None:
+    """Return an array as columns along adjacent axes before the last; None: it is none."""
+    shape = tuple(x.shape)
+    chosen = axis if dim is None else dim
+    if chosen is None or chosen == -1 or len(shape) < 2:
+        return None
+    axes = axes_of(name, len(shape), chosen)
+    if not axes or axes[-1] == len(shape) - 1 or axes[-1] - axes[0] + 1 != len(axes):
+        return None
+    outer, length, width = (
+        math.prod(part) for part in (shape[: axes[0]], [shape[i] for i in axes],
+                                     shape[axes[-1] + 1 :])
+    )  # fmt: skip
+    if not length or width < 2:
+        return None
+
+    def reduced(result: Any, keepdims: bool) -> Any:
+        kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
+        return reshaped(result, tuple(kept))
+
+    return Columns(reshaped(x, (outer, length, width)), length, width, reduced)
 
 
 def rows_in_tile(length: int) -> int:

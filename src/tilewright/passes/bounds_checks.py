@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.bounds.check_placement import OUTSIDE, Decision, decide
-from ..analysis.bounds.placement_report import CHECKS, bounded, checked_place, worse
-from ..analysis.constants import Constants, constants
+from ..analysis.bounds.check_placement import (
+    OUTSIDE,
+    Decision,
+    bounded,
+    checked_place,
+    decide,
+    worse,
+)
+from ..analysis.dataflow import Constants, constants
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import bool_
 from ..ir.attrs import Predicate
-from ..ir.builder import Builder
+from ..ir.builder import Builder, Rewriter, rewrite
 from ..ir.core import Block, BoundsCheck, Func, Op, Value
 from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import FOR
 from ..ir.ops.layout import CONSTANT
-from ..ir.rewrite import Rewriter, rewrite
+from ..ir.ops.simt import CHECKS
 from ..ir.types import I1
 
 # -------------------------------------------------------------------------------------------------
@@ -52,7 +58,7 @@ def prove_checks(func: Func) -> Func:
 
 
 def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[LaunchCheck, ...]:
-    """Return each condition once: where it was asked for first."""
+    """Return each condition once, at its first place."""
     checks = {(check.expr, check.where): check for check in known}
     for check in (check for decision in found for check in decision.launch):
         checks.setdefault((check.expr, check.where), check)
@@ -183,7 +189,7 @@ class _Rounds:
         return b.emit("andi", runs, b.emit("cmpi", zero, self.by, predicate=Predicate.LT))
 
     def before(self, b: Builder, op: Op) -> Op:
-        """Return a check, or what one has become, as it is made for all iterations at once."""
+        """Return the form of a check before a loop, which covers all of its iterations."""
         operands, attrs = op.operands, op.attrs
         if op.is_a(*CHECKS):
             attrs = {**attrs, "hoisted": True}

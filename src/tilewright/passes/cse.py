@@ -24,14 +24,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ..analysis.bounds.placement_report import CHECKS
-from ..analysis.effects import MemoryEffects, memory_of, memory_of_all, place_of
+from ..analysis.structure import MemoryEffects, memory_of, memory_of_all, place_of
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.memory import LOAD_VIEW
-from ..ir.ops.simt import LOAD_SLICE
+from ..ir.ops.simt import CHECKS, LOAD_SLICE
 from ..ir.printer import attr_text
-from ..ir.rewrite import Rewriter, rewrite
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -39,7 +38,7 @@ LOADS = (LOAD_VIEW, LOAD_SLICE)
 
 
 def cse(func: Func) -> Func:
-    """Merge what the rules above call equal."""
+    """Merge ops that are equal by the rules above."""
     return rewrite(func, _Merger(memory_of_all(func.body.ops)).visit)
 
 
@@ -101,7 +100,7 @@ class _Merger:
 
 
 def key_of(op: Op, r: Rewriter) -> Key:
-    """Return what two ops must have in common to be equal, in terms of new values."""
+    """Return the key that equal ops share, in terms of new values."""
     operands: Sequence[object] = r.many(op.operands)
     # Of two NaNs the first may be the one that stays: floats are equal in one order only.
     if op.has(Trait.COMMUTATIVE) and not op.result.tile.dtype.is_float:

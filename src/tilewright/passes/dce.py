@@ -25,16 +25,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..analysis.structure import Structure, arguments, carried, structure
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import CARRIES, Effect, Trait
 from ..ir.ops.control import LOOP, RETURN
-from ..ir.rewrite import Rewriter, rewrite
 
 ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT | Effect.STOP
 
 
 def dce(func: Func) -> Func:
-    """Keep what is needed, in order."""
+    """Keep the ops that effects need, in order."""
     live = _LivenessMarker(func)
     return rewrite(func, _Sweeper(live).visit)
 

@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from ..analysis.structure import structure, use_counts
 from ..base.dtypes import f32, f64
 from ..ir.attrs import Rounding
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Func, Op, Value
 from ..ir.ops.elementwise import ADDF, MULF, SUBF
-from ..ir.rewrite import Rewriter, rewrite
 
 
 def fma_contraction(func: Func) -> Func:

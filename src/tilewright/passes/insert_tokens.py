@@ -35,15 +35,14 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..analysis.effects import POINTERS, memory_of, memory_of_all, place_of
 from ..analysis.ranges import Ranges, ranges
-from ..analysis.structure import Structure, structure
+from ..analysis.structure import POINTERS, Structure, memory_of, memory_of_all, place_of, structure
 from ..base.dtypes import i32, int_range
+from ..ir.builder import Rewriter, with_body
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Effect, Trait
 from ..ir.ops.control import FOR, LEAVE, TILE_INDEX
 from ..ir.ops.elementwise import ADDI, MULI, SUBI
-from ..ir.rewrite import Rewriter, with_body
 from ..ir.types import TOKEN, ViewType
 
 ACCESS = Effect.READ | Effect.WRITE
@@ -105,7 +104,7 @@ class _Independence:
     ranges: Ranges
 
     def holds(self, loop: Op, chain: str) -> bool:
-        """Return whether no iteration of a loop can see what another does to a chain."""
+        """Return whether iterations of a loop do not see each other's accesses in a chain."""
         if any(end.is_a(LEAVE) for end in self.nesting.leaves(loop)):
             return False
         accesses = [o for o in loop.regions[0].walk() if self.chains.of_op(o) == chain]

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.layout import BROADCAST, CONSTANT, IOTA, RESHAPE
-from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 FREE = (CONSTANT, IOTA, RESHAPE, BROADCAST)

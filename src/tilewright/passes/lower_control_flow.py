@@ -39,15 +39,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..analysis.constants import constants
+from ..analysis.dataflow import constants
 from ..analysis.ranges import Ranges, ranges
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import AnyDType, bool_, i8, i16, i32, i64, int_range, u8, u16, u32, u64
 from ..ir.attrs import Predicate, Rounding
+from ..ir.builder import Rewriter, rewrite, with_body
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import OpDef, Trait
 from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, LOOP, RETURN, SCOPE, TILE_INDEX, YIELD
-from ..ir.rewrite import Rewriter, rewrite, with_body
 from ..ir.types import I1, Type
 
 
@@ -79,12 +79,12 @@ class _Loop:
 
 
 def _values(target: Op | None) -> tuple[Type, ...]:
-    """Return what leaving for a target passes on."""
+    """Return the values that a jump to a target passes."""
     return () if target is None else tuple(v.type for v in target.results)
 
 
 def _counts_tiles(op: Op) -> bool:
-    """Return whether a loop visits tiles of a mapped output, whose launches bound the count."""
+    """Return whether a loop visits tiles of a mapped output, whose number launches bound."""
     body = op.regions[0]
     return any(each.is_a(TILE_INDEX) and body.args[0] in each.operands for each in body.ops)
 

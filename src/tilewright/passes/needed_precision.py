@@ -37,17 +37,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..analysis.constants import Constants, constants
+from ..analysis.dataflow import Constants, constants
 from ..analysis.needed_precision import LEAST, NeededPrecision, is_approximable, tolerance_of
-from ..analysis.signs import signs
+from ..analysis.ranges import signs
 from ..analysis.structure import structure, use_counts
 from ..base.dtypes import f16, f32, round_to
 from ..base.polynomials import LOG_ERFC, LOG_ERFC_END
 from ..ir.attrs import Predicate, Rounding
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import OpDef, Trait
 from ..ir.ops.elementwise import ADDF, DIVF, ERF, EXP, MULF, RSQRT, SQRT, SUBF, TANH
-from ..ir.rewrite import Rewriter, rewrite
 
 LEAST_NORMAL = 2.0**-126
 """The least normal f32."""
@@ -196,7 +196,7 @@ def _erfc(r: Rewriter, x: Value) -> Value:
 
 
 def _numbers(r: Rewriter, like: Value) -> Callable[[float], Value]:
-    """Return what makes tiles of one number, of the type of another."""
+    """Return a function that makes tiles of one number, of the type of another tile."""
 
     def number(value: float) -> Value:
         return r.constant(round_to(f32, value), f32, like.tile.shape)

@@ -32,11 +32,11 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import f32
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.ops.matmul import PRODUCTS
 from ..ir.ops.memory import LOAD_VIEW
 from ..ir.ops.reduction import REDUCE, SCAN
-from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 LEAST, LONG = 16384, 32768
@@ -66,7 +66,7 @@ def _is_kept(maker: Op) -> bool:
 
 
 def _is_there(load: Op) -> bool:
-    """Return whether memory still holds what was loaded."""
+    """Return whether memory still holds the loaded value."""
     return not load.one("view").view.tensor.mutable and load.maybe("guard") is None
 
 
@@ -98,7 +98,7 @@ class _Remaker:
             self.passed[here] += 1
 
     def can_be_made(self, value: Value, here: Block) -> bool:
-        """Return whether a tile can be recomputed from kept tiles, memory and small values."""
+        """Return whether a tile can be rematerialized from live tiles, memory and small values."""
         maker = self.nesting.definer(value)
         # A tile from another block would be recomputed in each iteration, or under another guard.
         if maker is None or self.nesting.block[maker] is not here:

@@ -26,15 +26,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..analysis.constants import Constants, constants
+from ..analysis.dataflow import Constants, constants
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import bool_
 from ..ir.attrs import Predicate
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Effect
 from ..ir.ops.control import BREAK, FOR, IF
 from ..ir.ops.elementwise import CMPI
-from ..ir.rewrite import Rewriter, rewrite
 
 MAX_OPS = 200
 

@@ -30,13 +30,13 @@ from dataclasses import dataclass, replace
 
 from ..analysis.structure import Structure, structure, use_counts
 from ..base.dtypes import f32, f64
+from ..ir.builder import Rewriter, rewrite
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Trait
 from ..ir.ops.control import FOR
 from ..ir.ops.layout import CONSTANT, PERMUTE, RESHAPE
 from ..ir.ops.matmul import MMAF, MMAI
 from ..ir.ops.memory import LOAD_PTR, LOAD_VIEW
-from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
 ROWS = 64
@@ -47,7 +47,7 @@ COLUMNS = 8
 
 def transpose_products(func: Func) -> Func:
     """Transpose products wherever the rules above allow."""
-    chooser = _Chooser(func)
+    chooser = _ProductChooser(func)
     return rewrite(func, _Transposer(chooser.chains()).visit)
 
 
@@ -64,7 +64,7 @@ class _Chain:
     """The position of the accumulator among the values that the loop carries."""
 
 
-class _Chooser:
+class _ProductChooser:
     def __init__(self, func: Func) -> None:
         self.func = func
         self.nesting: Structure = structure(func)
@@ -109,7 +109,7 @@ class _Chooser:
                 yield _Chain((product,))
 
     def _gain(self, chain: _Chain) -> int:
-        """Return how many bytes fewer go through shared memory if a chain is transposed."""
+        """Return the bytes of shared-memory traffic that transposing a chain saves."""
         if not all(map(_fits, chain.products)):
             return 0
         gain = sum(self._computed(p, "rhs") - self._computed(p, "lhs") for p in chain.products)
@@ -198,7 +198,7 @@ class _Transposer:
         ]
 
     def transposed(self, r: Rewriter, value: Value) -> Value:
-        """Return a tile whose last two axes are exchanged."""
+        """Exchange the last two axes of a tile."""
         kind = value.tile
         order = (*range(kind.rank - 2), kind.rank - 1, kind.rank - 2)
         maker = self.makers.get(value)

@@ -22,7 +22,7 @@ from .partition import Partition, cut
 from .pointer import DevicePointer
 from .region import Region
 from .shape import ShapeLike
-from .show import facts, table
+from .show import html_of
 from .tensor import PARTITION_HINT, Tensor
 from .views import Range, reinterpreted, reshaped
 
@@ -317,7 +317,8 @@ class Arc(Ours, Generic[E]):
         others = self._core.owners.locations(but=self)
         if others:
             raise BorrowError(
-                f"{what} needs the only owner of {content!r}; it is shared by {len(others) + 1}",
+                f"{what} needs the only owner of {content.summary};"
+                f" it is shared by {len(others) + 1}",
                 places=(
                     ("here", place_of(here())),
                     *(("owner", place_of(location)) for location in others),
@@ -328,8 +329,8 @@ class Arc(Ours, Generic[E]):
 
     def _repr_html_(self) -> str:
         owners = [("owner", place_of(location)) for location in self._core.owners.locations()]
-        return table("Arc", [*facts(self._core.tensor), *owners])
+        return html_of(self._core.tensor, "Arc", owners)
 
     def __repr__(self) -> str:
         count = self._core.tensor.owners()
-        return f"Arc({self._core.tensor!r}, {count} {'owner' if count == 1 else 'owners'})"
+        return f"Arc({self._core.tensor.summary}, {count} {'owner' if count == 1 else 'owners'})"

@@ -9,7 +9,6 @@ The core keeps the state and decides (`native/core/memory_state.hpp`); this expl
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from functools import cache
@@ -19,6 +18,8 @@ from .._core import BorrowLock, new_use, set_borrowing
 from .._core import BorrowState as NativeState
 from .._core import Ticket as Ticket  # for all who borrow
 from ..base.errors import BorrowError
+from ..base.messages import summary
+from ..base.system import at_fork
 from ..op.nesting import THREAD
 from ..op.place import Location, place_of
 from .extent import Extent
@@ -36,10 +37,8 @@ def hold_at_forks() -> None:
 
     Call it where memory is first used; the first call is enough.
     """
-    os.register_at_fork(
-        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
-    )
-    os.register_at_fork(after_in_child=THREAD.forget_others)
+    at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+    at_fork(after_in_child=THREAD.forget_others)
 
 
 _MAIN, _MAIN_NAME = threading.main_thread().ident, threading.main_thread().name
@@ -131,7 +130,7 @@ def refuse_ended(ticket: Ticket, op: str, thing: object) -> None:
         return
     kind = "exclusive" if ticket.exclusive else "shared"
     raise BorrowError(
-        f"`{op}` cannot run: its {kind} borrow of {thing} has ended",
+        f"`{op}` cannot run: its {kind} borrow of {summary(thing)} has ended",
         places=(
             ("taken", place_of(ticket.use.location)),
             (f"ended by (it was {ender})", place_of(ender.location)),

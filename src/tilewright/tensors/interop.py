@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .._core import include_import
+from ..base.messages import summary
 from ..base.shield import shielded
 from ..op.ambient import unsafe_allowed
 from ..op.place import here
@@ -61,7 +62,7 @@ class Interop(Handle):
             return self._exported_copy(wish)
         if relied_on:
             raise BufferError(
-                f"{self!r} must be copied to be exported: {relied_on}."
+                f"{summary(self)} must be copied to be exported: {relied_on}."
                 " Leave out copy=False, or export inside `with tw.unsafe():`"
             )
         return _leased_export(self.region, wish, self._lend_export, readonly=True)

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..base.errors import BorrowError
+from ..base.messages import summary
 from ..op.place import Location, here, place_of
 from .borrow import BorrowState
 from .extent import Extent
@@ -118,7 +119,7 @@ def refuse_leased(
     for lent in state.live_leases():
         if act in lent.kind.refuses and lent.meets(extent):
             raise BorrowError(
-                f"{who} would {act.value} {thing} while {lent.kind.while_}",
+                f"{who} would {act.value} {summary(thing)} while {lent.kind.while_}",
                 places=(("here", place_of(here())), (lent.kind.label, place_of(lent.location))),
                 hint=lent.kind.hint,
             )

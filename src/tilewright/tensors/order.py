@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
+from weakref import ref
 
 from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK, Reported, Started
 from .._core import reserve as reserve_in_core
@@ -50,7 +51,8 @@ class Order:
     """
 
     __slots__ = (
-        "joined", "most_readers", "most_superseded", "reads", "state", "superseded", "writes",
+        "joined", "members", "most_readers", "most_superseded", "reads", "state", "superseded",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, state: BorrowState | None = None) -> None:
@@ -66,22 +68,23 @@ class Order:
         self.most_superseded = self.most_readers = MOST_OVER
         self.joined: Order | None = None
         """The one that stands for this one, if it was joined with another."""
+        self.members: list[ref[BorrowState]] = [ref(self.state)]
+        """The states of memory that it stands for; some may be gone."""
 
     def join(self, other: Order) -> None:
         """Merge the two orders."""
         with LOCK:
             mine, its = self.root(), other.root()
             if mine is not its:
-                noted = mine.noted()
-                its.writes += [*mine.writes, *[span for span in noted if span[3]]]
-                listed = [span for spans in mine.reads.values() for span in spans]
-                for span in (*listed, *[span for span in noted if not span[3]]):
+                its.writes += mine.writes
+                for span in [span for spans in mine.reads.values() for span in spans]:
                     its.reads.setdefault(span[0].stream, []).append(span)
                 its.superseded += mine.superseded
+                its.members = [each for each in (*its.members, *mine.members) if each() is not None]
                 mine.joined, mine.writes, mine.superseded = its, [], deque()
                 mine.reads.clear()
+                mine.members = []
                 its.mark()
-                mine.mark()
 
     def root(self) -> Order:
         """Return the representative of all joined orders. Call it with the lock held."""
@@ -91,12 +94,17 @@ class Order:
         return order
 
     def mark(self) -> None:
-        """Set the flag that sends launches to the slow path."""
-        self.state.mark(SlowPath.PENDING, self.is_listing())
+        """Set the flag that has launches examined."""
+        listing = self.is_listing()
+        for state in self._states():
+            state.mark(SlowPath.PENDING, listing)
 
     def is_listing(self) -> bool:
-        """Return whether launches must look through this."""
-        return bool(self.writes or self.reads or self.superseded) or self.joined is not None
+        """Return whether launches must look through this: their memory alone does not tell."""
+        return bool(self.writes or self.reads or self.superseded) or len(self.members) > 1
+
+    def _states(self) -> list[BorrowState]:
+        return [state for each in self.members if (state := each()) is not None]
 
     def is_free(self) -> bool:
         """Return whether the only listed work, if any, is known to be over."""
@@ -113,13 +121,15 @@ class Order:
         """
         self.writes = _not_over(self.writes)
         self._forget_first_readers()
+        if len(self.members) > 1:
+            self.members = [each for each in self.members if each() is not None]
         while self.superseded and self.superseded[0][0].over():
             self.superseded.popleft()
         self.mark()
 
     def is_followed(self, stream: Stream) -> bool:
         """Return whether all listed work is on this stream; then so is what supersedes it."""
-        if self.joined is not None or len(self.reads) > 1:
+        if self.joined is not None or len(self.members) > 1 or len(self.reads) > 1:
             return False
         readers = self.reads.get(stream, ())
         return bool(readers or not self.reads) and all(
@@ -131,11 +141,11 @@ class Order:
 
         Any slot may hold the only read: native code takes whichever is free.
         """
-        return self.state.has_noted_work()
+        return any(state.has_noted_work() for state in self._states())
 
     def noted(self) -> list[Span]:
         """Return the plain launches that others must wait for."""
-        return _noted(self.state.noted_work())
+        return _noted([work for state in self._states() for work in state.noted_work()])
 
     def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[PendingWork]:
         """Return the pending work that a use of these bytes follows. Call it with the lock held."""
@@ -151,7 +161,8 @@ class Order:
         if self.has_plain():
             noted = self.noted()
             if not noted:
-                self.state.forget_noted_work()
+                for state in self._states():
+                    state.forget_noted_work()
             spans = [*spans, *noted]
         return [
             pending
@@ -290,7 +301,7 @@ def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool 
     with LOCK:
         number = reserve_in_core(row, written, count, address, how)
         if number == PENDING_WORK:
-            orders = [region.storage.order for region in regions]
+            orders = [region.storage.order.root() for region in regions]
             for order in orders:
                 order.tidy()
             if _are_followed(orders, timeline.stream):
@@ -315,7 +326,7 @@ def regions_of(held: tuple[Any, ...]) -> tuple[Region, ...]:
 def tidy(regions: Iterable[Region]) -> bool:
     """Drop finished work from the memory of refused work; return whether that helped."""
     with LOCK:
-        listing = [order for r in regions if (order := r.storage.order).is_listing()]
+        listing = [order for r in regions if (order := r.storage.order.root()).is_listing()]
         for order in listing:
             order.tidy()
         return any(not order.is_listing() for order in listing)
@@ -472,6 +483,19 @@ def check_pending(
         before = [f for f in listed if any(f.precedes(other) for other in passed)]
         for pending in (*before, *passed):
             pending.check()
+
+
+def conflicts_of(writes: Sequence[Region], reads: Sequence[Region]) -> list[PendingWork]:
+    """Return the pending work that work on a stream follows which uses this memory."""
+    found: list[PendingWork] = []
+    with LOCK:
+        for regions, written in ((writes, True), (reads, False)):
+            for region in regions:
+                order = region.storage.order.root()
+                start, end = region.start, region.end
+                found += order.conflicts(start, end, writes=written, on_host=False)
+                order.mark()  # of what is over, some is forgotten
+    return found
 
 
 def is_in_flight(region: Region) -> bool:

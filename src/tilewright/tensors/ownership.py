@@ -16,6 +16,7 @@ from .._core import Handle as NativeHandle
 from .._core import Title as NativeTitle
 from .._core import borrow_exclusive, take_over, undo_lost
 from ..base.errors import BorrowError
+from ..base.messages import summary
 from ..op.nesting import refuse_reading
 from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket, Use
@@ -227,7 +228,7 @@ class Handle(NativeHandle, Ours):
         if storage.state.leases or storage.state.neighbours:
             refuse_leased(storage.state, Act.TAKE, what, self)
         if storage.graphs:
-            refuse_captured(storage, what, repr(self))
+            refuse_captured(storage, what, summary(self))
 
     def borrow_shared(self, what: str, reader: str = "an op", part: Region | None = None) -> Ticket:
         """Borrow for reading, all of it or a part, until the next exclusive use."""
@@ -382,13 +383,13 @@ def refuse_unreadable(region: Region, reader: str, thing: object) -> None:
     """Raise if a region has nothing to read."""
     if region.storage.is_meta and region.storage.nbytes:
         raise BorrowError(
-            f"{reader} would use {thing}, which is a description without memory",
+            f"{reader} would use {summary(thing)}, which is a description without memory",
             places=(("here", place_of(here())),),
             hint="tw.meta(...) is for compiling only; make a tensor with memory to run",
         )
     if not region.is_written:
         raise BorrowError(
-            f"{reader} would read {thing}, which nothing has written",
+            f"{reader} would read {summary(thing)}, which nothing has written",
             places=(("here", place_of(here())),),
             hint="tw.empty(...) is uninitialized: a kernel must write it first;"
             " or use tw.zeros(...)",

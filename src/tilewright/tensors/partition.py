@@ -8,6 +8,7 @@ from .._core import Access, unpartition
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import FULL, Shape, next_power_of_2
+from ..base.showing import tiles_drawing
 from ..op.place import Location, here, place_of
 from .borrow import Use
 from .layout import Layout, Mapping, Tiling, tiling_of
@@ -80,7 +81,7 @@ class Partition(Access, Ours, Generic[E]):
         if ender is not None:
             raise BorrowError(
                 f"this partition cannot be used any more: its exclusive borrow of"
-                f" {self.tensor!r} has ended",
+                f" {self.tensor.summary} has ended",
                 places=(
                     ("here", place_of(here())),
                     ("taken", place_of(self.ticket.use.location)),
@@ -142,7 +143,9 @@ class Partition(Access, Ours, Generic[E]):
 
     def _repr_html_(self) -> str:
         rows = [("tile", self.tile), ("grid", self.grid), ("partition", self.state or "usable")]
-        return table("Partition", [*facts(self.tensor), *rows])
+        return table(
+            type(self).__name__, [*facts(self.tensor), *rows], tiles_drawing(self.shape, self.tile)
+        )
 
     def __repr__(self) -> str:
         state = f", {self.state}" if self.state else ""

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..base.errors import ContextError, ShapeError
+from ..base.messages import summary
 from ..devices.host import CPU
 from ..op.place import Location
 from .arc import Arc
@@ -97,7 +98,9 @@ class Pledge:
 
     def _described(self) -> str:
         thing = behind(self.given)
-        return repr(thing) if isinstance(thing, Ours) else f"an array of shape {self.region.shape}"
+        if isinstance(thing, Ours):
+            return summary(thing)
+        return f"an array of shape {self.region.shape}"
 
 
 def _is_lender(x: object) -> TypeGuard[Partition[Any] | BorrowMut[Any]]:
@@ -117,7 +120,7 @@ def lent_among(values: tuple[Any, ...], given: Sequence[object]) -> str | None:
     """Describe the borrowed value among some that only a tuple holds."""
     for i in range(len(values)):
         if is_lent(values[i], 1) and not is_among(behind(values[i]), given):
-            return f"it borrows {behind(values[i])!r}"
+            return f"it borrows {summary(behind(values[i]))}"
     return None
 
 

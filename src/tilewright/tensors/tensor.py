@@ -26,14 +26,13 @@ from .host_write import HostWrite
 from .indexing import Key
 from .interop import Interop, export_to_write
 from .misuse_hints import ArrayMisuseHints
-from .order import is_in_flight
 from .ownership import Moved, Ours, Title
 from .partition import Partition, Unpartitioned, cut
 from .pointer import DevicePointer
 from .putting import read_now
 from .region import Region
 from .shape import ShapeLike
-from .show import facts, table
+from .show import facts, html_of, summary_of, table, text_of
 from .transfer import CopyInto, Duplicate, ToHost
 from .views import Range, axis_of, permuted, reinterpreted, reshaped, selected, sliced, swapped
 
@@ -249,16 +248,16 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
             raise TypeError("a tensor without axes has no length")
         return self.shape[0]
 
+    @property
+    def summary(self) -> str:
+        """What it is, in one line without its values: shape, dtype, device and state."""
+        return summary_of(self)
+
     def _repr_html_(self) -> str:
-        return table("Tensor", facts(self))
+        return html_of(self)
 
     def __repr__(self) -> str:
-        words = [self.state] if self.state else []
-        if is_in_flight(self.region):
-            words.append("in flight")
-        state = "".join([f", {word}" for word in words])
-        device = "" if self.device.name == "cpu" else f", device={self.device.name!r}"
-        return f"Tensor(shape={self.shape}, dtype={self.dtype.name}{device}{state})"
+        return text_of(self)
 
     def _view_as(self, region: Region, what: str) -> Tensor[E]:
         return Tensor(region, None, self.borrow_shared(what, "a view", region))
@@ -391,7 +390,7 @@ class BorrowMut(Access, Ours, Generic[E]):
         self.tensor.check_usable()
         if (ender := self.ticket.ended_by()) is not None:
             raise BorrowError(
-                f"this exclusive borrow of {self.tensor!r} has ended",
+                f"this exclusive borrow of {self.tensor.summary} has ended",
                 places=(
                     ("here", place_of(here())),
                     ("taken", place_of(self.ticket.use.location)),
@@ -406,7 +405,7 @@ class BorrowMut(Access, Ours, Generic[E]):
 
     def __repr__(self) -> str:
         ended = "" if self.ticket.ended_by() is None else ", ended"
-        return f"BorrowMut({self.tensor!r}{ended})"
+        return f"BorrowMut({self.tensor.summary}{ended})"
 
 
 def new_tensor(region: Region) -> Tensor[Any]:

@@ -92,9 +92,7 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
 
     def _copying_device(self) -> Device:
         device, known = self._target.storage.device, self._known
-        return (
-            _copier(device, known.region.storage.device) if isinstance(known, OpBorrow) else device
-        )
+        return _copier(device, known.region) if isinstance(known, OpBorrow) else device
 
     def check_standing(self) -> None:
         """Raise if a borrow has ended."""
@@ -173,7 +171,7 @@ class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
     ) -> None:
         self._name, self._device, self._wrap = name, device, wrap
         self._reading = borrow_to_read(source, name)
-        self._home = _copier(device, self._reading.region.storage.device)
+        self._home = _copier(device, self._reading.region)
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Allocate, and enqueue the copy."""
@@ -223,8 +221,15 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
         return target.reshape(-1) if self._flat else target
 
 
-def _copier(target: Device, source: Device) -> Device:
-    return target if source.host_visible else source
+def _copier(target: Device, source: Region) -> Device:
+    """Return the device that copies, where what follows the copy runs too, if it can: the target's.
+
+    But only a GPU sees its memory, and only that of the source gathers what has gaps.
+    """
+    device = source.storage.device
+    if device.host_visible:
+        return target
+    return device if target.host_visible or not source.layout.is_contiguous else target
 
 
 def _refuse_misfit(name: str, target: Region, shape: tuple[int, ...], dtype: AnyDType) -> None:

@@ -1,30 +1,8 @@
-"""Fixtures for pytest: put `pytest_plugins = ["tilewright.testing.plugin"]` in your conftest.py."""
+"""The fixtures of the pytest plugin, for a conftest.py that names them.
 
-from __future__ import annotations
+It is seldom needed: pytest finds `tilewright_pytest` by itself where Tilewright is installed.
+"""
 
-from collections.abc import Generator
+from tilewright_pytest import assert_close, no_leaks, null_device, poisoned, tilewright_device
 
-import pytest
-
-from ..devices.host import NULL
-from ..devices.null import HappensBefore, NullDevice
-from ..op.ambient import device
-
-
-@pytest.fixture
-def null_device() -> Generator[NullDevice, None, None]:
-    """Make the null device the default one: it records enqueued work and runs nothing.
-
-    `null_device.entries` is the recorded work; between `hold()` and `release()` nothing passes, so
-    tests can inspect work in flight; after `defer()` work passes where the program waits for it.
-    Two conflicting uses of memory without an order between them fail the test.
-    """
-    NULL.entries.clear()
-    NULL.order = HappensBefore()
-    with device(NULL):
-        yield NULL
-    races = list(map(str, NULL.races))
-    NULL.release()
-    NULL.synchronize()
-    NULL.entries.clear()
-    assert not races, races
+__all__ = ["assert_close", "no_leaks", "null_device", "poisoned", "tilewright_device"]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, overload
 
+from ..base.showing import grid
 from ..devices.protocol import Stream, TimedStream
 from ..op.ambient import choose_stream
 from ..op.core import DeviceOp, is_op
@@ -18,6 +19,15 @@ Factory: TypeAlias = Callable[[], DeviceOp[Any]]
 """Builds an op that does the work once; an op is used once, so each repetition needs its own."""
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+_HEAD = ("", "median", "least", "rounds", "building", "of the fastest")
+
+
+def _row(timing: Timing, best: float) -> tuple[object, ...]:
+    seconds = _said(timing.median), _said(timing.min)
+    building = _said(_median(timing.building))
+    return (timing.name, *seconds, len(timing.seconds), building, f"{timing.median / best:.2f} x")
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,9 @@ class Timing:
     def median(self) -> float:
         """The round in the middle, in seconds."""
         return _median(self.seconds)
+
+    def _repr_html_(self) -> str:
+        return grid("bench", _HEAD, [_row(self, self.median)])
 
     def __repr__(self) -> str:
         building = _said(_median(self.building))
@@ -65,6 +78,10 @@ class Comparison:
     def fastest(self) -> Timing:
         """The candidate with the least median."""
         return min(self.timings, key=lambda timing: timing.median)
+
+    def _repr_html_(self) -> str:
+        best = self.fastest.median
+        return grid("bench", _HEAD, [_row(timing, best) for timing in self.timings])
 
     def __repr__(self) -> str:
         best = self.fastest.median

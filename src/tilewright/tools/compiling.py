@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..backend.tileir.export import header
 from ..backend.tileir.lowered import is_cubin
-from ..backend.tileir.resources import resources
+from ..backend.tileir.resource_model import resources
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import Error
 from ..compile.inspect import Made

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from re import match
 
-from ..backend.llvm.target import host_target
+from ..backend.llvm.object import host_target
 from ..backend.ptx.code import find_libdevice
 from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions, find_toolchain
 from ..base.config import SETTINGS, Config, cache_directory, current

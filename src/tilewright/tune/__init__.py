@@ -16,6 +16,7 @@ report    what was tried, as a table and a plot
 
 from __future__ import annotations
 
+from ..base.tracebacks import publish
 from .kernel import Autotune, TunedKernel, autotune
 from .records import export, import_
 from .report import Report
@@ -32,3 +33,5 @@ __all__ = [
     "import_",
     "search",
 ]
+
+publish(__all__, globals())

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 from .._core import admit
 from ..base.config import current
 from ..base.errors import SchedulingError
+from ..base.showing import grid
 from ..devices.protocol import Device
 from ..launch import Entry, Launch
 from ..launch.definition import Declared
@@ -231,6 +232,10 @@ class TunedKernel:
         if chosen:
             raise TypeError(f"`{chosen[0]}` of `{self.__name__}` is chosen by tuning: leave it out")
         return placed, constants
+
+    def _repr_html_(self) -> str:
+        rows = [(config.text,) for config in self.space]
+        return grid(f"tuned kernel {self.__name__}", ("configuration",), rows)
 
     def __repr__(self) -> str:
         return f"<tuned kernel `{self.__name__}`, {len(self.space)} configurations>"

@@ -81,7 +81,7 @@ def _called(rule: Callable[..., Any], places: Sequence[int], args: Sequence[Any]
 
 def follows_from_layouts(parameters: Sequence[Parameter], rule: KeyRule) -> bool:
     """Return whether arguments with the same layouts have the same key, whatever they are."""
-    if any(p.variadic or p.optional for p in parameters) or callable(rule):
+    if any(p.variadic or p.optional or p.kind == "tuple" for p in parameters) or callable(rule):
         return False
     names = [p.name for p in parameters if p.kind not in ("output", "tensor")]
     return rule is None or not any(str(fact).partition(".")[0] in names for fact in rule)

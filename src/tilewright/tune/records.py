@@ -22,7 +22,7 @@ from ..base.config import cache_directory, current
 from ..base.errors import KernelCacheError
 from ..base.files import RefusedError, opened, write
 from ..base.messages import tell
-from ..compile.store.disk import acquire
+from ..compile.store.disk import READ, acquire
 
 FOLDER = "tune"
 """The directory of records, in that of compiled code."""
@@ -232,7 +232,7 @@ def _read(folder: int, root: Path, name: str) -> Record | None:
 
 
 def _contents(folder: int, name: str) -> bytes:
-    file = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    file = os.open(name, READ, dir_fd=folder)
     with os.fdopen(file, "rb") as opened_file:
         data = opened_file.read(LARGEST + 1)
     if len(data) > LARGEST:

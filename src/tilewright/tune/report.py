@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..base.showing import preformatted
 from .records import Record, Tried
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -77,6 +78,9 @@ class Report:
         mark = ">" if tried.config == self.chosen else ""
         time = "-" if tried.seconds is None else _said(tried.seconds)
         return mark, time, str(tried.samples), tried.config, tried.dropped[:SHOWN]
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the times of all configurations that were measured, into a file if one is named.

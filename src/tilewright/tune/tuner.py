@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..base.errors import Error, LaunchError
+from ..base.system import usable_cpus
 from .choice import Choice
 from .clock import Clock, Scrub, clock_for
 from .progress import Progress
@@ -67,7 +67,7 @@ class Tuning:
 
     def _compile(self, progress: Progress) -> None:
         """Compile all candidates, several at a time: assemblers are processes, LLVM has no GIL."""
-        count, workers = len(self.choices), min(len(self.choices), _processors())
+        count, workers = len(self.choices), min(len(self.choices), usable_cpus())
         with ThreadPoolExecutor(workers, "tilewright-tune") as pool:
             jobs: list[Future[None]] = [
                 pool.submit(copy_context().run, self._compile_one, i) for i in range(count)
@@ -140,10 +140,6 @@ class Tuning:
             got="\n    ".join(listed[:SHOWN]) + more,
             hint="launch the kernel with one of them to see its whole error",
         )
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def tune(

@@ -15,9 +15,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from tilewright import LaunchError, f32
-from tilewright.backend.cpu import artifact_codec
-from tilewright.backend.llvm import target as target_module
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm import object as native_code
+from tilewright.backend.llvm.object import host_target
 from tilewright.base import files
 from tilewright.base.config import override
 from tilewright.compile.pipeline import compile_kernel
@@ -98,8 +97,8 @@ def test_off():
 
 def test_other_features_are_another_entry(store, monkeypatch):
     compiled(fresh(), store)
-    name, features, triple = target_module._host()
-    monkeypatch.setattr(target_module, "_host", lambda: (name, f"{features},-fma4", triple))
+    name, features, triple = native_code._host()
+    monkeypatch.setattr(native_code, "_host", lambda: (name, f"{features},-fma4", triple))
     compiled(fresh(), store)
     assert counts(store) == (0, 2, 2)
     monkeypatch.undo()
@@ -117,8 +116,8 @@ def test_another_scratch_limit_is_another_entry(store):
 
 def test_other_sources_are_another_entry(store, monkeypatch):
     compiled(fresh(), store)
-    monkeypatch.setattr(artifact_codec, "source_hash", lambda *folders: "0" * 64)
-    artifact_codec._fixed.cache_clear()
+    monkeypatch.setattr(native_code, "source_hash", lambda *folders: "0" * 64)
+    native_code._fixed.cache_clear()
     compiled(fresh(), store)
     assert counts(store) == (0, 2, 2)
 

@@ -65,6 +65,26 @@ def anywhere(z: tl.Accumulator, row: i32, column: i32) -> None:
     z.add(1, (0, 0))
 
 
+@tw.entry
+def in_fixed_point(
+    acc: tl.Accumulator[i64], x: tl.Tensor, places: tl.Tensor[i32], most: tl.Tensor
+) -> None:
+    at = places.load_tile(16, tl.block_id(0), padding=-1)
+    bits = tl.fixed_bits(most.load_tile(1, 0).item(), x.shape[0])
+    acc.add(tl.to_fixed(x.load_tile(16, tl.block_id(0)), bits), at, clip=True)
+
+
+@tw.entry
+def to_floats(out: tl.TensorMut, acc: tl.Tensor[i64], most: tl.Tensor, count: i32) -> None:
+    bits = tl.fixed_bits(most.load_tile(1, 0).item(), count)
+    out.store(tl.from_fixed(tl.load_tile_like(acc, out), bits, out.dtype))
+
+
+@tw.entry
+def converted(out: tl.TensorMut[i64], x: tl.Tensor, *, BITS: tl.Const[int]) -> None:
+    out.store(tl.to_fixed(tl.load_tile_like(x, out), BITS))
+
+
 def accumulated(kernel, dtype, start, grid, *args):
     """What an accumulator has after a launch; it lies inside a larger tensor."""
     whole = np.full([n + 6 for n in start.shape], 5, dtype.np)
@@ -212,3 +232,52 @@ def test_an_accumulator_is_borrowed_exclusively(device):
         result = histogram(acc.borrow_mut(), np.zeros(3, np.int32)).grid((1,)).out().sync()
         assert result is acc
         assert acc.to_numpy()[0] == 3
+
+
+# --- sums that have the same bits in each run --------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30])
+@pytest.mark.parametrize("dtype", [f64, f32])
+def test_fixed_point_sums_do_not_depend_on_order(device, scale, dtype, rng):
+    count = 777
+    x = (rng.standard_normal(count) * scale).astype(dtype.np)
+    at = rng.integers(0, 3, count).astype(np.int32)
+    most = np.abs(x).max(keepdims=True)
+    bits = 62 - (np.frexp(np.float64(most[0]))[1] + int(count).bit_length())
+    exact = np.zeros(3, np.int64)
+    np.add.at(exact, at, np.round(np.ldexp(x.astype("f8"), bits)).astype(np.int64))
+    with tw.device(device):
+        for order in (np.arange(count), rng.permutation(count)):
+            acc = tw.zeros((3,), i64).sync()
+            given = x[order], at[order], most
+            in_fixed_point(acc.borrow_mut(), *given).grid(-(-count // 16)).sync()
+            np.testing.assert_array_equal(acc.to_numpy(), exact)
+        out = tw.zeros((3,), f64).sync()
+        to_floats(out.partition_mut(4), acc, most, count).sync()
+        np.testing.assert_array_equal(out.to_numpy(), np.ldexp(exact.astype("f8"), -bits))
+        bound = float(most[0]) * count**2 / 2.0**60
+        np.testing.assert_allclose(out.to_numpy(), np.bincount(at, x, 3), rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("bits", [0, 3, -2, 5000, -5000])
+def test_fixed_point_at_the_edges(device, bits):
+    x = np.array([0.0, -0.0, 1.3, -1.5, 2.5, 1e300, -np.inf, np.nan])
+    kept = max(min(bits, 1000), -1000)
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(x, kept)
+    least, most = -(2**63), 2**63 - 1
+    expected = [
+        0
+        if np.isnan(v)
+        else most
+        if v >= 2.0**63
+        else least
+        if v < -(2.0**63)
+        else int(np.round(v))
+        for v in scaled
+    ]
+    with tw.device(device):
+        out = tw.zeros((8,), i64).sync()
+        converted(out.partition_mut(8), x, BITS=bits).sync()
+        assert out.to_numpy().tolist() == expected

@@ -113,7 +113,7 @@ def check(device, source, given, numbers, load="tl.load_tile_like({}, z0)"):
     for to, result in zip(TARGETS, got, strict=True):
         expected = converted(numbers, to)
         if to is f4e2m1fn:
-            result, expected = forget_nan(opened(result), numbers), forget_nan(expected, numbers)
+            result, expected = opened(result), without_nan(expected, numbers)
         assert_all([f"{source} to {to}"], [result], [expected], np.array(numbers))
     return got
 
@@ -123,10 +123,9 @@ def opened(bytes_):
     return np.stack([bytes_ & 0xF, bytes_ >> 4], -1).reshape(-1).astype(np.uint8).view(f4e2m1fn.np)
 
 
-def forget_nan(small, numbers):
-    """f4 has no NaN: one becomes a zero of either sign."""
+def without_nan(small, numbers):
+    """f4 has no NaN: one becomes +0; ml_dtypes makes a zero of either sign of it."""
     lost = np.isnan(np.array(numbers, np.float64))
-    assert not wide(small)[lost].any()
     return np.where(lost, np.zeros_like(small), small)
 
 
@@ -226,7 +225,7 @@ def test_the_judge_agrees_with_ml_dtypes(rng):
             with np.errstate(all="ignore"):
                 direct, ours = values.astype(np.float32).astype(to.np), as_float(numbers, to)
             if to is f4e2m1fn:
-                direct, ours = forget_nan(direct, numbers), forget_nan(ours, numbers)
+                direct, ours = without_nan(direct, numbers), without_nan(ours, numbers)
             assert_all([f"{source} to {to}"], [direct], [ours], values)
     for dtype in INTS:
         values = int_values(dtype, rng)

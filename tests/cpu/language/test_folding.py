@@ -119,7 +119,7 @@ FUNCTIONS = {
     "tl.exp(a)": np.exp, "tl.log(a)": np.log, "tl.sin(a)": np.sin, "tl.tanh(a)": np.tanh,
     "tl.exp2(a)": np.exp2, "tl.rsqrt(a)": lambda x: 1 / np.sqrt(x), "tl.pow(a, 2.5)":
     lambda x: np.power(x, 2.5), "tl.atan2(a, 3.0)": lambda x: np.arctan2(x, 3),
-    "tl.expm1(a)": np.expm1, "tl.log1p(a)": np.log1p, "tl.erf(a)": erf,
+    "tl.expm1(a)": np.expm1, "tl.log1p(a)": np.log1p, "tl.erf(a)": erf, "tl.cbrt(a)": np.cbrt,
 }  # fmt: skip
 
 

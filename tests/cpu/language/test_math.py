@@ -16,7 +16,7 @@ ONE = {
     "tan": (np.tan, (-20, 20)), "sinh": (np.sinh, (-20, 20)), "cosh": (np.cosh, (-20, 20)),
     "tanh": (np.tanh, (-5, 5)), "sqrt": (np.sqrt, (0, 1e4)),
     "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-3, 1e3)), "expm1": (np.expm1, (-3, 3)),
-    "log1p": (np.log1p, (-0.99, 5)), "erf": (erf, (-4, 4)),
+    "log1p": (np.log1p, (-0.99, 5)), "erf": (erf, (-4, 4)), "cbrt": (np.cbrt, (-1e3, 1e3)),
     "asin": (np.arcsin, (-1, 1)), "acos": (np.arccos, (-1, 1)), "atan": (np.arctan, (-5, 5)),
     "log10": (np.log10, (1e-3, 1e3)),
 }  # fmt: skip

@@ -442,3 +442,77 @@ def test_typed_scalars_from_outside(device):
 
     with tw.device(device), pytest.raises(tw.CompileError, match="cannot multiply i32 and u32"):
         mixed(Output((4,), i32).cut(4), x.astype(np.int32)).sync()
+
+
+# --- tuples of tensors -------------------------------------------------------------------------
+
+
+@tw.entry
+def summed(out: tl.TensorMut[E, *S], xs: tuple[tl.Tensor[E], ...], by: E) -> None:
+    total = tl.zeros(out.shape, out.dtype)
+    for x in xs:
+        total = total + tl.load_tile_like(x, out)
+    out.store(total * by + len(xs))
+
+
+@tw.entry
+def both(
+    outs: tuple[tl.TensorMut[f32], tl.TensorMut[i32]],
+    x: tl.Tensor[f32],
+    ys: tuple[tl.Tensor[i32, M]],
+) -> None:
+    """M is an extent of a member."""
+    first, second = outs
+    first.store(tl.load_tile_like(x, first) * 2.0)
+    second.store(tl.load_tile_like(ys[0], second) + M)
+
+
+@pytest.mark.parametrize("dtype", [f32, i64], ids=str)
+def test_tuples_of_any_length(device, dtype, rng):
+    for count in (0, 1, 3, 2, 3):
+        xs = [rng.integers(0, 9, (5, 9)).astype(dtype.np) for _ in range(count)]
+        for given in (tuple(xs), xs):
+            got = run_kernel(device, summed, (2, 4), given, 3, dtype=dtype, shape=(5, 9))
+            expected = sum(xs, np.zeros((5, 9))) * 3 + count
+            assert_all([str(count)], [got], [expected.astype(dtype.np)])
+
+
+def test_tuples_by_name_and_with_ops(device):
+    with tw.device(device):
+        z = tw.zeros((9,)).sync()
+        ones = tw.ones((9,)).sync()
+        summed(z.partition_mut(4), by=2.0, xs=(ones, ones)).sync()
+        np.testing.assert_array_equal(z.to_numpy(), np.full(9, 6))
+        found = summed(tw.zeros((9,)).partition(4), (tw.ones((9,)), ones), 1.0).sync()
+        np.testing.assert_array_equal(found[0].unpartition().to_numpy(), np.full(9, 4))
+        assert found[2] is ones and len(found) == 4
+        out = summed(tw.zeros((9,)).partition(4), (ones,), 1.0).out().sync()
+        np.testing.assert_array_equal(out.to_numpy(), np.full(9, 2))
+
+
+def test_tuples_of_outputs(device):
+    with tw.device(device):
+        a, b = tw.zeros((6,)).sync(), tw.zeros((6,), i32).sync()
+        y = np.arange(6, dtype=np.int32)
+        both((a.partition_mut(4), b.partition_mut(4)), np.ones(6, np.float32), (y,)).sync()
+        np.testing.assert_array_equal(a.to_numpy(), np.full(6, 2))
+        np.testing.assert_array_equal(b.to_numpy(), y + 6)
+        with pytest.raises(tw.BorrowError):
+            both((a.partition_mut(4), b.partition_mut(4)), a, (y,))
+
+
+def test_tuples_that_are_refused(device):
+    x = np.ones(9, np.float32)
+    with tw.device(device):
+        z = tw.zeros((9,)).sync()
+        with pytest.raises(TypeError, match="`xs` takes a tuple of tensors, got ndarray"):
+            summed(z.partition_mut(4), x, 1.0)
+        with pytest.raises(TypeError, match="`outs` takes a tuple of 2 tensors, got 1"):
+            both((z.partition_mut(4),), x, (x,))
+        with pytest.raises(tw.ShapeError, match="`E` of `summed` has two element types"):
+            summed(z.partition_mut(4), (x.astype(np.int32),), 1.0).sync()
+        with pytest.raises(TypeError, match=r"takes 3 positional arguments \(out, xs, by\), 2"):
+            summed(z.partition_mut(4), (x,))
+        with pytest.raises(TypeError, match=r"`xs_0` of `summed`"):
+            summed(z.partition_mut(4), ("x",), 1.0)
+    assert "xs_1" in summed.explain(z.partition_mut(4), (x, x), 1.0)

@@ -209,6 +209,28 @@ def test_indices_in_order(device, dtype, rng):
     assert_same_values(LARGEST, *computed(LARGEST, device, a, dtype, dtype))
 
 
+def counted(a, bins):
+    inside = a[(a >= 0) & (a < bins)] if bins <= np.iinfo(a.dtype).max else a[a >= 0]
+    return np.bincount(inside.astype(np.int64).ravel(), minlength=bins)
+
+
+COUNTS = {
+    f"tl.histogram({text}, {bins})": lambda a, bins=bins: counted(a, bins)
+    for bins in (1, 2, 4, 32, 256, 1024)
+    for text in ("a", "a.reshape(256)")
+}
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=str)
+def test_histograms(device, dtype, rng):
+    """Elements outside are not counted, neither the least nor the largest of their type."""
+    few, all_ = int_values(dtype, rng, 64)[:64], np.iinfo(dtype.np)
+    near = rng.integers(max(all_.min, -3), min(all_.max, 300), 192, dtype.np, endpoint=True)
+    a = np.concatenate((few, near)).reshape(4, 16, 4)
+    got, expected = computed(COUNTS, device, a, dtype, i32)
+    assert_all([*COUNTS], got, [e.astype(np.int32) for e in expected])
+
+
 # --- functions of floats -----------------------------------------------------------------------
 
 ERF = np.vectorize(math.erf, otypes=[np.float64])

@@ -208,6 +208,42 @@ def test_launches_that_are_traced_or_captured_are_seen() -> None:
     np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
 
 
+def test_launches_that_are_traced_need_no_look(looked_at: list[Launch[Any]]) -> None:
+    """Waited for, enqueued, and behind another stream: all are timed, in the core."""
+    x, out, third = vector(1 << 16), vector(1 << 16), vector(1 << 16)
+    warm(doubled, out, x)
+    warm(doubled, third, out)
+    one, two = (CPU.new_stream() for _ in range(2))
+    del looked_at[:]
+    with tw.trace() as trace:
+        doubled(out.borrow_mut(), x).sync_on(one)
+        for _ in range(20):
+            doubled(out.borrow_mut(), x).start_on(one)
+        doubled(third.borrow_mut(), out).start_on(two)
+        two.synchronize()
+    assert not looked_at
+    work = [entry for entry in trace.entries if entry.kind == "work"]
+    assert [entry.stream for entry in work].count(one) == 21 and len(work) == 22
+    assert all(entry.start < entry.end and entry.thread == "MainThread" for entry in work)
+    assert {(entry.traffic.read, entry.traffic.written) for entry in work} == {(1 << 18, 1 << 18)}
+    assert {(entry.traffic.grid, entry.traffic.target) for entry in work} == {((1, 1, 256), "cpu")}
+    waits = [entry for entry in trace.entries if entry.kind == "stream wait"]
+    assert len(waits) <= 1  # none where the first stream was done already
+    np.testing.assert_array_equal(third.to_numpy(), x.to_numpy() * 4)
+
+
+def test_the_failure_of_a_traced_launch_is_raised(looked_at: list[Launch[Any]]) -> None:
+    indices, out = vector(100, np.int32), vector(100, np.int32)
+    warm(gathered, out, indices)
+    wrong = tw.from_numpy(np.full(100, 100, np.int32), device="cpu").sync()
+    gathered(out.borrow_mut(), indices).sync()
+    del looked_at[:]
+    with tw.trace() as trace, pytest.raises(tw.Error, match="out of range"):
+        gathered(out.borrow_mut(), wrong).sync()
+    assert not looked_at
+    assert [entry.kind for entry in trace.entries if entry.name == "gathered"] == ["work", "op"]
+
+
 def test_an_op_is_not_run_while_another_is_started() -> None:
     x, out = vector(10), vector(10)
     warm(doubled, out, x)

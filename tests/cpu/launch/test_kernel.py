@@ -17,7 +17,7 @@ from support.lending import LENT, lent
 from support.store import swap_code
 from tilewright import f32, i32
 from tilewright.backend.cpu.stages import compile_func
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.base.config import override
 from tilewright.compile import history
 from tilewright.compile.store import current_store
@@ -29,10 +29,9 @@ FACTOR = 2
 WARM = 3
 
 
-@pytest.fixture(params=["cpu", "reference"], autouse=True)
-def device(request):
-    with tw.device(request.param) as chosen:
-        yield chosen
+@pytest.fixture(autouse=True)
+def device(tilewright_device):
+    return tilewright_device
 
 
 def scaling():

@@ -18,6 +18,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from cpu.devices.cpu.gate import Gate
+from support.core_paths import only_slow
 from support.interrupts import (
     MOST_POINTS,
     AlarmError,
@@ -278,10 +279,8 @@ def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interr
     """Where Python starts that launch, and would have to say that it is on its stream."""
     place = Place(5)
     interrupted = Interrupted(place, lambda: interrupted.z.to_numpy())
-    # Of memory that is known by two names, Python starts all launches.
-    array = np.ones(2 * MANY, np.float32)
-    interrupted.x, _other = tw.asarray(array[:MANY]), tw.asarray(array[MANY // 2 :])
-    error = interrupted.result()
+    with only_slow():
+        error = interrupted.result()
     assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
     assert "a signal interrupted this thread while it was" in str(error)
     place.launch()

@@ -15,10 +15,9 @@ from tilewright import f32
 from tilewright.op.settling import Settling
 
 
-@pytest.fixture(params=["cpu", "reference"], autouse=True)
-def device(request):
-    with tw.device(request.param) as found:
-        yield found
+@pytest.fixture(autouse=True)
+def device(tilewright_device):
+    return tilewright_device
 
 
 @tw.entry

@@ -35,6 +35,18 @@ def test_gradients(interleaved):
     check_gradients(lambda x: ops.rope(x, cos, sin, interleaved=interleaved), (x,))
 
 
+@pytest.mark.parametrize("tables", [1, 3])
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_a_table_for_each_sequence(tables, dtype):
+    x, cos, sin = numbers((3, 2, 5, 8), (tables, 5, 4), (tables, 5, 4))
+    expected = lambda x, c, s: rotated(x, c[:, None], s[:, None], False)  # noqa: E731
+    check(ops.rope, expected, (x, cos, sin), dtype, scale=4)
+    swapped = x.transpose(1, 2).contiguous().transpose(1, 2)
+    assert torch.equal(ops.rope(swapped, cos, sin), ops.rope(x, cos, sin))
+    if dtype == "float64":
+        check_gradients(lambda x: ops.rope(x, cos, sin), (x,))
+
+
 def test_what_is_refused():
     x, table = np.ones((2, 3), "f4"), np.ones((2, 1), "f4")
     with pytest.raises(ValueError, match=r"of even depth, got the shape \(2, 3\)"):

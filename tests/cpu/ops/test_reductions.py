@@ -38,6 +38,29 @@ def test_gradients(name, shape, axis):
     check_gradients(lambda x: getattr(ops, name)(x, dim=axis), numbers(shape))
 
 
+COLUMNS = [((3, 200, 130), 1), ((300, 2), 0), ((65, 2, 129), (0, 1)), ((1, 5000, 3), -2)]
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name != "var"])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("shape", "axis"), COLUMNS)
+@pytest.mark.thinned(4)
+def test_axes_before_the_last(name, dtype, shape, axis):
+    op, expected = getattr(ops, name), EXPECTED[name]
+    (x,) = numbers(shape)
+    check(lambda x: op(x, axis), lambda x: expected(x, axis), [x], dtype, scale=100)
+    assert op(x, axis, keepdims=True).shape == x.sum(axis, keepdim=True).shape
+    if dtype == "float64":
+        check_gradients_as(lambda x: op(x, axis), lambda x: expected(x, axis), [x])
+
+
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_the_first_of_equal_elements_of_a_column_has_the_gradient(name):
+    x = torch.ones(2, 300, 3, requires_grad=True)
+    (dx,) = torch.autograd.grad(getattr(ops, name)(x, 1).sum(), x)
+    assert (dx[:, 0] == 1).all() and (dx[:, 1:] == 0).all()
+
+
 @pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_gradients_of_long_rows(name):

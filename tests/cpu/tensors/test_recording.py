@@ -14,10 +14,9 @@ from tilewright import f32
 from tilewright.op.nesting import RECORDERS
 
 
-@pytest.fixture(params=["cpu", "reference"], autouse=True)
-def device(request):
-    with tw.device(request.param) as found:
-        yield found
+@pytest.fixture(autouse=True)
+def device(tilewright_device):
+    yield tilewright_device
     assert not RECORDERS
 
 

@@ -17,8 +17,7 @@ from ir_text import kernel, parse
 from support.ir import Kernel
 from support.numbers import fresh_random
 from support.tiers import count
-from tilewright.analysis.constants import constants
-from tilewright.analysis.dataflow import Analysis, solve
+from tilewright.analysis.dataflow import Analysis, constants, solve
 from tilewright.analysis.divisibility import divisibility
 from tilewright.analysis.ranges import Interval, ranges
 from tilewright.backend.reference.interpreter import run

@@ -16,7 +16,7 @@ from support import tiers
 from tilewright import bf16, f16
 from tilewright.analysis import needed_precision as analysis
 from tilewright.analysis.needed_precision import LAST_BITS, tolerance_of
-from tilewright.compile.pass_order import PASSES
+from tilewright.compile.pipeline import PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.launch.inspection import Inspection
 

@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.base.lengthy import NEVER, TURN, begin_lengthy_work, end_lengthy_work
 
-FULL, INTERVAL = 7, 4e-3
+MIDDLE, FULL, INTERVAL = 10, 7, 4e-3
 
 
 def settings():
@@ -17,7 +17,7 @@ def settings():
 @pytest.fixture(autouse=True)
 def before():
     threshold, interval = gc.get_threshold(), sys.getswitchinterval()
-    gc.set_threshold(700, 10, FULL)
+    gc.set_threshold(700, MIDDLE, FULL)
     sys.setswitchinterval(INTERVAL)
     yield
     gc.set_threshold(*threshold)
@@ -33,14 +33,34 @@ def test_collections_are_deferred_and_turns_are_short_until_all_is_done():
     assert settings() == (FULL, INTERVAL)
 
 
+def test_objects_do_not_age_while_there_are_temporaries():
+    outer = begin_lengthy_work()
+    assert gc.get_threshold() == (700, MIDDLE, NEVER)
+    one, other = begin_lengthy_work(temporaries=True), begin_lengthy_work(temporaries=True)
+    assert gc.get_threshold() == (700, NEVER, NEVER)
+    end_lengthy_work(other)
+    assert gc.get_threshold() == (700, NEVER, NEVER)
+    end_lengthy_work(one)
+    assert gc.get_threshold() == (700, MIDDLE, NEVER)
+    end_lengthy_work(outer)
+    assert gc.get_threshold() == (700, MIDDLE, FULL)
+
+
 def test_work_that_was_dropped_is_done():
     begin_lengthy_work()
     end_lengthy_work(begin_lengthy_work())
     assert settings() == (FULL, INTERVAL)
 
 
-def test_what_a_program_sets_meanwhile_stays():
-    mine = begin_lengthy_work()
+def test_work_with_temporaries_that_was_dropped_is_done():
+    begin_lengthy_work(temporaries=True)
+    end_lengthy_work(begin_lengthy_work())
+    assert gc.get_threshold() == (700, MIDDLE, FULL)
+
+
+@pytest.mark.parametrize("temporaries", [False, True])
+def test_what_a_program_sets_meanwhile_stays(temporaries):
+    mine = begin_lengthy_work(temporaries=temporaries)
     gc.set_threshold(500, 5, 5)
     sys.setswitchinterval(2e-3)
     end_lengthy_work(mine)

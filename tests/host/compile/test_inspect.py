@@ -6,7 +6,7 @@ import tilewright.lang as tl
 from tilewright.base.config import override
 from tilewright.base.dtypes import f32
 from tilewright.compile.inspect import stage_texts, stage_times
-from tilewright.compile.pass_order import PASSES
+from tilewright.compile.pipeline import PASSES
 from tilewright.frontend.capture.annotations import capture
 from tilewright.ir.signature import OutputSpec, Signature
 

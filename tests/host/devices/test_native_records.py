@@ -267,26 +267,16 @@ def test_a_part_that_is_written_and_read_is_looked_at():
     assert Call(2, 2).bind(one, one) is None
 
 
-@pytest.mark.parametrize(
-    ("look", "writes", "is_plain"),
-    [
-        (SlowPath.EXCLUSIVE, True, True),
-        (SlowPath.WRITERS, False, False),
-        (SlowPath.WRITERS, True, False),
-        (SlowPath.NEIGHBOURS, False, False),
-        (SlowPath.NEIGHBOURS, True, False),
-        (SlowPath.READERS, False, True),
-        (SlowPath.READERS, True, False),
-        (SlowPath.LEASES, False, True),
-        (SlowPath.UNWRITTEN, False, True),
-        (SlowPath.PENDING, False, True),
-    ],
-)
-def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("look", SlowPath)
+def test_whatever_is_known_of_memory_a_launch_is_built(look, writes):
     memory = tensor()
     given = memory.partition_mut((4,)) if writes else memory
     storage_words(memory.region.storage.state)[StorageWord.LOOK] |= look
-    assert (Call(1, int(writes)).bind(given) is not None) == is_plain
+    state, before = memory.region.storage.state, memory.region.storage.state.epoch
+    kinds = kinds_of([given], []) if writes else kinds_of([], [memory])
+    assert Call(1, int(writes), kinds=kinds).bind(given)[-1] is not None
+    assert state.epoch == before + writes
 
 
 def test_a_read_ends_an_exclusive_borrow():

@@ -162,6 +162,8 @@ def test_it_is_a_decorator_and_keeps_the_name_and_docstring():
     x, y = arrays((3, 3))
     np.testing.assert_array_equal(decorated(x, y=y, factor=2.0), 2 * (x + y))
     assert repr(add) == "<function of `scaled_sum`>"
+    shown = add._repr_html_()
+    assert "function of scaled_sum" in shown and shown.count("input") == 3
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,9 @@ N = ("scalar", "n")
         (("extent", "x", 0), 1000, "x.shape[0]"),
         (("scalar", "eps"), 0.5, "eps"),
         (("grid", 1), 2, "num_tile_blocks(1)"),
+        (("grid_dim", 0), 1, "grid_dim(0)"),  # x is the last axis
+        (("grid_dim", 1), 2, "grid_dim(1)"),
+        (("grid_dim", 2), 4, "grid_dim(2)"),
         (("add", X1, N), 37, "x.shape[1] + n"),
         (("mul", ("sub", X1, N), ("const", 2)), 46, "(x.shape[1] - n) * 2"),
         (("floordiv", X1, N), 4, "x.shape[1] // n"),

@@ -11,13 +11,13 @@ import pytest
 
 from support.acceptance import accepted
 from support.numbers import float_values, fresh_rng, int_values
-from tilewright.base.dtypes import FLOATS, INTS, bool_
+from tilewright.base.dtypes import FLOATS, INTS, bool_, f32, i32
 from tilewright.ir.builder import make_op
 from tilewright.ir.core import Value
 from tilewright.ir.opdef import Effect, Trait, TypeRuleError
 from tilewright.ir.ops import FAMILIES, OPS
 from tilewright.ir.semantics import ABOUT, EXACT, evaluate, number_of
-from tilewright.ir.types import TileType
+from tilewright.ir.types import TensorType, TileType
 
 
 def test_no_name_is_declared_twice():
@@ -56,6 +56,16 @@ def test_every_op_has_a_constant_of_its_name():
         for op in ops:
             if not op.name.endswith("_tko"):
                 assert getattr(module, op.name.upper()) is op
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"), [((8,), (2,)), ((8,), (None,)), ((8, 4), (4, 1)), ((), ())]
+)
+def test_a_slice_has_one_axis_and_its_elements_lie_side_by_side(shape, strides):
+    whole = Value(TensorType(f32, (8,), (1,)))
+    assert make_op("length", whole).result.tile == TileType(i32)
+    with pytest.raises(TypeRuleError, match="is not a slice"):
+        make_op("length", Value(TensorType(f32, shape, strides)))
 
 
 def numbers(dtype):

@@ -107,6 +107,7 @@ def test_an_array_is_made_ready_for_the_stream_that_read_the_one_before(z, gpu):
 def test_all_streams_come_after_what_their_library_did(z, gpu, monkeypatch):
     slow = slow_launches(monkeypatch)
     first, other = gpu.streams()[0], gpu.new_stream()
+    copied(z.partition_mut(4), Theirs(gpu, numbers())).sync_on(first)  # which is told next
     gpu.context.calls.hold(first)  # theirs has yet to be done
     copied(z.partition_mut(4), Theirs(gpu, numbers(3))).start_on(other)
     assert not other.idle()

@@ -96,6 +96,24 @@ def test_what_was_started_fails_where_its_memory_is_read(given, monkeypatch):
     assert slow == []
 
 
+def test_traced_launches_need_no_look_and_are_timed_by_the_device(given, gpu, monkeypatch):
+    slow = slow_launches(monkeypatch)
+    one, two = gpu.new_stream(), gpu.new_stream()
+    z, arguments = given()
+    with tw.trace() as trace:
+        picked(*arguments).start_on(one)
+        gpu.context.calls.hold(two)
+        picked(z.partition_mut(4), *arguments[1:]).start_on(two)
+        gpu.context.calls.release()
+        picked(z.partition_mut(4), *arguments[1:]).sync_on(two)
+        np.testing.assert_array_equal(z.to_numpy(), [4, 5, 6, 7])
+    assert slow == []
+    work = [entry for entry in trace.entries if entry.kind == "work" and entry.name == "picked"]
+    assert sorted(entry.stream.number for entry in work) == [one.number, two.number, two.number]
+    assert {entry.traffic for entry in work} == {(36, 16, (1, 1, 1), "sm_90")}
+    assert all(entry.start <= entry.end for entry in work)
+
+
 def test_what_was_started_on_a_held_stream_is_waited_for(given, gpu):
     stream = gpu.new_stream()
     gpu.context.calls.hold(stream)

@@ -173,8 +173,7 @@ def test_launches_alike_are_submitted(scale, fake_gpu, fake_cuda, submitted_only
         np.testing.assert_array_equal(z.to_numpy(), expected)
     with pytest.raises(tw.ShapeError, match="`n` of `scale` is out of range"):
         scale(z.borrow_mut(), x, 1 << 32, 2.0)
-    with pytest.raises(AssertionError, match="the long way"):
-        scale(z.borrow_mut()[:100], x, 100, 2.0).sync()
+    scale(z.borrow_mut()[:100], x, 100, 2.0).sync()  # of another layout, made ready now
 
 
 def test_the_grid_is_asked_for_at_each_launch(load, fake_gpu, fake_cuda):

@@ -83,6 +83,19 @@ def test_narrow_tiles_are_kept_and_widened_again(from_four):
     )
 
 
+SCANNED = """
+%w = scan %a {axis=0, identities=(0.0)} { (%f: tile<f32>, %sum: tile<f32>)
+  %g = addf %f, %sum
+  yield %g
+}
+"""
+
+
+def test_the_results_of_regions_are_kept(from_four):
+    """A scan would run again."""
+    unchanged(rematerialize, f"{READ}{SCANNED}{total('%w')}\nprint %s, %w\nreturn")
+
+
 TWICE = total("%b") + total("%a", "%u")
 
 

@@ -14,7 +14,7 @@ from support.numbers import fresh_rng
 from support.products import GRID, PRODUCTS, product_program
 from tilewright.base.dtypes import bf16, f16, f32, i8
 from tilewright.compile.options import CompileOptions
-from tilewright.compile.pass_order import CUDA_PASSES, cuda_passes
+from tilewright.compile.pipeline import CUDA_PASSES, cuda_passes
 from tilewright.ir.ops.control import FOR
 from tilewright.ir.ops.layout import PERMUTE
 from tilewright.ir.ops.matmul import PRODUCTS as MULTIPLICATIONS

@@ -46,8 +46,18 @@ def test_gaps_on_both_sides_are_refused_with_a_way_out(fake_gpus, data):
     t = tw.from_numpy(data, device=first).sync()
     z = tw.zeros((6, 16), device=second).sync()
     with pytest.raises(tw.DriverError, match="memory with gaps") as caught:
-        z.borrow_mut()[:, ::2].copy_from(t).sync()
+        z.borrow_mut()[:, ::4].copy_from(t[:, ::2]).sync()
     assert "dup()" in caught.value.hint
+    z.borrow_mut()[:, ::4].copy_from(t[:, ::2].dup().sync()).sync()  # as it says
+    assert np.array_equal(z.to_numpy()[:, ::4], data[:, ::2])
+
+
+def test_what_follows_a_copy_runs_where_it_went(fake_gpus, data):
+    first, second = fake_gpus
+    t = tw.from_numpy(data, device=first).sync()
+    op = t.to(second)
+    assert op.home is second
+    assert op.then(lambda there: there.dup()).sync().device is second
 
 
 def test_what_is_under_way_on_either_comes_first(fake_gpus, fake_cuda, data):

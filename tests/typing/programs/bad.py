@@ -29,7 +29,7 @@ z = tw.zeros((4, 4)).sync()
 p = z.partition_mut((2, 2))
 op = tw.zeros((4, 4))
 
-add(p, a)  # error: an argument is missing
+add(p, a).sync()  # error: an argument is missing
 add(p, a, a, a)  # error: an argument too many
 add(p, a, "text")  # error: not a kernel argument
 gemm(p, a)  # error: the constant is missing

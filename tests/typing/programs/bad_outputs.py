@@ -40,7 +40,9 @@ def run(t: tw.Tensor[f32], w: npt.NDArray[np.float32], y: Any) -> None:
     split(z, t, w)  # error: the second one
     split(t, z, w)  # error: the first one
     persistent(t, w)  # error: a plain tensor
-    add(z, w)  # error: too few
+    add(z, w).sync()  # error: too few
+    add(t, x=w, y=w)  # error: a plain tensor, by position beside names
+    add(z, w, w, w)  # error: too many
     tw.asarray("abc")  # error: no array
     tw.asarray([1.0, 2.0])  # error: a list has no memory to share
     add(z, w, w).generics([f32])  # error: generics have names

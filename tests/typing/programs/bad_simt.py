@@ -19,5 +19,5 @@ def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
 
 
 z = tw.zeros((4,)).sync()
-kernel(z.borrow_mut())  # error: one argument too few
+kernel(z.borrow_mut()).sync()  # error: one argument too few
 kernel(z.borrow_mut(), z, bias=1)  # error: no such constant

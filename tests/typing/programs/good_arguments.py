@@ -92,6 +92,13 @@ def total(z: tl.TensorMut[f32], *xs: tl.Tensor[f32]) -> None:
 
 
 @tw.entry
+def joined(z: tl.TensorMut[f32], xs: tuple[tl.Tensor[f32], ...], w: f32) -> None:
+    z.store(0.0)
+    for x in xs:
+        z.store(z.load() + w * tl.load_tile_like(x, z))
+
+
+@tw.entry
 def histogram(counts: tl.Accumulator[i32, tl.Dyn], x: tl.Tensor[i32]) -> None:
     counts.add(1, x.load_tile(64, tl.block_id(0)), clip=True)
     counts.max(x.load_tile(64, 0), (0,))
@@ -123,3 +130,10 @@ device: tw.Device = tw.Device.new(0)
 number: int | None = tw.zeros((1,)).sync().device_id
 count: int = tw.device_count()
 address: int = int(tw.zeros((1,)).sync().device_pointer())
+
+
+def by_keyword(w: npt.NDArray[np.float32], z: tw.Tensor[f32]) -> None:
+    """Arguments by name, all or some of them."""
+    add(z=z.partition_mut((4, 4)), x=w, y=w).sync()
+    add(z.partition_mut((4, 4)), x=w, y=w).sync()
+    add(z.partition_mut((4, 4)), w, y=w).sync()

@@ -16,10 +16,9 @@ from ...ir.launch_expr import Expr
 from ...ir.ops.control import BREAK, IF, LEAVE, TILE_INDEX, YIELD
 from ...ir.ops.elementwise import ANDI, CMPI, NOTI, ORI
 from ...ir.ops.layout import CONSTANT
+from ...ir.ops.simt import CHECKS
 from ..structure import Structure, structure
-from .linear import ONE, ZERO, Linear, condition
-from .placement_report import CHECKS
-from .proofs import Prover
+from .proofs import ONE, ZERO, Linear, Prover, condition
 from .symbolic_range import (
     Cause,
     Integers,
@@ -65,7 +64,7 @@ class Path:
     sure: bool = True
 
     def unsure(self) -> Path:
-        """Return the path as one of which the launch does not decide whether control takes it."""
+        """Return the path marked as one that control may not take for all launches."""
         return replace(self, sure=False)
 
     def under(self, limit: Limit, causes: Sequence[Cause]) -> Path:
@@ -260,7 +259,7 @@ def apart(a: SymbolicRange, b: SymbolicRange, less: int) -> tuple[Linear, ...]:
 
 
 def _yielded(op: Op) -> tuple[Value, Value] | None:
-    """Return what the arms of a branch with one result yield, if both do."""
+    """Return the values that the arms of a branch with one result yield, if both yield."""
     ends = [region.terminator for region in op.regions]
     if len(op.results) != 1 or any(not end.is_a(YIELD) for end in ends):
         return None
@@ -453,7 +452,7 @@ class _CheckWalk:
     def last(
         self, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange
     ) -> Iterator[Linear]:
-        """Yield the greatest number that a variable takes, which steps over some."""
+        """Yield the greatest value of a loop variable, which may step over some."""
         start, end, by = lower.point, upper.point, step.point
         if start is None or end is None or by is None or by == ONE or not self.prover.holds(by):
             return

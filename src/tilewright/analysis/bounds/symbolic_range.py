@@ -18,8 +18,7 @@ from ...ir.core import Func, Op, Value
 from ...ir.launch_expr import Expr
 from ...ir.signature import ScalarSpec
 from ...ir.types import TileType
-from .linear import ONE, ZERO, Linear, number
-from .proofs import LARGEST, Prover
+from .proofs import LARGEST, ONE, ZERO, Linear, Prover, number
 
 # -------------------------------------------------------------------------------------------------
 # The lattice: bounds of an integer as linear forms over launch values.
@@ -118,7 +117,7 @@ class SymbolicRange:
         return None if self.span is None or self.span.needs else self.span.point
 
     def with_span(self, span: SymbolicSpan | None) -> SymbolicRange:
-        """Return the same bounds with another range."""
+        """Return a copy of the bounds with another constant range."""
         return replace(self, span=span)
 
 
@@ -139,7 +138,7 @@ def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
 
 
 def fitted(prover: Prover, dtype: AnyDType, exact: SymbolicRange) -> SymbolicRange:
-    """Return what is known of a result that wraps where it leaves its type."""
+    """Return the range of a result that wraps where it leaves its type."""
     low, high = int_range(dtype)
     # The rules compute exact integers. If the result provably fits its type, nothing wraps and the
     # bounds stay; otherwise the type is all that is known.
@@ -298,7 +297,7 @@ def _divi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange |
 
 
 def _raised(prover: Prover, a: SymbolicRange) -> SymbolicRange:
-    """Return the same of a value that is not negative, without lower bounds that may be."""
+    """Return the range of a non-negative value, without lower bounds that may be negative."""
     span = a.span if a.span is not None and prover.holds(a.span.low) else None
     return SymbolicRange(few((ZERO, *(f for f in a.lows if prover.holds(f)))), a.highs, span)
 
@@ -372,7 +371,7 @@ def _unchanged(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRa
 
 
 def union(prover: Prover, found: Sequence[SymbolicRange]) -> SymbolicRange:
-    """Return what is known of a value that is one of several."""
+    """Return the range of a value that is one of several."""
     total = found[0]
     for other in found[1:]:
         # No span: which of the alternatives occurs in which block is not known.
@@ -421,7 +420,7 @@ class Integers:
                 self.known[value] = point_range(prover.algebra.of(("scalar", spec.name)))
 
     def of(self, value: Value) -> SymbolicRange:
-        """Return what is known of an integer."""
+        """Return the range of an integer."""
         return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
 
     def note(self, value: Value, known: SymbolicRange) -> None:

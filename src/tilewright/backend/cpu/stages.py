@@ -11,15 +11,13 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from ..llvm.object import compile_module
-from ..llvm.target import CpuTarget, host_target
-from .artifact_codec import artifact, codec_for, summary
+from ..llvm.object import CpuTarget, artifact, codec_for, compile_module, host_target, summary
 from .emit import emit_module
 from .loopnest import Plan, build_plan, print_plan
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class LlvmModule:
     """A plan and the LLVM text made from it."""
 
     plan: Plan
@@ -31,12 +29,12 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     cpu = target or host_target()
     return (
         Stage("plan", lambda func: build_plan(func, cpu), print_plan, codec_for(cpu)),
-        Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
+        Stage("llvm", lambda plan: LlvmModule(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
         Stage("object", lambda module: _artifact(module, cpu), summary),
     )
 
 
-def _artifact(module: Module, cpu: CpuTarget) -> Artifact:
+def _artifact(module: LlvmModule, cpu: CpuTarget) -> Artifact:
     plan = module.plan
     code = compile_module(module.text, cpu)
     return artifact(plan.func, cpu, code, plan.scratch_bytes, plan.together, plan.decisions)

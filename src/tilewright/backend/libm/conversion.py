@@ -25,14 +25,17 @@ INFINITE = 0x7F800000
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A sign, a few exponent and fraction bits; what is beyond `largest` becomes `overflow`."""
+    """A sign, a few exponent and fraction bits; what is beyond `largest` becomes `overflow`.
+
+    A type without NaN has zero instead.
+    """
 
     fraction: int
     bias: int
     sign: int
     largest: int
     overflow: int
-    nan: int
+    nan: int | None
 
     @property
     def min_normal(self) -> int:
@@ -48,12 +51,12 @@ class Small:
 SMALL = {
     "f8e4m3fn": Small(fraction=3, bias=7, sign=7, largest=0x7E, overflow=0x7F, nan=0x7F),
     "f8e5m2": Small(fraction=2, bias=15, sign=7, largest=0x7B, overflow=0x7C, nan=0x7E),
-    "f4e2m1fn": Small(fraction=1, bias=1, sign=3, largest=0x7, overflow=0x7, nan=0x8),
+    "f4e2m1fn": Small(fraction=1, bias=1, sign=3, largest=0x7, overflow=0x7, nan=None),
 }  # fmt: skip
 
 
 def drop_bits(bits: Vec, count: int) -> Vec:
-    """Add what rounds to nearest even when the lowest bits are cut off afterwards."""
+    """Add the rounding term, so that cutting off the lowest bits rounds to nearest even."""
     return bits + (bits.lshr(count) & 1) + ((1 << count - 1) - 1)
 
 
@@ -89,9 +92,12 @@ def f32_to_small(small: Small) -> Callable[[Vec], Vec]:
         subnormal = (absolute(x) + magic).bits() - magic.bits()
         code = where(magnitude < small.min_normal, subnormal, normal)
         code = where(code > small.largest, constant(code, small.overflow), code)
-        code = where(x.is_nan(), constant(code, small.nan), code)
-        sign = bits.lshr(31) << small.sign
-        return (code ^ sign).cast("trunc", "i8")
+        if small.nan is not None:
+            code = where(x.is_nan(), constant(code, small.nan), code)
+        code = code ^ (bits.lshr(31) << small.sign)
+        if small.nan is None:
+            code = where(x.is_nan(), constant(code, 0), code)
+        return code.cast("trunc", "i8")
 
     return write
 
@@ -151,7 +157,7 @@ def f8e8m0fnu_to_f32(x: Vec) -> Vec:
 
 
 def same(x: Vec) -> Vec:
-    """Return nothing to do."""
+    """Return the value unchanged."""
     return x
 
 
@@ -202,7 +208,7 @@ DIRECT: dict[tuple[str, str], Writer] = {
 
 
 def converter(source: str, target: str) -> Writer:
-    """Return how to write a conversion, put together from the tables."""
+    """Return a function that emits a conversion, composed from the tables."""
     if (source, target) in DIRECT:
         return DIRECT[source, target]
     if source == target:

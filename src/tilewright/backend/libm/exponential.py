@@ -83,7 +83,7 @@ def half_power(exponent: Exponent) -> Vec:
 
 
 def register_lanes(x: Vec) -> int:
-    """Return how many lanes of x one instruction takes; 0 if they fill no register."""
+    """Return the number of lanes of x that one instruction takes; 0 if they fill no register."""
     for bits in REGISTERS:
         lanes = bits // BITS[x.elem]
         if x.lanes % lanes == 0:

@@ -1,4 +1,4 @@
-"""Logarithms, powers and remainders: log, log1p, log2, pow, rsqrt, remf."""
+"""Logarithms, powers and remainders: log, log1p, log2, pow, rsqrt, cbrt, remf."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def log2_pair(x: Vec) -> Pair:
 
 
 def log2_single(x: Vec) -> Pair:
-    """Return the same to 52 bits, which is plenty for f32."""
+    """Compute log2 of an f32 to 52 bits."""
     return log2_positive(x), constant(x, 0.0)
 
 
@@ -225,9 +225,40 @@ def rsqrt(x: Vec) -> Vec:
     return 1.0 / x.intrinsic("sqrt")
 
 
+# -------------------------------------------------------------------------------------------------
+# cbrt: a third of the bits is a guess within 4 %, Halley's iteration makes it exact to rounding,
+# and a step of Newton with the exact residual rounds it almost correctly.
+
+CBRT_SMALL = {"float": (2.0**-80, 48), "double": (2.0**-900, 150)}
+"""Below the first number the residual may be subnormal: they are scaled by the power of two."""
+CBRT_GUESS = {"float": 709958130, "double": 715094163 << 32}
+"""Two thirds of the bits of 1, less what makes the largest error of the guess small."""
+CBRT_HALLEY = {"float": 1, "double": 2}
+"""Iterations of Halley, each of which triples the correct bits: from 4 to 15 or 45."""
+
+
+def cbrt(x: Vec) -> Vec:
+    """Compute the cube root."""
+    magnitude = absolute(x)
+    bound, exponent = CBRT_SMALL[x.elem]
+    small = magnitude < bound
+    a = where(small, magnitude * 2.0**exponent, magnitude)
+    t = (a.bits().binary("udiv", 3) + CBRT_GUESS[x.elem]).as_float()
+    for _ in range(CBRT_HALLEY[x.elem]):
+        q = a / (t * t)
+        t = t * ((t + (q + q)) / ((t + t) + q))
+    square, error = multiply(t, t)
+    residual = fma(-square, t, a) - error * t
+    t = t + residual / (square * 3.0)
+    t = copysign(where(small, t * 2.0 ** -(exponent // 3), t), x)
+    regular = (magnitude > 0.0) & (magnitude < float("inf"))
+    return where(regular, t, x)
+
+
 POWER_FUNCTIONS = {
     "pow": LlvmFunction(2, {"f32": pow_f32, "f64": pow_f64}, {"f32": 0.51, "f64": 1.8}),
     "rsqrt": LlvmFunction(1, {"f32": rsqrt, "f64": rsqrt}, {"f32": 1.6, "f64": 1.6}),
+    "cbrt": LlvmFunction(1, {"f32": cbrt, "f64": cbrt}, {"f32": 0.6, "f64": 0.6}),
 }
 
 
@@ -244,7 +275,7 @@ def exponent_field(x: Vec) -> Vec:
 
 
 def exponent_of(y: Vec) -> Vec:
-    """Return the same, going on below 1 for subnormal numbers."""
+    """Return the exponent, also of subnormal numbers, where it continues below 1."""
     fraction = FRACTION_BITS[y.elem]
     field = exponent_field(y)
     return where(field.eq(0), exponent_field(y * 2.0**fraction) - fraction, field)

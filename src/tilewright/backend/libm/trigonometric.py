@@ -204,7 +204,7 @@ def narrow(x: Vec) -> Vec:
 
 
 def funnel(high: Vec, low: Vec, shift: Vec | int) -> Vec:
-    """Return the upper half of two words shifted left."""
+    """Shift two words left as one, and return the upper half."""
     return high.intrinsic("fshl", low, shift)
 
 

@@ -61,7 +61,7 @@ class FunctionBody:
         return Vec(self, name, elem, lanes)
 
     def constant(self, elem: str, lanes: int, number: float) -> Vec:
-        """Return the same number in every lane."""
+        """Return a constant with the same number in every lane."""
         text = literal(elem, number)
         return Vec(self, text if lanes == 1 else f"splat ({elem} {text})", elem, lanes)
 
@@ -188,11 +188,11 @@ class Vec:
         return self.compare("une", "ne", other)
 
     def is_nan(self) -> Vec:
-        """Return which lanes are NaN."""
+        """Return a mask of the lanes that are NaN."""
         return self.body.emit(f"fcmp uno {self}, {self.name}", "i1", self.lanes)
 
     def frozen(self) -> Vec:
-        """Return the same value, but some number where LLVM says that there is none.
+        """Return the value with poison replaced by some number (`freeze`).
 
         What is undefined may be taken for whatever suits, at each of its uses for something else:
         a test for zero does not hold for the division behind it.
@@ -314,7 +314,7 @@ def any_lane(mask: Vec) -> Vec:
 def branch(
     condition: Vec, otherwise: Sequence[Vec], then: Callable[[], Sequence[Vec]]
 ) -> list[Vec]:
-    """Return the values `then` computes if the (scalar) condition holds, else the given ones."""
+    """Return the values of `then` if the scalar condition holds, else the given ones (phis)."""
     body = condition.body
     before, inside, after = body.block, body.fresh("then"), body.fresh("after")
     body.lines.append(f"  br {condition}, label %{inside}, label %{after}")

@@ -56,7 +56,7 @@ class Libdevice:
 
 
 def find_libdevice() -> Libdevice | None:
-    """Return the libdevice to use; None where there is none, or none is wanted."""
+    """Return the libdevice to use; None if it is missing or switched off."""
     asked = current().libdevice
     if asked == OFF:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from typing import TypeAlias
 
 import llvmlite
 
+from ...analysis.needed_precision import LAST_BITS, Form, Forms
 from ...base.config import current
 from ...base.cuda_abi import symbol
 from ...base.llvm import llvm
 from ...base.stage import ArtifactCodec, Facts, Saved
 from ...ir.artifact import Artifact, sites_of
+from ...ir.attrs import Rounding
 from ...ir.core import Func, Value
 from ...ir.signature import OutputSpec, ParamSpec, TensorSpec
 from ...ir.types import PtrType, TensorType, TileType
@@ -24,11 +27,49 @@ from ..cpu.emit.kernel import run
 from ..cpu.loopnest.lower import lower
 from ..cpu.loopnest.nodes import ScalarStmt, Stmt
 from ..libm import Library
-from ..llvm.builder import Vec
-from ..llvm.target import CpuTarget
-from .approximations import FORMS
+from ..llvm.builder import Vec, Writer
+from ..llvm.object import CpuTarget
 from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, find_libdevice
 from .simt import TABLE, thread_number
+
+# --- approximate forms of functions in PTX, for one thread -------------------------------------
+
+
+def instruction(name: str) -> Writer:
+    """Return an instruction on f32, which LLVM neither moves apart nor replaces."""
+
+    def write(first: Vec, *others: Vec) -> Vec:
+        args = (first, *others)
+        slots = ", ".join(f"${k}" for k in range(len(args) + 1))
+        constraints = ",".join(["=f"] + ["f"] * len(args))
+        given = ", ".join(map(str, args))
+        text = f'call float asm "{name} {slots};", "{constraints}"({given})'
+        return first.body.emit(text, first.elem, first.lanes)
+
+    return write
+
+
+def _exp(x: Vec) -> Vec:
+    """Compute 2**(x log2(e)): the product is rounded, as if x had been rounded once more."""
+    return instruction("ex2.approx.ftz.f32")(x * math.log2(math.e))
+
+
+FORMS: Forms[Writer] = {
+    "tanh": (Form(11, "tanh.approx", instruction("tanh.approx.f32")),),
+    "exp": (Form(LAST_BITS, "ex2.approx of a scaled argument", _exp),),
+    "exp2": (Form(LAST_BITS, "ex2.approx", instruction("ex2.approx.ftz.f32")),),
+    "divf": (
+        Form(LAST_BITS, "div.approx", instruction("div.approx.ftz.f32"), Rounding.APPROX),
+        Form(LAST_BITS, "div.full", instruction("div.full.f32")),
+    ),
+    "rsqrt": (Form(LAST_BITS, "rsqrt.approx", instruction("rsqrt.approx.f32")),),
+    "sqrt": (Form(LAST_BITS, "sqrt.approx", instruction("sqrt.approx.f32"), Rounding.APPROX),),
+}
+"""The approximate forms of functions, the fastest first; their errors are those in Tile IR.
+
+rsqrt.approx and sqrt.approx are off by at most 2**-22.9 and 2**-23, of subnormal numbers too.
+"""
+
 
 # -------------------------------------------------------------------------------------------------
 # The module of a SIMT kernel for GPUs: one entry, called as `base.cuda_abi` defines.
@@ -169,7 +210,7 @@ def _text(emitter: LlvmEmitter, func: Func, declared: Sequence[str]) -> str:
 
 
 def codec_for(target: PtxTarget) -> ArtifactCodec:
-    """Return how PTX for one architecture is kept."""
+    """Return the codec that stores PTX for one architecture in the disk cache."""
     return ArtifactCodec(
         facts=lambda made: facts(made, target),
         save=lambda made, kept: Saved({"symbol": kept.name, "arch": kept.target}, kept.code),

@@ -374,7 +374,7 @@ def _letter(dtype: AnyDType) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as LLVM writes it: what is special is given by number."""
+    """Quote a text for LLVM, with special characters as hex escapes."""
     return "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\{ord(c):02X}" for c in text)
 
 

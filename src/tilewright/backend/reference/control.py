@@ -60,15 +60,6 @@ def _jump(frame: Frame, op: Op) -> Jump:
     return Jump(op.name, frame.data(op.operands))
 
 
-CONTROL_RULES: dict[str, Rule] = {
-    "for": _for,
-    "loop": _loop,
-    "if": _if,
-    "scope": _scope,
-    **dict.fromkeys(("yield", "continue", "break", "leave", "return"), _jump),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Position of this block in the grid.
 
@@ -88,13 +79,6 @@ def _tile_index(frame: Frame, op: Op) -> Results:
     index = tile_index(number, counts, op.attrs["groups"], INTEGERS)
     starts = [frame.integer(v) for v in op.all("starts")] or [0] * len(index)
     return tuple(np.asarray(a + b, np.int32) for a, b in zip(index, starts, strict=True))
-
-
-GRID_RULES: dict[str, Rule] = {
-    "block_id": _block_id,
-    "num_blocks": _num_blocks,
-    "tile_index": _tile_index,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -126,12 +110,16 @@ def _assert(frame: Frame, op: Op) -> Results:
     return ()
 
 
-DEBUG_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    "for": _for,
+    "loop": _loop,
+    "if": _if,
+    "scope": _scope,
+    **dict.fromkeys(("yield", "continue", "break", "leave", "return"), _jump),
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "tile_index": _tile_index,
     "print": _print,
     "assert": _assert,
     "breakpoint": _breakpoint,
 }
-
-RULES: dict[str, Rule] = {
-    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
-}  # fmt: skip

@@ -112,30 +112,6 @@ def _high_half(a: Array, b: Array) -> Array:
     return np.asarray(ah * bh + (middle >> half) + (middle2 >> half))
 
 
-ARITHMETIC_RULES: dict[str, Rule] = {
-    "addf": rounded(np.add),
-    "subf": rounded(np.subtract),
-    "mulf": rounded(np.multiply),
-    "divf": rounded(np.divide),
-    "fma": _fma,
-    "remf": in_f32(np.fmod),
-    "negf": in_f32(np.negative),
-    "absf": in_f32(np.absolute),
-    "maxf": _choice(greatest),
-    "minf": _choice(least),
-    "addi": elementwise(np.add),
-    "subi": elementwise(np.subtract),
-    "muli": elementwise(np.multiply),
-    "divi": _divi,
-    "remi": _remi,
-    "mulhi": _mulhi,
-    "negi": elementwise(np.negative),
-    "absi": elementwise(np.absolute),
-    "maxi": elementwise(np.maximum),
-    "mini": elementwise(np.minimum),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Elementary functions: computed in f64 and rounded once; ceil, floor and sqrt are exact anyway.
 
@@ -159,29 +135,6 @@ def _erf(a: Array) -> Array:
     return np.asarray(_erf_of_objects(a), np.float64)
 
 
-MATH_RULES: dict[str, Rule] = {
-    "ceil": in_f32(np.ceil),
-    "floor": in_f32(np.floor),
-    "sin": _in_f64(np.sin),
-    "cos": _in_f64(np.cos),
-    "tan": _in_f64(np.tan),
-    "sinh": _in_f64(np.sinh),
-    "cosh": _in_f64(np.cosh),
-    "tanh": _in_f64(np.tanh),
-    "exp": _in_f64(np.exp),
-    "expm1": _in_f64(np.expm1),
-    "exp2": _in_f64(np.exp2),
-    "log": _in_f64(np.log),
-    "log1p": _in_f64(np.log1p),
-    "log2": _in_f64(np.log2),
-    "sqrt": rounded(np.sqrt),
-    "rsqrt": _in_f64(_rsqrt),
-    "erf": _in_f64(_erf),
-    "pow": _in_f64(np.power),
-    "atan2": _in_f64(np.arctan2),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Comparisons and selection, elementwise.
 
@@ -196,13 +149,6 @@ def _cmpf(frame: Frame, op: Op) -> Results:
     unordered = np.isnan(a) | np.isnan(b)
     ordered: Array = np.asarray(Predicate(op.attrs["predicate"]).apply(a, b), np.bool_)
     return (np.where(unordered, op.attrs["unordered"], ordered),)
-
-
-COMPARISON_RULES: dict[str, Rule] = {
-    "cmpi": _cmpi,
-    "cmpf": _cmpf,
-    "select": elementwise(np.where),
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -231,16 +177,6 @@ def _shri(a: Array, by: Array) -> Array:
 
 def _signed(a: Array) -> bool:
     return a.dtype.kind == "i"
-
-
-BITWISE_RULES: dict[str, Rule] = {
-    "andi": elementwise(np.bitwise_and),
-    "ori": elementwise(np.bitwise_or),
-    "xori": elementwise(np.bitwise_xor),
-    "noti": elementwise(np.invert),
-    "shli": elementwise(_shli),
-    "shri": elementwise(_shri),
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -310,7 +246,56 @@ def _pack(frame: Frame, op: Op) -> Results:
     return (bits[..., 0::2] | bits[..., 1::2] << np.uint8(4),)
 
 
-CONVERSION_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    "addf": rounded(np.add),
+    "subf": rounded(np.subtract),
+    "mulf": rounded(np.multiply),
+    "divf": rounded(np.divide),
+    "fma": _fma,
+    "remf": in_f32(np.fmod),
+    "negf": in_f32(np.negative),
+    "absf": in_f32(np.absolute),
+    "maxf": _choice(greatest),
+    "minf": _choice(least),
+    "addi": elementwise(np.add),
+    "subi": elementwise(np.subtract),
+    "muli": elementwise(np.multiply),
+    "divi": _divi,
+    "remi": _remi,
+    "mulhi": _mulhi,
+    "negi": elementwise(np.negative),
+    "absi": elementwise(np.absolute),
+    "maxi": elementwise(np.maximum),
+    "mini": elementwise(np.minimum),
+    "ceil": in_f32(np.ceil),
+    "floor": in_f32(np.floor),
+    "sin": _in_f64(np.sin),
+    "cos": _in_f64(np.cos),
+    "tan": _in_f64(np.tan),
+    "sinh": _in_f64(np.sinh),
+    "cosh": _in_f64(np.cosh),
+    "tanh": _in_f64(np.tanh),
+    "exp": _in_f64(np.exp),
+    "expm1": _in_f64(np.expm1),
+    "exp2": _in_f64(np.exp2),
+    "log": _in_f64(np.log),
+    "log1p": _in_f64(np.log1p),
+    "log2": _in_f64(np.log2),
+    "sqrt": rounded(np.sqrt),
+    "rsqrt": _in_f64(_rsqrt),
+    "cbrt": _in_f64(np.cbrt),
+    "erf": _in_f64(_erf),
+    "pow": _in_f64(np.power),
+    "atan2": _in_f64(np.arctan2),
+    "cmpi": _cmpi,
+    "cmpf": _cmpf,
+    "select": elementwise(np.where),
+    "andi": elementwise(np.bitwise_and),
+    "ori": elementwise(np.bitwise_or),
+    "xori": elementwise(np.bitwise_xor),
+    "noti": elementwise(np.invert),
+    "shli": elementwise(_shli),
+    "shri": elementwise(_shri),
     "ftof": _ftof,
     "ftoi": _ftoi,
     "itof": _itof,
@@ -320,7 +305,3 @@ CONVERSION_RULES: dict[str, Rule] = {
     "unpack": _unpack,
     "pack": _pack,
 }
-
-RULES: dict[str, Rule] = {
-    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES, **CONVERSION_RULES,
-}  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...base.dtypes import AnyDType, bf16, f16, f32, f64, round_tf32, tf32
+from ...base.dtypes import AnyDType, bf16, f4e2m1fn, f16, f32, f64, round_tf32, tf32
 from ...ir.attrs import Rounding
 
 # -------------------------------------------------------------------------------------------------
@@ -171,6 +171,8 @@ def narrow(wide: Array, dtype: AnyDType) -> Array:
         return wide.astype(dtype.np)
     # Other types are reached through f32; rounding to odd there keeps the second rounding honest.
     single = _odd_f32(wide)
+    if dtype is f4e2m1fn:  # it has no NaN
+        single = np.where(np.isnan(single), np.float32(0), single)
     return round_tf32(single) if dtype is tf32 else single.astype(dtype.np)
 
 

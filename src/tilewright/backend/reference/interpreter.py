@@ -182,7 +182,7 @@ class _Team:
             self.threads.append(_Thread(k, frame, steps))
 
     def meet(self) -> list[_Thread]:
-        """Return the threads that can go on, with what they get; none if all is over."""
+        """Return the threads that can continue, with their results; none if all have ended."""
         waiting = [t for t in self.threads if not t.done]
         going = self.warps(waiting)
         if going or not waiting:
@@ -197,7 +197,7 @@ class _Team:
         return waiting
 
     def warps(self, waiting: Sequence[_Thread]) -> list[_Thread]:
-        """Return the lanes whose warp is where they wait for it."""
+        """Return the lanes that can continue because their whole warp waits at the same op."""
         groups: dict[tuple[int, Op], list[_Thread]] = defaultdict(list)
         alive: dict[int, set[int]] = defaultdict(set)
         for t in waiting:

@@ -19,9 +19,6 @@ def _iota(frame: Frame, op: Op) -> Results:
     return (np.arange(op.attrs["size"], dtype=np.int64).astype(op.attrs["dtype"].np),)
 
 
-CREATION_RULES: dict[str, Rule] = {"constant": _constant, "iota": _iota}
-
-
 # -------------------------------------------------------------------------------------------------
 # Rearrangement: the elements stay the same, their arrangement changes.
 
@@ -51,14 +48,12 @@ def _extract(frame: Frame, op: Op) -> Results:
     return (arg[tuple(where)],)
 
 
-LAYOUT_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    "constant": _constant,
+    "iota": _iota,
     "reshape": _reshape,
     "broadcast": _broadcast,
     "permute": _permute,
     "cat": _cat,
     "extract": _extract,
 }
-
-RULES: dict[str, Rule] = {
-    **CREATION_RULES, **LAYOUT_RULES,
-}  # fmt: skip

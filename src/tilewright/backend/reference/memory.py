@@ -63,16 +63,6 @@ def _same(addresses: Array) -> Array:
     return addresses
 
 
-POINTER_RULES: dict[str, Rule] = {
-    "offset": _offset,
-    "load_ptr": _load_ptr,
-    "store_ptr": _store_ptr,
-    "ptr_to_int": elementwise(_same),
-    "int_to_ptr": elementwise(_same),
-    "ptr_to_ptr": elementwise(_same),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Atomic read-modify-write: elements that share an address are updated in row-major order.
 
@@ -131,9 +121,6 @@ def _atomic_cas(frame: Frame, op: Op) -> Results:
 
     old = memory.update(memory.watch.enter(op), pointers, mask, dtype, swap)
     return (np.where(mask, old, compare),)
-
-
-ATOMICS_RULES: dict[str, Rule] = {"atomic_rmw": _atomic_rmw, "atomic_cas": _atomic_cas}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -247,7 +234,18 @@ def _atomic_red_view(frame: Frame, op: Op) -> Results:
     return ()
 
 
-MEMORY_RULES: dict[str, Rule] = {
+# -------------------------------------------------------------------------------------------------
+# Memory ops with tokens: program order already satisfies every token.
+
+PLAIN_RULES: dict[str, Rule] = {
+    "offset": _offset,
+    "load_ptr": _load_ptr,
+    "store_ptr": _store_ptr,
+    "ptr_to_int": elementwise(_same),
+    "int_to_ptr": elementwise(_same),
+    "ptr_to_ptr": elementwise(_same),
+    "atomic_rmw": _atomic_rmw,
+    "atomic_cas": _atomic_cas,
     "extent": _extent,
     "make_tensor": _make_tensor,
     "make_view": _make_view,
@@ -257,12 +255,7 @@ MEMORY_RULES: dict[str, Rule] = {
     "store_view": _store_view,
     "atomic_red_view": _atomic_red_view,
 }
-
-
-# -------------------------------------------------------------------------------------------------
-# Memory ops with tokens: program order already satisfies every token.
-
-_RULES_OF_PLAIN = MEMORY_RULES | POINTER_RULES | ATOMICS_RULES
+"""Rules of the ops without tokens."""
 
 
 def _token(frame: Frame, op: Op) -> Results:
@@ -283,9 +276,10 @@ def _ordered(plain: Rule) -> Rule:
 TOKEN_RULES: dict[str, Rule] = {
     "make_token": _token,
     "join_tokens": _token,
-    **{f"{op.name}_tko": _ordered(_RULES_OF_PLAIN[op.name]) for op in PLAIN},
+    **{f"{op.name}_tko": _ordered(PLAIN_RULES[op.name]) for op in PLAIN},
 }
 
 RULES: dict[str, Rule] = {
-    **POINTER_RULES, **ATOMICS_RULES, **MEMORY_RULES, **TOKEN_RULES,
-}  # fmt: skip
+    **PLAIN_RULES,
+    **TOKEN_RULES,
+}

@@ -35,7 +35,7 @@ def _is_scalar(kind: TileType) -> bool:
 
 
 def _combine(frame: Frame, body: Block, elems: list[Array], accs: list[Array]) -> list[Array]:
-    """Run the body on slices: what was met later along the axis with what was met before."""
+    """Run the body on slices: later elements along the axis with earlier ones."""
     if _vectorizes(body):
         return [np.broadcast_to(r, elems[0].shape) for r in _apply(frame, body, elems, accs)]
     combined = [np.empty_like(a) for a in elems]

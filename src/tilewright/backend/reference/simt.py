@@ -81,9 +81,6 @@ def _place(frame: Frame, op: Op) -> Results:
     return (np.asarray(_sizes(frame, what)[op.attrs["axis"]], np.int32),)
 
 
-THREADS_RULES: dict[str, Rule] = {"index_1d": _index_1d, "index_2d": _index_2d, "place": _place}
-
-
 # -------------------------------------------------------------------------------------------------
 # Slices: elements are read and written one at a time, in bounds only.
 
@@ -127,15 +124,6 @@ def _slice_pointer(frame: Frame, op: Op) -> Results:
     return (np.asarray(frame.tensor(op.one("slice")).address + index * itemsize, np.int64),)
 
 
-SLICES_RULES: dict[str, Rule] = {
-    "length": _length,
-    "check_index": _check_index,
-    "load_slice": _load_slice,
-    "store_slice": _store_slice,
-    "slice_pointer": _slice_pointer,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Shared memory: elements by index, watched like all memory; reads out of bounds return 0.
 
@@ -172,7 +160,7 @@ def _kind(value: Value) -> SharedType:
 
 
 def _element(frame: Frame, op: Op, verb: str) -> tuple[MemoryRegion, Array] | None:
-    """Return where an element is kept; None, and a report, for one that is outside."""
+    """Return the address of an element; None, and a report, if it is out of bounds."""
     memory = op.one("memory")
     data, kind = _data(frame, memory), _kind(memory)
     index = tuple(frame.integer(v) for v in op.all("index"))
@@ -242,18 +230,6 @@ def _cas_shared(frame: Frame, op: Op) -> Results:
     return _updated(
         frame, op, lambda old: value if np.array_equal(encode(old, dtype), expected) else old
     )
-
-
-SHARED_RULES: dict[str, Rule] = {
-    "shared": _shared,
-    "dynamic_shared": _dynamic_shared,
-    "shared_length": _shared_length,
-    "load_shared": _load_shared,
-    "store_shared": _store_shared,
-    "atomic_shared": _atomic_shared,
-    "cas_shared": _cas_shared,
-    "sync_threads": meets,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -335,8 +311,23 @@ TOGETHER: dict[str, Together] = {
     "ballot": _ballot,
     "match": _match,
 }
-WARPS_RULES: dict[str, Rule] = dict.fromkeys(TOGETHER, meets)
 
 RULES: dict[str, Rule] = {
-    **THREADS_RULES, **SLICES_RULES, **SHARED_RULES, **WARPS_RULES,
-}  # fmt: skip
+    "index_1d": _index_1d,
+    "index_2d": _index_2d,
+    "place": _place,
+    "length": _length,
+    "check_index": _check_index,
+    "load_slice": _load_slice,
+    "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
+    "shared": _shared,
+    "dynamic_shared": _dynamic_shared,
+    "shared_length": _shared_length,
+    "load_shared": _load_shared,
+    "store_shared": _store_shared,
+    "atomic_shared": _atomic_shared,
+    "cas_shared": _cas_shared,
+    "sync_threads": meets,
+    **dict.fromkeys(TOGETHER, meets),
+}

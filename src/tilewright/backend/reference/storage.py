@@ -128,7 +128,7 @@ class LaunchMemory:
                 region.shadow.unset[region.cells(_addresses(member), member.array.itemsize)] = True
 
     def poison(self, names: frozenset[str]) -> None:
-        """Overwrite what no kernel has written of these parameters: floats NaN, integers -1."""
+        """Overwrite unwritten elements of these parameters: floats with NaN, integers with -1."""
         for region in self.regions:
             if any(m.name in names for m in region.members):
                 flags = any(m.array.dtype == np.bool_ for m in region.members)
@@ -228,7 +228,7 @@ class SharedMemory:
     def region(
         self, number: int, name: str, shape: tuple[int, ...], dtype: AnyDType
     ) -> MemoryRegion:
-        """Return an array; nothing has been written to it when it is new."""
+        """Return the region of an array; a new one counts as unwritten."""
         if number not in self._regions:
             array = np.zeros(shape, dtype.np)
             region = MemoryRegion([Member(name, array)])

@@ -46,7 +46,7 @@ class Shadow:
         self.unset = np.zeros(self.size, np.bool_)
 
     def repeated(self, times: int) -> Shadow:
-        """Return the same for cells cut into `times` parts."""
+        """Return a copy for cells cut into `times` parts."""
         finer = Shadow(self.size * times)
         for name in (*EVENTS, "unset"):
             setattr(finer, name, np.repeat(getattr(self, name), times))
@@ -174,7 +174,7 @@ class Watch:
         return event.number
 
     def complain(self, kind: str, op: Op, text: str) -> None:
-        """Report what is wrong with an op of the running actor."""
+        """Report a forbidden access by an op of the running actor."""
         self._report((kind, op), f"{text} {self._actor.text} at {place_of(op)}")
 
     def outside(self, event: int, address: int, verb: str) -> None:
@@ -246,7 +246,7 @@ class Watch:
         shadow.other[rest[self._surely_before(shadow.other[rest], made)]] = event
 
     def _surely_before(self, events: Array, made: Event) -> Array:
-        """Return which of these are none, or need not be remembered beside a later event."""
+        """Return a mask of the entries without an event, or with one before a later event."""
         found = np.unique(events).tolist()
         return np.isin(events, [n for n in found if n == 0 or self._event(n).precedes(made)])
 
@@ -265,7 +265,7 @@ class Watch:
         return np.isin(events, own)
 
     def _clash(self, made: Event, region: Watched, cells: Array, events: Array, kind: str) -> None:
-        """Report what another actor did to these cells, where nothing orders the two."""
+        """Report an unordered access of another actor to these cells."""
         found = events[cells]
         for number in np.unique(found).tolist():
             if number == 0:

@@ -189,7 +189,7 @@ def _cut(block: Block, of_block: set[Op], nesting: Structure) -> list[Node]:
 
 
 def _passed(end: Op, nesting: Structure) -> Iterator[tuple[Value, Value]]:
-    """Yield what a terminator passes on, and to whom."""
+    """Yield the values that a terminator passes, with their targets."""
     target = nesting.target.get(end)
     if target is not None:
         taken = arguments(target) if end.is_a(CONTINUE) else target.results
@@ -272,7 +272,7 @@ class LiveValues:
     scratch: int = 0
 
     def is_moved(self, source: Value, target: Value) -> bool:
-        """Return whether a value is not where it goes already."""
+        """Return whether a value must be copied to reach its target."""
         return self.spill_slots.get(source) is not self.spill_slots[target]
 
     def room(self, kind: LiveKind, groups: int, nbytes: int) -> SpillSlot:
@@ -297,7 +297,7 @@ def place_live_values(
     nodes: Sequence[Node], of_block: Uniformity, of_group: Uniformity, nesting: Structure,
     groups: Groups, scratch: int,
 ) -> LiveValues:  # fmt: skip
-    """Decide what is kept of a kernel whose shared memory takes so much scratch."""
+    """Place the values that are live across barriers, above so much scratch for shared memory."""
     return _SpillPlacer(of_block, of_group, nesting, groups).place(nodes, scratch)
 
 
@@ -315,7 +315,7 @@ class _SpillPlacer:
         """The phase of everything that is made at the top of one."""
 
     def kind(self, value: Value) -> LiveKind:
-        """Return how many of a value there are."""
+        """Return the multiplicity of a value: one per block, group or thread."""
         if not self.of_block.varies(value):
             return LiveKind.BLOCK
         return LiveKind.THREAD if self.of_group.varies(value) else LiveKind.GROUP
@@ -381,7 +381,7 @@ class _SpillPlacer:
         )
 
     def cost(self, value: Value) -> int:
-        """Return how many ops compute a value again; negative if that is not possible."""
+        """Return the number of ops that rematerialize a value; negative if that is not possible."""
         if self.kind(value) is LiveKind.BLOCK:
             return 0
         made = self.nesting.definer(value)
@@ -472,13 +472,13 @@ class CooperativePlan:
         return not op.defn.pure or any(r in self.live_values.spill_slots for r in op.results)
 
     def needed(self, phase: Phase) -> list[Value]:
-        """Return what a phase uses that it does not make itself."""
+        """Return the values that a phase uses and does not compute itself."""
         made = {v for op in phase.walk() for v in op.results}
         made |= {arg for op in phase.walk() for region in op.regions for arg in region.args}
         return list(dict.fromkeys(v for v in self.used(phase) if v not in made))
 
     def used(self, phase: Phase) -> Iterator[Value]:
-        """Yield what the groups use in a phase."""
+        """Yield the values that the groups use in a phase."""
         for op in phase.walk():
             yield from op.operands
         for source, target in phase.moves:

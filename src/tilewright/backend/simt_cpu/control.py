@@ -15,7 +15,7 @@ from ...ir.ops.simt import ATOMIC_SHARED, CHECK_INDEX, LOAD_SHARED, PLACE, STORE
 from ..cpu.emit.control import Rounds, enter, look_up, most_rounds
 from ..llvm.builder import Vec, any_lane, where
 from .barriers import STREAMED, is_rematerialized
-from .machine import Lanes, Write
+from .machine import Lanes, Leave, Write
 
 # -------------------------------------------------------------------------------------------------
 # Uniform fast path: detect when all lanes of a group take one branch, and emit it without masks.
@@ -97,7 +97,7 @@ def _compared(lanes: Lanes, op: Op, span: int) -> list[Vec] | None:
 
 
 def row_checks(lanes: Lanes, ops: Sequence[Op]) -> list[Op]:
-    """Return the row checks whose index and length are both known already."""
+    """Return the row checks whose index and length are already computed."""
     return [
         op for op in ops
         if op.is_a(CHECK_INDEX) and _is_row(lanes, op.one("index"))
@@ -314,7 +314,7 @@ def _begin(lanes: Lanes, op: Op) -> list[Vec]:
 
 
 def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
-    """Bind the arguments of a loop's body to what the slots hold."""
+    """Bind the arguments of a loop's body to the contents of the slots."""
     body = op.regions[0]
     args = body.args[1:] if op.is_a(FOR) else body.args
     for arg, result, slot in zip(args, op.results, slots, strict=True):
@@ -349,7 +349,7 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
         turns = Rounds(emitter, op, rounds, _bounds(lanes, op))
     entered = lanes.live
 
-    def leave(end: Op) -> bool:
+    def leave(lanes: Lanes, end: Op) -> bool:
         for slot, result, value in zip(slots, op.results, end.operands, strict=True):
             emitter.store(emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
         body.jump(again if end.is_a(CONTINUE) else done)
@@ -383,7 +383,7 @@ def _bounds(lanes: Lanes, op: Op) -> list[Vec]:
     return [lanes.get(v) for v in op.operands[:3]]
 
 
-def _inside(lanes: Lanes, op: Op, leave: Callable[[Op], bool]) -> bool:
+def _inside(lanes: Lanes, op: Op, leave: Leave) -> bool:
     outer = lanes.exits.get(op)
     lanes.exits[op] = leave
     goes_on = lanes.run(op.regions[0])
@@ -408,7 +408,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
         emitter.store(emitter.body.constant(rounds.elem, 1, 0), counter)
     head, inside, done = (emitter.label(word) for word in ("loop", "body", "done"))
 
-    def leave(end: Op) -> bool:
+    def leave(lanes: Lanes, end: Op) -> bool:
         for slot, result, value in zip(slots, op.results, end.operands, strict=True):
             lanes.blend(slot, result, lanes.get(value))
         mask = onward if end.is_a(CONTINUE) else left
@@ -463,7 +463,7 @@ def _scope(lanes: Lanes, op: Op) -> None:
         for slot, result in zip(slots, op.results, strict=True):
             emitter.store(emitter.literal(result.tile.elem, 0, lanes.lanes(result)), slot)
 
-    def leave(end: Op) -> bool:
+    def leave(lanes: Lanes, end: Op) -> bool:
         for slot, result, value in zip(slots, op.results, end.operands, strict=True):
             if split:
                 lanes.blend(slot, result, lanes.get(value))

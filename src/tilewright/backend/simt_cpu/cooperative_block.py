@@ -47,7 +47,7 @@ class SpillSlots:
         return self.slots[spill_slot]
 
     def address(self, spill_slot: SpillSlot, group: Vec) -> Vec:
-        """Return where a group keeps something; its number is known while registers are held."""
+        """Return the address of a group's slot; its number is known while registers are held."""
         if spill_slot in self.held:
             return self.held[spill_slot][int(group.name)][0]
         return self._in_scratch(spill_slot, group)
@@ -57,7 +57,7 @@ class SpillSlots:
         return self.emitter.shifted(scratch, group * spill_slot.stride + spill_slot.offset, "i8")
 
     def hold(self, node: Together) -> None:
-        """Load what a loop carries from scratch into registers before the loop."""
+        """Load the carried values of a loop from scratch into registers before the loop."""
         if not node.walks:
             return
         spill_slots = {self.of_value[arg]: arg for arg in arguments(node.op)}
@@ -82,7 +82,7 @@ class SpillSlots:
         self._exchange(into_registers=True)
 
     def release(self) -> None:
-        """Store what a loop has carried in scratch again."""
+        """Store the carried values of a loop to scratch again."""
         if self.held:
             self._exchange(into_registers=False)
             self.held.clear()
@@ -251,13 +251,14 @@ class _CooperativeBlock:
         """What is the same in all threads of the block."""
         self.known: dict[Value, bool] = {}
         """Conditions that hold, or do not, in all threads of the block in this version."""
-        self.exits: dict[Op | None, Callable[[Op], None]] = {}
+        self.exits: dict[Op | None, tuple[str, str]] = {}
+        """The labels that `continue` and other ends of a loop, a scope or the kernel jump to."""
         self.over = emitter.label("over")
         """Where the block ends."""
         self.any_alive = emitter.slot("i1")
 
     def write(self) -> None:
-        self.exits[None] = lambda _: self.body.jump(self.over)
+        self.exits[None] = self.over, self.over
         if self.live_values.alive is not None:
             self.groups(self.begin)
         self.run(self.cooperation.nodes)
@@ -284,7 +285,8 @@ class _CooperativeBlock:
     def jump(self, op: Op) -> bool:
         if op.is_a(YIELD):
             return True
-        self.exits[self.plan.nesting.target.get(op)](op)
+        onward, done = self.exits[self.plan.nesting.target.get(op)]
+        self.body.jump(onward if op.is_a(CONTINUE) else done)
         return False
 
     def together(self, node: Together) -> None:
@@ -297,7 +299,7 @@ class _CooperativeBlock:
         self.take(node.op.results)
 
     def take(self, values: tuple[Value, ...]) -> None:
-        """Read what was passed on and is the same in all threads."""
+        """Read a passed value that is uniform in the block."""
         for value in values:
             if self.live_values.spill_slots[value].kind is LiveKind.BLOCK:
                 kind = register_type(value.tile.elem)
@@ -315,7 +317,7 @@ class _CooperativeBlock:
 
     def scope(self, node: Together) -> None:
         done = self.emitter.label("left")
-        self.exits[node.op] = lambda _: self.body.jump(done)
+        self.exits[node.op] = done, done
         self.run(node.regions[0])
         self.body.label(done)
 
@@ -331,7 +333,7 @@ class _CooperativeBlock:
         if rounds is not None:
             emitter.store(rounds.like(0), counter)
             self.whole_rounds(node, rounds, counter, head)
-        self.exits[op] = lambda end: body.jump(again if end.is_a(CONTINUE) else done)
+        self.exits[op] = again, done
         body.jump(head)
         body.label(head)
         if rounds is not None:
@@ -387,7 +389,7 @@ class _CooperativeBlock:
     # Phases.
 
     def phase(self, phase: Phase) -> None:
-        """Emit a phase: what the block computes once, each group, then what is passed on."""
+        """Emit a phase: the uniform part once, each group, then the values it passes on."""
         self.early(phase)
         self.act(phase)
 
@@ -462,7 +464,7 @@ class _CooperativeBlock:
         gone, after = emitter.label("gone"), emitter.label("next")
         split, alive = None in lanes.facts.split, self.live_values.alive
 
-        def leave(end: Op) -> bool:
+        def leave(lanes: Lanes, end: Op) -> bool:
             if split:
                 lanes.live = lanes.none()
                 return True

@@ -26,6 +26,8 @@ from .plan import Threads
 
 Write: TypeAlias = "Callable[[Lanes, Op], None]"
 """How an op is written."""
+Leave: TypeAlias = "Callable[[Lanes, Op], bool]"
+"""How the end of a loop, a scope or the kernel is written; returns whether the block goes on."""
 
 
 @dataclass(slots=True)
@@ -74,13 +76,14 @@ class Lanes:
         self.place: ThreadPosition
         self.past: Vec | None = None
         """Whether complete vectors are stored non-temporally; they are aligned then."""
-        self.exits: dict[Op | None, Callable[[Op], bool]] = {}
-        """The code that leaves a loop, a scope or the kernel; return whether the block goes on."""
+        self.exits: dict[Op | None, Leave] = {}
+        """What leaves a loop, a scope or the kernel. It is given the lanes: keeping them would
+        make a cycle, and leave the IR to the garbage collector."""
 
     # Values.
 
     def lanes(self, value: Value) -> int:
-        """Return how many lanes a value has."""
+        """Return the number of lanes of a value."""
         return self.width if value in self.facts.varying else 1
 
     def scalar(self, value: Value) -> Vec:
@@ -96,7 +99,7 @@ class Lanes:
         return self.names[value]
 
     def is_used(self, value: Value) -> bool:
-        """Return whether a value is used, in kernels whose threads synchronize."""
+        """Return whether a value is used, in kernels with barriers."""
         return value in self.plan.used
 
     def put(self, value: Value, vec: Vec) -> None:
@@ -114,7 +117,7 @@ class Lanes:
         return self.emitter.slot(register_type(value.tile.elem), self.lanes(value))
 
     def load(self, slot: Vec, value: Value) -> Vec:
-        """Return what a slot of a value holds."""
+        """Return the content of the slot of a value."""
         return self.emitter.load(slot, register_type(value.tile.elem), self.lanes(value))
 
     # Masks.
@@ -161,7 +164,7 @@ class Lanes:
         """Write a terminator; return whether control goes on behind it."""
         if op.is_a(YIELD):
             return True
-        return self.exits[self.nesting.target.get(op)](op)
+        return self.exits[self.nesting.target.get(op)](self, op)
 
     def values(self, values: Sequence[Value]) -> list[Vec]:
         """Return the registers of several values."""

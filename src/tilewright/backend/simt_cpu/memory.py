@@ -294,7 +294,7 @@ def _load_ptr(lanes: Lanes, op: Op) -> None:
 
 
 def _load_pointer(lanes: Lanes, op: Op) -> Vec:
-    """Return what all lanes read through one pointer."""
+    """Load through one pointer for all lanes."""
     elem, mask, given = op.result.tile.dtype, op.maybe("mask"), op.maybe("padding")
     wanted = None if mask is None else lanes.scalar(mask)
     address = access.as_pointer(lanes.emitter, lanes.scalar(op.one("source")))

@@ -18,7 +18,7 @@ from ..cpu.emit.emitter import LlvmEmitter
 from ..cpu.emit.kernel import module_text, read_parameters
 from ..cpu.loopnest.nodes import Plan, Stmt
 from ..llvm.builder import Vec, where
-from ..llvm.target import CpuTarget
+from ..llvm.object import CpuTarget
 from . import control, machine, memory, shared
 from .cooperative_block import each, write_cooperative_block
 from .machine import Lanes, ThreadPosition, Write
@@ -198,7 +198,7 @@ class _ThreadsWriter:
         done = emitter.label("group")
         split = None in lanes.facts.split
 
-        def leave(end: Op) -> bool:
+        def leave(lanes: Lanes, end: Op) -> bool:
             if split:
                 lanes.live = lanes.none()
                 return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...analysis.constants import Constants, constants
+from ...analysis.dataflow import Constants, constants
 from ...analysis.structure import Structure, bound_of, structure
 from ...analysis.uniformity import Over, Uniformity, uniformity
 from ...ir.attrs import WARP_SIZE
@@ -15,8 +15,8 @@ from ...ir.ops.control import IF, RETURN, YIELD
 from ...ir.ops.layout import CONSTANT
 from ...ir.ops.simt import CHECK_INDEX, INDEX_1D, LENGTH, PLACE, STORE_SLICE
 from ...ir.semantics import Number
-from ..cpu.loopnest.vectorize import LIGHT_NEST
-from ..llvm.target import CpuTarget
+from ..cpu.loopnest.optimize import LIGHT_NEST
+from ..llvm.object import CpuTarget
 from .barriers import STREAMED, CooperativePlan, plan_cooperation
 
 # -------------------------------------------------------------------------------------------------
@@ -45,14 +45,14 @@ def _with_depth(block: Block, depth: int) -> list[tuple[Op, int]]:
 
 
 def _weight(op: Op, facts: Uniformity) -> int:
-    """Return what an op costs; one that is the same in all threads is done once for many."""
+    """Return the cost of an op; a uniform one is computed once for many threads."""
     if not op.has(Trait.ELEMENTWISE) or not any(map(facts.varies, op.results)):
         return 0
     return op.defn.cost
 
 
 def attributes(cpu: CpuTarget) -> str:
-    """Return what lets LLVM move memory in the vectors that the machine moves best."""
+    """Return the function attributes that select the vector width with the best bandwidth."""
     if cpu.stream_bytes >= cpu.vector_bytes:
         return ""
     bits = 8 * cpu.stream_bytes

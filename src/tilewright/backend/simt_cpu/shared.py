@@ -359,7 +359,7 @@ def _shuffle(lanes: Lanes, op: Op) -> None:
 
 
 def _by_number(lanes: Lanes, op: Op, given: Vec, by: int) -> tuple[Vec, Vec]:
-    """Return the same for all lanes: known while compiling."""
+    """Shuffle by distances known at compile time; return the values and their source lanes."""
     width, mode = op.attrs["width"], op.attrs["mode"]
     order = [k - k % width + SOURCES[mode](k % width, by, width) for k in range(lanes.width)]
     numbers = ", ".join(f"i32 {k}" for k in order)
@@ -403,7 +403,7 @@ def _taken_bits(lanes: Lanes, partners: Vec, places: Vec) -> Vec:
 
 
 def _sync_warp(lanes: Lanes, op: Op) -> None:
-    """Do nothing: lanes run in step."""
+    """Emit nothing: lanes run in lockstep."""
 
 
 WARPS_TABLE: dict[str, Write] = {

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
-from ..cpu.artifact_codec import artifact, codec_for, summary
-from ..llvm.object import compile_module
-from ..llvm.target import CpuTarget, host_target
+from ..llvm.object import CpuTarget, artifact, codec_for, compile_module, host_target, summary
 from .module import emit_threads
 from .plan import Threads, plan_threads, print_threads
 

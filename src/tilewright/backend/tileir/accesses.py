@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +21,9 @@ from ...ir.ops.control import FOR
 from ...ir.types import TensorType, ViewType
 from .bytecode.enums import V13_3, V13_4, Version
 from .bytecode.types import SCALAR_OF, PaddingMode, PartitionView, StridedView, TensorView
-from .choices import Choices
+from .choices import Choices, Policy
 from .code_size import BRANCHING
 from .features import Traits, plain
-from .policy import Policy
 from .target import CodegenHints, TileTarget
 
 # -------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def tensor_view(tensor: TensorType) -> TensorView | None:
 def tile_view(
     view: ViewType, version: Version, *, padded: bool
 ) -> PartitionView | StridedView | None:
-    """Return a view whose index counts tiles of the whole tensor; None if Tile IR has none like it.
+    """Return a view whose index counts tiles of the tensor; None if Tile IR has no such view.
 
     With a frame it is the view of the tensor whose tiles are those of the frames; that exists
     where tiles do not reach from one frame into the next.
@@ -65,7 +65,7 @@ def tile_view(
 
 
 def tiles_per_frame(view: ViewType, axis: int) -> int:
-    """Return how many tiles lie side by side in one frame, along a tile axis."""
+    """Return the number of tiles side by side in one frame, along a tile axis."""
     assert view.frame is not None, "only views with frames have tiles in them"
     return view.frame[view.dim_map[axis]] // (view.step or view.tile)[axis]
 
@@ -148,8 +148,9 @@ class AccessPlan:
     """Whether one bounds test selects the version for all full tiles."""
 
     def lines(self) -> list[str]:
-        """Return what was decided about each access."""
-        return [_line(op, access) for op, access in self.by_op.items()]
+        """Return a line about each access; copies of unrolled code share one."""
+        found = Counter(_line(op, access) for op, access in self.by_op.items())
+        return [line if n == 1 else f"{line}, {n} times" for line, n in found.items()]
 
 
 def choose_accesses(
@@ -184,7 +185,7 @@ def _line(op: Op, access: TileAccess) -> str:
 
 
 def latency_asked(codegen_hints: CodegenHints, op: Op) -> int | None:
-    """Return the prefetch distance asked for: that of the access, else that of the launch."""
+    """Return the requested prefetch distance: that of the access, else that of the launch."""
     given: int | None = op.attrs.get("latency")
     return codegen_hints.latency if given is None else given
 
@@ -231,7 +232,7 @@ class _Chooser:
         return self.choices.latency or self.bulk_stages(op)
 
     def bulk_stages(self, op: Op) -> int | None:
-        """Return how many iterations ahead a bulk copy begins, if the assembler chooses badly.
+        """Return the iterations by which a bulk copy is prefetched, if the assembler chooses badly.
 
         It has one buffer for what is converted before a product, unless a hint asks for more.
         """
@@ -262,7 +263,7 @@ class _Chooser:
         return self.policy.stages > 0 if wanted is None else wanted
 
     def vector(self, op: Op) -> int:
-        """Return how many elements of a tile can be loaded at once: 16 bytes of a row, or one."""
+        """Return the number of elements of a tile that one load takes: 16 bytes, or one element."""
         view: ViewType = op.one("view").view
         rows = [n for n, axis in zip(view.tile, view.dim_map, strict=True)
                 if view.tensor.strides[axis] == 1]  # fmt: skip
@@ -270,7 +271,7 @@ class _Chooser:
         return most if rows and rows[-1] >= most and self.traits.is_aligned(op) else 1
 
     def stages(self, op: Op) -> int:
-        """Return how many iterations ahead the loads of a loop begin.
+        """Return the number of iterations by which the loads of a loop are prefetched.
 
         As many as keep enough bytes in flight (Little's law), shared among the resident blocks.
         """
@@ -288,7 +289,7 @@ class _Chooser:
     # --- as tiles, or element by element -------------------------------------------------------
 
     def inside(self, op: Op) -> bool:
-        """Return whether an index cannot lead where Tile IR leaves open what happens.
+        """Return whether an index is certain to avoid undefined behaviour of Tile IR.
 
         Beyond the last tile there is only padding; before the first one, or in another block's
         frame, an access would be undefined.

@@ -1,13 +1,174 @@
-"""The choices that lowering and the assembler read, as one record."""
+"""The choices that lowering and the assembler read, and their thresholds by architecture."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from .policy import OccupancyConfig
-from .target import CodegenHints
+from .target import CodegenHints, TileTarget
+
+# --- tables of thresholds for `heuristics`, by architecture ------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OccupancyConfig:
+    """The occupancy of blocks up to a size; None leaves it to the assembler."""
+
+    elements: int
+    warps: int | None = None
+    blocks: int | None = None
+    blocks_once: int | None = None
+    """Blocks per multiprocessor if there is one reduction only, which takes less waiting."""
+    blocks_rows: int | None = None
+    """Blocks per multiprocessor if a tile has several rows: fewer warps wait for each other."""
+    latency: int | None = None
+    """The prefetch distance of loads without a hint."""
+    cluster: int | None = None
+    """Multiprocessors among which a block's tiles are divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The thresholds from one architecture on, until the next one that has a policy."""
+
+    since: int
+    """The first architecture these hold for, as a number."""
+    copies: Sequence[OccupancyConfig]
+    """Elementwise kernels, by the elements of their largest tile."""
+    rows: Sequence[OccupancyConfig]
+    """Kernels with reductions."""
+    remade: Sequence[OccupancyConfig]
+    """Kernels that rematerialize tiles after a reduction."""
+    streams: Sequence[OccupancyConfig]
+    """Kernels whose loops load, by the elements of their largest tile: a pipeline takes registers
+    and shared memory, so that fewer blocks are resident."""
+    products: Sequence[OccupancyConfig]
+    """Kernels with matrix products, by the elements of one accumulator."""
+    visits: Sequence[OccupancyConfig]
+    """Products in persistent kernels: loads for the next tile overlap the end of the last one."""
+    checked: Sequence[OccupancyConfig]
+    """Persistent kernels with in-kernel checks, whose reports need registers."""
+    by_hand: Sequence[OccupancyConfig]
+    """Products without tensor cores: f32 and f64."""
+    gathers: Sequence[OccupancyConfig]
+    """Products whose tiles bulk copies cannot load, because rows are not aligned."""
+    chains: Sequence[OccupancyConfig]
+    """Chained products (attention), by the elements of all results of one iteration."""
+    flat_chains: Sequence[OccupancyConfig]
+    """Chained products with fewer rows than a warp group (four warps) multiplies at once."""
+    flat: int
+    """Chained products with fewer rows than this are flat."""
+    tall: int
+    """Chained products with this many rows or more use 8 warps."""
+    page: int
+    """From this many elements per access on, blocks that transpose tiles run row by row."""
+    group: int
+    """Blocks of a product run in groups of this many along the first axis, for L2 reuse."""
+    twice: tuple[int, int]
+    """Row-length range (min, max) for which a version for full tiles is generated."""
+    twice_copied: tuple[int, int]
+    """The same for kernels without reductions."""
+    short: int
+    """Rows of up to this many bytes are loaded vector by vector in kernels without reductions."""
+    bulk_copies: bool
+    """Whether there are bulk copies of tiles (TMA)."""
+    in_flight: int
+    """Bytes that the loops on a multiprocessor shall have asked for ahead of their use."""
+    stages: int
+    """The most iterations that loads of a loop begin ahead, if no bulk copies do it; 0 for none."""
+
+
+def found(table: Sequence[OccupancyConfig], elements: int) -> OccupancyConfig:
+    """Return the row of a table for a size: the first that is large enough, else the last."""
+    return next((row for row in table if elements <= row.elements), table[-1])
+
+
+def _without_clusters(table: Sequence[OccupancyConfig]) -> tuple[OccupancyConfig, ...]:
+    return tuple(replace(row, cluster=None) for row in table)
+
+
+HOPPER = Policy(
+    since=90,
+    copies=(OccupancyConfig(2047), OccupancyConfig(1 << 24, warps=8)),
+    rows=(
+        OccupancyConfig(2048, warps=4),
+        OccupancyConfig(4096, warps=4, blocks=7, blocks_rows=8),
+        OccupancyConfig(8192, warps=8, blocks=4),
+        OccupancyConfig(16384, warps=8, blocks=3, blocks_once=2),
+        OccupancyConfig(1 << 24, warps=8, blocks=1),
+    ),
+    remade=(OccupancyConfig(16384, warps=8, blocks=3), OccupancyConfig(1 << 24, warps=8, blocks=2)),
+    streams=(
+        OccupancyConfig(2048, warps=4, blocks=6),
+        OccupancyConfig(4096, warps=4, blocks=4),
+        OccupancyConfig(1 << 24, warps=8, blocks=2),
+    ),
+    products=(
+        OccupancyConfig(2048, blocks=2),
+        OccupancyConfig(4096),
+        # Such tiles suit small matrices: few blocks, so each may use much of a multiprocessor.
+        OccupancyConfig(8192, warps=4, blocks=1),
+        OccupancyConfig(16384, warps=4, blocks=2),
+        # Four warps do not have the registers for such an accumulator: it would spill.
+        OccupancyConfig(32768, warps=8),
+        # Nor do eight; a cluster of two multiprocessors divides it.
+        OccupancyConfig(1 << 24, warps=8, cluster=2),
+    ),
+    # One block per multiprocessor has all shared memory, which holds the loads of six iterations.
+    visits=(
+        OccupancyConfig(16384, warps=4, blocks=1, latency=6),
+        OccupancyConfig(32768, warps=8, blocks=1, latency=6),
+        OccupancyConfig(1 << 24, warps=8, blocks=1, latency=6, cluster=2),
+    ),
+    checked=(OccupancyConfig(8192, warps=4, blocks=1), OccupancyConfig(1 << 24, warps=8, blocks=1)),
+    by_hand=(OccupancyConfig(1 << 24, warps=8, blocks=1),),
+    gathers=(OccupancyConfig(8192), OccupancyConfig(1 << 24, warps=8)),
+    # While one block waits for a product, the others compute: as many as the registers allow.
+    chains=(
+        OccupancyConfig(8192, blocks=4),
+        OccupancyConfig(24576, blocks=2),
+        OccupancyConfig(1 << 24, blocks=1),
+    ),
+    flat_chains=(OccupancyConfig(1 << 24, blocks=2),),
+    flat=64,
+    tall=128,
+    page=2048,
+    group=8,
+    # Shorter rows share a tile and were slower with two versions; longer ones need too many
+    # registers.
+    twice=(8192, 16384),
+    # All loads then follow one bounds test; there is nothing else to wait for.
+    twice_copied=(1, 16384),
+    # Sums of 2^20 to 2^28 elements were up to 2 % faster with such tiles, never slower.
+    short=16 << 10,
+    bulk_copies=True,
+    # 4.8 TB/s over 132 multiprocessors take 32 KiB in flight at 900 ns; loops also compute.
+    in_flight=96 << 10,
+    # The assembler takes registers for each stage; with four there are often too few.
+    stages=3,
+)
+"""Measured on an H200; newer architectures use it unmeasured."""
+
+AMPERE = replace(
+    HOPPER,
+    since=80,
+    copies=(OccupancyConfig(4095), OccupancyConfig(1 << 24, warps=8)),
+    products=_without_clusters(HOPPER.products),
+    visits=_without_clusters(HOPPER.visits),
+    bulk_copies=False,
+)
+
+POLICIES = (HOPPER, AMPERE)
+"""Newest first."""
+
+
+def policy_for(target: TileTarget) -> Policy:
+    """Return the policy of the newest architecture that is not newer than the target."""
+    return next(p for p in POLICIES if target.number >= p.since)
+
+
+# --- the choices that lowering and the assembler read, as one record ---------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +192,12 @@ class Choices:
 
     @classmethod
     def of_row(cls, row: OccupancyConfig) -> Choices:
-        """Return what a row of a table chooses."""
+        """Return the choices of a row of a table."""
         return cls(row.warps, row.blocks, row.cluster, row.latency)
 
     @classmethod
     def of_mapping(cls, given: Mapping[str, object]) -> Choices:
-        """Return choices from their names and values; ValueError for what is none."""
+        """Return choices by names and values; raise ValueError for an unknown one."""
         found: dict[str, Any] = {}
         for name, value in given.items():
             if name not in NAMES or not isinstance(value, int) or value < 0:
@@ -46,11 +207,11 @@ class Choices:
 
     @property
     def given(self) -> dict[str, int | bool]:
-        """Return what is not left to the assembler, by name."""
+        """Return the choices that are not left to the assembler, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def under(self, hints: CodegenHints) -> Choices:
-        """Return these choices where the caller has not asked for others."""
+        """Return these choices, overridden by those that the caller has made."""
         return Choices.of_mapping({**self.given, **requested(hints)})
 
     def over(self, hints: CodegenHints) -> CodegenHints:

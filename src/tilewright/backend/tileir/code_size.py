@@ -93,7 +93,7 @@ class CodeSize:
         return most if aligned and self._divisor(base) >= POINTER_ALIGNMENT else 1
 
     def _divisor(self, value: Val) -> int:
-        """Return what a value is assumed to be a multiple of."""
+        """Return the assumed divisor of a value."""
         maker = self.makers.get(value)
         if maker is None or maker.op.name != "assume":
             return 1
@@ -102,7 +102,7 @@ class CodeSize:
         return max(own, self._divisor(maker.operands[0]))
 
     def _share(self, *values: Val) -> int:
-        """Return the 32-bit words that one thread holds of the largest of some tiles."""
+        """Return the number of 32-bit words of the largest of some tiles per thread."""
         kinds = [v.kind for v in values if isinstance(v.kind, TileValueType)]
         return max((-(-kind.size // self.threads) * _words(kind) for kind in kinds), default=1)
 
@@ -139,7 +139,7 @@ class CodeSize:
         return found
 
     def _vector_of(self, value: Val) -> int:
-        """Return how many neighbours of a tile a thread has: those it has loaded at once."""
+        """Return the number of adjacent elements of a tile that a thread loads at once."""
         seen, pending, found = set[Val](), [value], list[int]()
         while pending:
             maker = self.makers.get(pending.pop())

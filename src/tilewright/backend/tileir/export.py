@@ -18,7 +18,7 @@ from ...ir.launch_expr import Expr, leaves, parts, show
 from ...ir.signature import GlobalSpec, OutputSpec, ParamSpec, ScalarSpec, Signature, TensorSpec
 from .abi import ParameterSlot, slots, symbol
 from .lowered import is_cubin
-from .resources import resources
+from .resource_model import resources
 
 # -------------------------------------------------------------------------------------------------
 # Parameter names that are valid identifiers in C.
@@ -387,7 +387,7 @@ def _promises(signature: Signature) -> Iterator[tuple[str, str]]:
 
 
 def _alignment(signature: Signature, spec: ParamSpec) -> int:
-    """Return what an address is a multiple of; SIMT kernels load whole elements."""
+    """Return the assumed divisor of an address; SIMT kernels load complete elements."""
     if not isinstance(spec, TensorSpec | OutputSpec):
         return 1
     return spec.facts.alignment if signature.block is None else spec.dtype.itemsize
@@ -428,7 +428,7 @@ def _launch_checks(artifact: Artifact) -> Iterator[tuple[str, str]]:
 
 
 def expression(expr: Expr, signature: Signature) -> str | None:
-    """Return a launch expression in C; None where it asks for something that C does not have.
+    """Return a launch expression in C; None if C cannot express it.
 
     Launches compute in integers of any length, and in doubles; C does so in 64 bits.
     """

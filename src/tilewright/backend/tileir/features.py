@@ -26,7 +26,7 @@ ACCESSES = ("load_view", "store_view", "atomic_red_view")
 
 
 def plain(op: Op) -> str:
-    """Return the name of an op, whether it takes and gives tokens or not."""
+    """Return the name of an op without the suffix of its variant with tokens."""
     return op.name.removesuffix("_tko")
 
 
@@ -144,12 +144,12 @@ class Traits:
         return self._loads_behind(operands, PRODUCTS)
 
     def is_aligned(self, op: Op) -> bool:
-        """Return whether every row of what is accessed begins at a multiple of 16 bytes."""
+        """Return whether all rows of an access begin at multiples of 16 bytes."""
         spec = self.spec_of(op)
         return spec is not None and _is_aligned(spec)
 
     def is_in_vectors(self, op: Op) -> bool:
-        """Return whether rows of what is accessed begin at multiples of 16 bytes, and end there."""
+        """Return whether all rows of an access begin and end at multiples of 16 bytes."""
         spec = self.spec_of(op)
         if spec is None or not _is_aligned(spec):
             return False
@@ -196,7 +196,7 @@ class Traits:
 
 
 def _window(load: Op) -> tuple[object, ...] | None:
-    """Return what windows have in common that are tiles of one tensor at any place."""
+    """Return the common form of windows that are tiles of one tensor at any place."""
     if plain(load) != "load_view":
         return None
     view: ViewType = load.one("view").view

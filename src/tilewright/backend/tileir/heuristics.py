@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.monotonicity import axis_of_growing_loops
+from ...analysis.entry_bounds import axis_of_growing_loops
 from ...base.dtypes import f32, f64
 from ...base.shapes import Shape
 from ...ir.artifact import reporting_ops
@@ -22,9 +22,8 @@ from ...ir.ops.layout import PERMUTE
 from .accesses import TileAccess, choose_accesses
 from .bytecode.program import Hints
 from .bytecode.types import PartitionView, StridedView
-from .choices import Choices, requested
+from .choices import Choices, OccupancyConfig, Policy, found, policy_for, requested
 from .features import Traits
-from .policy import OccupancyConfig, Policy, found, policy_for
 from .target import TileTarget
 
 
@@ -120,7 +119,7 @@ class _Heuristics:
         return self.config_of_products() if self.traits.products else self.config_of_tiles()
 
     def config_of_tiles(self) -> tuple[OccupancyConfig, str]:
-        """Return how blocks without products share a multiprocessor, and why."""
+        """Return the occupancy and warps of blocks without products, and the reason."""
         most, reduces = self.traits.largest_tile, self.traits.reductions
         if any(map(self.traits.loops_around, self.traits.loads)):
             return found(self.policy.streams, most), f"tiles of {most} elements, loaded by loops"
@@ -138,7 +137,7 @@ class _Heuristics:
         return row, why
 
     def config_of_products(self) -> tuple[OccupancyConfig, str]:
-        """Return how blocks with products do, and why."""
+        """Return the occupancy and warps of blocks with products, and the reason."""
         chain = self.traits.chain
         if not chain:
             most = self.traits.accumulator
@@ -152,7 +151,7 @@ class _Heuristics:
         return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
 
     def kind_of_product(self) -> tuple[Sequence[OccupancyConfig], str]:
-        """Return the table for blocks with one product, and what it is called."""
+        """Return the table for blocks with one product, and its name."""
         if any(op.one("lhs").tile.dtype in (f32, f64) for op in self.traits.products):
             return self.policy.by_hand, " without tensor cores"
         if not self.traits.is_bulk:
@@ -194,5 +193,5 @@ class _Heuristics:
         return not self.keeps_order() and len(self.traits.block_axes) > 1
 
     def keeps_order(self) -> bool:
-        """Return whether blocks must run in the order of launch, or are asked to."""
+        """Return whether blocks must run in the order of launch, by need or by request."""
         return self.func.signature.folded or self.codegen_hints.block_group == 1

@@ -8,7 +8,6 @@ chooses among all that the assembler has finished. A candidate that fails is a l
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,14 +20,22 @@ from typing import TypeAlias
 
 from ...base.config import current
 from ...base.errors import CompileError
+from ...base.system import usable_cpus
 from ...ir.signature import OutputSpec
-from .assembler import Defeat, Job, attempt
 from .choices import Choices, requested
 from .features import Traits
-from .lowered import WORTH_SAYING, Lowered
-from .processors import processor_of
-from .resource_model import PHASES, Estimate, Report, candidates, estimate, rank
-from .resources import memory_code, resources
+from .lowered import WORTH_SAYING, Defeat, Job, Lowered, attempt
+from .resource_model import (
+    PHASES,
+    Estimate,
+    Report,
+    candidates,
+    estimate,
+    memory_code,
+    processor_of,
+    rank,
+    resources,
+)
 from .toolchain import Process, Toolchain
 
 PATIENCE = 3.0
@@ -41,7 +48,7 @@ Relower: TypeAlias = Callable[[Choices], Lowered]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CandidateTrial:
     """A candidate: what it was made from, and its code, or why there is none."""
 
     made: Lowered
@@ -58,7 +65,7 @@ class Trial:
         return self.judged is not None and self.judged[1].is_good
 
 
-def trial(made: Lowered, cubin: bytes, seconds: float, *, careful: bool = False) -> Trial:
+def trial(made: Lowered, cubin: bytes, seconds: float, *, careful: bool = False) -> CandidateTrial:
     """Return a candidate that has been compiled, judged by the model."""
     traits = Traits(made.func)
     report = Report(
@@ -66,21 +73,21 @@ def trial(made: Lowered, cubin: bytes, seconds: float, *, careful: bool = False)
         traits.loaded_bytes,
     )  # fmt: skip
     terms = estimate(report, processor_of(made.target))
-    return Trial(made, cubin, seconds, careful=careful, judged=(report, terms))
+    return CandidateTrial(made, cubin, seconds, careful=careful, judged=(report, terms))
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The candidate that is shipped, and the lines that say why."""
 
-    winner: Trial
+    winner: CandidateTrial
     lines: tuple[str, ...]
     is_default: bool
     seconds: float
 
 
 def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower) -> Selection:
-    """Return the best candidate of a kernel; raises what the default fails with if none works."""
+    """Return the best candidate of a kernel; raise the default's error if none compiles."""
     start = time.perf_counter()
     default, defeat = _default(made, tool, with_care)
     trials = [default]
@@ -98,7 +105,9 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
     return _best(trials, time.perf_counter() - start)
 
 
-def _default(made: Lowered, tool: Toolchain, with_care: Relower) -> tuple[Trial, Defeat | None]:
+def _default(
+    made: Lowered, tool: Toolchain, with_care: Relower
+) -> tuple[CandidateTrial, Defeat | None]:
     """Assemble the default; what crashes the assembler is lowered once more, with care."""
     start = time.perf_counter()
     found = attempt(job_of(made), tool)
@@ -108,16 +117,16 @@ def _default(made: Lowered, tool: Toolchain, with_care: Relower) -> tuple[Trial,
         again = attempt(job_of(with_care(made.decisions.choices)), tool)
         if not isinstance(again, Defeat):
             return trial(made, again, time.perf_counter() - start, careful=True), None
-    return Trial(made, None, time.perf_counter() - start, found.manner), found
+    return CandidateTrial(made, None, time.perf_counter() - start, found.manner), found
 
 
 def job_of(made: Lowered) -> Job:
-    """Return what the assembler is to do for a kernel."""
+    """Return the job of the assembler for a kernel."""
     kernel = made.program.kernels[0]
     return Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
 
 
-def _others(default: Trial) -> list[Choices]:
+def _others(default: CandidateTrial) -> list[Choices]:
     """Return the candidates beside the default."""
     made = default.made
     report = None
@@ -149,14 +158,14 @@ def _blocks_of_launch(made: Lowered) -> int | None:
     return made.decisions.choices.occupancy or 1
 
 
-def _best(trials: Sequence[Trial], seconds: float) -> Selection:
-    """Return the selection of the best trial, of which at least one has code."""
+def _best(trials: Sequence[CandidateTrial], seconds: float) -> Selection:
+    """Return the selection of the best of the trials, at least one of which has code."""
     ranked = [(rank(t.judged[1]), k) for k, t in enumerate(trials) if t.judged is not None]
     _, best = min(ranked)
     return Selection(trials[best], tuple(_table(trials, best)), best == 0, seconds)
 
 
-def _table(trials: Sequence[Trial], best: int) -> list[str]:
+def _table(trials: Sequence[CandidateTrial], best: int) -> list[str]:
     """Return the terms of the model for each candidate, a line each."""
     only = trials[0].judged
     if len(trials) == 1 and only is not None:
@@ -176,7 +185,7 @@ def _table(trials: Sequence[Trial], best: int) -> list[str]:
 # -------------------------------------------------------------------------------------------------
 # Candidates in parallel: a thread for each waits for its assembler, which is a process.
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = usable_cpus()
 ROOM = BoundedSemaphore(CORES)
 """For the candidates of all kernels that are compiled at the same time."""
 
@@ -184,7 +193,7 @@ ROOM = BoundedSemaphore(CORES)
 def compile_candidates(
     wanted: Sequence[Choices], default: Lowered, tool: Toolchain, relower: Relower,
     seconds: float | None,
-) -> list[Trial]:  # fmt: skip
+) -> list[CandidateTrial]:  # fmt: skip
     """Lower candidates, and assemble them in parallel, as many at a time as there are cores.
 
     Return them in order, up to the first good one: those after it are stopped, so that the result
@@ -195,7 +204,7 @@ def compile_candidates(
         return []
     stop, end = Event(), None if seconds is None else time.monotonic() + seconds
     pool = ThreadPoolExecutor(min(CORES, len(wanted)), "tilewright-candidates")
-    futures: list[Future[Trial]] = []
+    futures: list[Future[CandidateTrial]] = []
     try:
         # One after the other: Python would do no two of them at a time.
         for made in _distinct(wanted, default, relower):
@@ -213,7 +222,7 @@ def compile_candidates(
 
 def _distinct(
     wanted: Sequence[Choices], default: Lowered, relower: Relower
-) -> Iterator[Lowered | Trial]:
+) -> Iterator[Lowered | CandidateTrial]:
     """Yield the candidates that differ from those before them, or why there is none."""
     seen = {default.bytecode()}
     for choices in wanted:
@@ -222,14 +231,14 @@ def _distinct(
             program = made.bytecode()
         except CompileError as error:
             named = replace(default, decisions=replace(default.decisions, choices=choices))
-            yield Trial(named, None, 0.0, str(error))
+            yield CandidateTrial(named, None, 0.0, str(error))
             continue
         if program not in seen:
             seen.add(program)
             yield made
 
 
-def _wait_for_good(futures: Sequence[Future[Trial]], end: float | None) -> int:
+def _wait_for_good(futures: Sequence[Future[CandidateTrial]], end: float | None) -> int:
     """Wait until a good candidate and all before it are finished; return how many these are."""
     for number, future in enumerate(futures, 1):
         try:
@@ -241,21 +250,21 @@ def _wait_for_good(futures: Sequence[Future[Trial]], end: float | None) -> int:
     return len(futures)
 
 
-def _assembled(made: Lowered | Trial, tool: Toolchain, stop: Event) -> Trial:
+def _assembled(made: Lowered | CandidateTrial, tool: Toolchain, stop: Event) -> CandidateTrial:
     """Return one candidate with its code, or why there is none."""
-    if isinstance(made, Trial):
+    if isinstance(made, CandidateTrial):
         return made
     with ROOM:
         if stop.is_set():
-            return Trial(made, None, 0.0, OVER)
+            return CandidateTrial(made, None, 0.0, OVER)
         start = time.perf_counter()
         try:
             found = attempt(job_of(made), tool, partial(_wait, stop))
         except CompileError as error:
-            return Trial(made, None, time.perf_counter() - start, error.got or str(error))
+            return CandidateTrial(made, None, time.perf_counter() - start, error.got or str(error))
     seconds = time.perf_counter() - start
     if isinstance(found, Defeat):
-        return Trial(made, None, seconds, OVER if stop.is_set() else found.manner)
+        return CandidateTrial(made, None, seconds, OVER if stop.is_set() else found.manner)
     return trial(made, found, seconds)
 
 

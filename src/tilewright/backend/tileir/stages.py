@@ -6,22 +6,76 @@ Kernels are called as `base.cuda_abi` defines.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
+from ...base.dtypes import AnyDType
+from ...base.errors import Code, CompileError
+from ...base.source import Span
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
-from ...ir.core import Func
+from ...ir.core import Func, Value
+from ...ir.types import PtrType, TensorType, TileType, ViewType
 from .bytecode.program import Program, program_text
 from .choices import Choices
 from .heuristics import decide
-from .legality import refuse_unknown
 from .lower.kernel import lower
 from .lowered import CAREFUL, Lowered, artifact, codec_for
 from .selection import select
-from .target import CodegenHints, TileTarget
+from .target import DTYPES_SINCE, OPS_SINCE, CodegenHints, TileTarget
 from .toolchain import Toolchain, find_toolchain
+
+# --- rejects what an architecture does not have, before its assembler does, with the location ---
+
+
+def refuse_unknown(func: Func, target: TileTarget) -> None:
+    """Raise for an operation or an element type that a target does not have."""
+    for op in func.walk():
+        since, what = OPS_SINCE.get(op.name, (0, ""))
+        if since > target.number:
+            _refuse(target, what, since, op.span)
+    for what, span, value in _values(func):
+        dtype = _dtype(value)
+        since = DTYPES_SINCE.get(dtype, 0) if dtype is not None else 0
+        if dtype is not None and since > target.number:
+            _refuse(target, f"{dtype.name}{what}", since, span)
+
+
+def _refuse(target: TileTarget, what: str, since: int, span: Span | None) -> NoReturn:
+    raise CompileError(
+        f"{target.arch} has no {what}",
+        expected=f"sm_{since} or newer, or another element type",
+        got=target.arch,
+        hint="convert on the host, or run on the CPU, which has all element types",
+        span=span,
+        code=Code.TARGET,
+    )
+
+
+def _values(func: Func) -> Iterator[tuple[str, Span | None, Value]]:
+    """Yield all values; those of ops first, for they have places."""
+    for op in func.walk():
+        yield from (("", op.span, result) for result in op.results)
+    for spec, param in zip(func.signature.params, func.params, strict=True):
+        yield f", the element type of `{spec.name}` of `{func.name}`", None, param
+
+
+def _dtype(value: Value) -> AnyDType | None:
+    match value.type:
+        case TileType():
+            elem = value.type.elem
+            return elem.to if isinstance(elem, PtrType) else elem
+        case TensorType():
+            return value.type.dtype
+        case ViewType():
+            return value.type.tensor.dtype
+        case _:
+            return None
+
+
+# --- stages of the CUDA backend ----------------------------------------------------------------
 
 PRODUCER = "tilewright"
 
@@ -33,7 +87,7 @@ def stages_for(arch: str, codegen_hints: CodegenHints) -> tuple[Stage, ...]:
 
 
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
-    """Return the steps from typed IR, as `insert_tokens` gives it, to an artifact."""
+    """Return the steps from typed IR, after `insert_tokens`, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
         Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool, again)),

@@ -145,7 +145,7 @@ def find_toolchain() -> Toolchain:
 
 
 def find() -> Path:
-    """Return where tileiras is."""
+    """Find tileiras, by the settings and the usual places."""
     asked = current().tileiras_path
     if asked:
         path = Path(asked).expanduser()
@@ -221,7 +221,7 @@ def bytecode_versions(tool: Toolchain) -> list[str]:
 
 
 def description(tool: Toolchain) -> str:
-    """Return what makes the cache of this tileiras usable where it is not; see `described`."""
+    """Return the description by which other machines can use its cache; see `described`."""
     facts = {"release": tool.release, "version": list(tool.version), "nbytes": tool.nbytes}
     return json.dumps({NAME: facts}, indent=1) + "\n"
 
@@ -242,7 +242,7 @@ def described(path: str, nbytes: int) -> Toolchain:
 
 @cache
 def architectures(path: str) -> tuple[str, ...]:
-    """Return what a tileiras says it compiles for; nothing where it does not say."""
+    """Return the architectures that a tileiras lists; none if it lists none."""
     return tuple(re.findall(r"=(sm_\d+)\b", _asked(path, "--help").words))
 
 
@@ -254,7 +254,7 @@ def _asked(path: str, option: str) -> Ended:
 
 
 def _silent(ended: Ended) -> str:
-    """Return why one that was asked for its release did not say it, in one line."""
+    """Return the reason why a program did not report its release, in one line."""
     words = " ".join(ended.words.split())[:MOST_SHOWN] if ended.status is not None else ""
     said = f": {words}" if words else ""
     return f"`{NAME} --version` does not say its release, {ended.manner}{said}"

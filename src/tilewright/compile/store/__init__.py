@@ -17,8 +17,7 @@ from pathlib import Path
 
 from ...base.files import RefusedError, opened
 from .bundle import pack, unpack
-from .choosing import current_store, disk_store, stats
-from .custom import JitStore
+from .choosing import JitStore, current_store, disk_store, stats
 from .disk import Store, try_to_write
 from .entry import Record
 from .keeper import Keeper, Stats
@@ -40,7 +39,7 @@ __all__ = [
 
 
 def refusal(root: Path) -> str | None:
-    """Return why a directory would not be used, if so; one that is not there yet would be made."""
+    """Return the reason why a directory would be rejected, or None; a missing one would be made."""
     try:
         with opened(root):
             return None
@@ -51,7 +50,7 @@ def refusal(root: Path) -> str | None:
 
 
 def trouble(root: Path) -> str | None:
-    """Return why nothing could be kept in a directory, if so: it is tried where there is one."""
+    """Return the reason why a directory cannot be written, or None, by trying it if it exists."""
     try:
         with opened(root) as directory:
             try_to_write(directory)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -14,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ...base.files import FLAGS as DIRECTORY
 from ...base.files import WRITE, RefusedError, opened, remove, write
 from ...base.stage import Saved
+from ...base.system import fcntl, flag
 from .entry import (
     InvalidEntryError,
     Record,
@@ -33,7 +34,7 @@ from .keeper import LARGEST, Keeper
 # Lock files: one process at a time, released when the holder dies, awaited for a limited time.
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
-FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+FLAGS = os.O_RDWR | os.O_CREAT | flag("O_CLOEXEC") | flag("O_NOFOLLOW")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def files(directory: int) -> Iterator[File]:
     yield from _files_in(directory, "")
     for folder in _folders(directory):
         with suppress(FileNotFoundError):
-            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+            inner = os.open(folder, DIRECTORY, dir_fd=directory)
             try:
                 yield from _files_in(inner, f"{folder}/")
             finally:
@@ -216,7 +217,7 @@ T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds to wait for another process that compiles the same; then both do."""
-READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+READ = os.O_RDONLY | flag("O_CLOEXEC") | flag("O_NOFOLLOW") | flag("O_NONBLOCK")
 """Not through links, and not waiting for somebody to write into a pipe."""
 TRIED = 1 << 16
 """Bytes written to see whether a directory can be written to: about a kernel."""
@@ -246,7 +247,7 @@ class Store(Keeper):
     # What a compilation wants.
 
     def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """Return what was kept, compared with its checksums; noted as used."""
+        """Read an entry, compare its checksums, and note its use."""
         return self._soft(lambda directory: self._read(directory, record, restore))
 
     def put(self, record: Record, saved: Saved) -> bool:
@@ -285,7 +286,7 @@ class Store(Keeper):
         return self.look(name)[0]
 
     def look(self, name: str) -> tuple[dict[str, object] | None, str]:
-        """Return what an entry was made from, or None and what is wrong with it."""
+        """Return the record of an entry, or None and the reason why it is invalid."""
         path = path_of(name)
         try:
             data = self._soft(lambda directory: _read(directory, path))
@@ -294,7 +295,7 @@ class Store(Keeper):
             return None, str(error)
 
     def contents(self, name: str) -> tuple[Record, Saved] | None:
-        """Return an entry's record and what is kept under it; None where there is no whole one."""
+        """Return the record and the content of an entry; None if there is no intact one."""
         path = path_of(name)
         try:
             data = self._soft(lambda directory: _read(directory, path))
@@ -303,7 +304,7 @@ class Store(Keeper):
             return None
 
     def verify(self) -> dict[str, str]:
-        """Return what is wrong with entries, by name; those that are damaged are removed."""
+        """Return the defects of entries, by name; damaged entries are removed."""
         looked = [(file.name, self.look(file.name)[1]) for file in self.entries()]
         damaged = {name: problem for name, problem in looked if problem}
         for name in damaged:
@@ -321,7 +322,7 @@ class Store(Keeper):
         return tuple(file for file in self.entries() if self.remove(file.name))
 
     def explain(self, record: Record) -> str:
-        """Return why a record has no entry: the difference from the nearest of the same kernel."""
+        """Return why a record has no entry: its difference from the nearest of the same kernel."""
         wanted = facts_of(record.text)
         known = [facts for file in self.entries() if (facts := self.facts(file.name)) is not None]
         if wanted in known:
@@ -366,7 +367,7 @@ class Store(Keeper):
             self.count(io_errors=1)
 
     def _soft(self, action: Callable[[int], T], *, create: bool = False) -> T | None:
-        """Do something in the directory; None where the file system does not let us."""
+        """Run an operation on the directory; return None where the file system denies it."""
         try:
             with opened(self.root, create=create) as directory:
                 return action(directory)
@@ -388,7 +389,7 @@ class Store(Keeper):
 
 
 def _read(directory: int, path: str) -> bytes | None:
-    """Return the bytes of an entry; InvalidEntryError for what is no plain file of our own."""
+    """Return the bytes of an entry; raise InvalidEntryError for anything but our own plain file."""
     try:
         file = os.open(path, READ, dir_fd=directory)
     except FileNotFoundError:

@@ -68,7 +68,7 @@ def facts_of(text: bytes) -> dict[str, object]:
 
 
 def differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
-    """Return each fact in which two records differ, as `what: old -> new`."""
+    """Return each fact in which two records differ, as `name: old -> new`."""
     found: list[str] = []
     for key in sorted(old.keys() | new.keys()):
         if (difference := _difference(old.get(key), new.get(key))) is not None:
@@ -136,7 +136,7 @@ def encode(record: Record, saved: Saved) -> bytes:
 
 
 def decode(data: bytes, record: Record) -> Saved:
-    """Return what an entry holds, if it is whole and made from this very record."""
+    """Return the content of an entry, if it is intact and was made from this very record."""
     text, saved = _parts(data)
     _need(text == record.text, "it was made from another record")
     return saved
@@ -164,8 +164,10 @@ def _parts(data: bytes) -> tuple[bytes, Saved]:
     magic, version, record, metadata, zero, code = SIZES.unpack_from(data)
     _need(magic == MAGIC, "it is not an entry")
     _need(version == VERSION, f"it has layout {version}, not {VERSION}")
-    _need(zero == 0, "its header has something where nothing belongs")
-    _need(HEADER + record + metadata + code == len(data), "its length is not what it says")
+    _need(zero == 0, "a reserved field of its header is not zero")
+    _need(
+        HEADER + record + metadata + code == len(data), "its length differs from that in its header"
+    )
     checked, digest = data[SIZES.size : SIZES.size + 32], data[SIZES.size + 32 : HEADER]
     text = data[HEADER : HEADER + record]
     rest = data[HEADER + record :]

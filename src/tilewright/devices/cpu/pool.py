@@ -8,7 +8,6 @@ workers than the settings in force ask for, and none before they are needed.
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
 from ctypes import addressof
@@ -20,6 +19,7 @@ from ..._core import KEPT_SCRATCH, CpuPool, set_listener
 from ...base import config
 from ...base.errors import ContextError
 from ...base.shield import LISTENER, llvm_lock, shielded
+from ...base.system import at_fork, usable_cpus
 from ..timeline import Timelines
 from .memory import Bytes, address_of, allocate
 
@@ -194,13 +194,6 @@ class Pool:
         )
 
 
-def usable_cpus() -> int:
-    """Return the number of processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class _Process:
     """The pool of this process, if it has been needed."""
 
@@ -231,7 +224,7 @@ def _make() -> Pool:
 @cache
 def _forget_in_children() -> None:
     """Drop the pool in a child process: threads do not survive a fork."""
-    os.register_at_fork(after_in_child=_forget)
+    at_fork(after_in_child=_forget)
 
 
 def _forget() -> None:

@@ -17,6 +17,7 @@ from ...base.errors import DriverError
 from ...base.shield import listen, shielded
 from ..capturing import Capturing
 from ..completion_callbacks import CompletionCallbacks
+from ..pictures import ShownStream
 from ..protocol import Block, Event
 from ..timeline import Timeline, drain
 from . import pool as threads
@@ -55,7 +56,7 @@ class CpuEvent:
         return f"Event(stream={self.stream.number}, number={self.number})"
 
 
-class CpuStream(Capturing[Node], JobStream):
+class CpuStream(Capturing[Node], JobStream, ShownStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
@@ -205,6 +206,18 @@ class CpuStream(Capturing[Node], JobStream):
                 return
             other = event.stream
             self._enter(self.native.enqueue_wait, (other.native, event.number), other)
+
+    def gate(self) -> tuple[Event, Callable[[], None]]:
+        """Return an event that passes when the function beside it is called, once, by any thread.
+
+        It is a point of a separate stream, where nothing is enqueued before that call.
+        """
+        other, opening = CpuStream(self.device, -1), CpuStamp().record
+
+        def open_gate() -> None:
+            other.launch(opening, inline=True)
+
+        return CpuEvent(other, other.native.submitted + 1), open_gate
 
     def _make_room(self) -> None:
         """Wait until the queue is shorter; nothing has been put, so an interrupt may leave."""

@@ -140,6 +140,19 @@ class Bindings:
         """Return a pool's unused memory to the device."""
         self._ask("cuMemPoolTrimTo", pool, 0)
 
+    def can_access_peer(self, ordinal: int, peer: int) -> bool:
+        """Return whether a device can access the memory of another one directly."""
+        return bool(self._ask("cuDeviceCanAccessPeer", ordinal, peer))
+
+    def share_pool(self, pool: int, ordinal: int) -> None:
+        """Let another device access the memory of a pool."""
+        module = self._module
+        access = module.CUmemAccessDesc()
+        access.location.type = module.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        access.location.id = ordinal
+        access.flags = module.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        self._ask("cuMemPoolSetAccess", pool, [access], 1)
+
     def allocate(self, nbytes: int, pool: int, stream: int) -> int:
         """Allocate memory from a pool."""
         return int(self._ask("cuMemAllocFromPoolAsync", nbytes, pool, stream))

@@ -104,6 +104,14 @@ class Calls(Protocol):
         """Return a pool's unused memory to the device."""
         ...
 
+    def can_access_peer(self, ordinal: int, peer: int) -> bool:
+        """Return whether a device can access the memory of another one directly."""
+        ...
+
+    def share_pool(self, pool: int, ordinal: int) -> None:
+        """Let another device access the memory of a pool, also what is allocated already."""
+        ...
+
     def allocate(self, nbytes: int, pool: int, stream: int) -> int:
         """Allocate memory from a pool, in the order of a stream."""
         ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from weakref import WeakMethod
 
 from ...base.errors import ContextError, DriverError
+from ...base.system import at_fork
 from .calls import Calls
 from .results import RESTART, STICKY, CallError
 
@@ -52,7 +52,7 @@ class Context:
         self.is_fine = True
         """Whether there is nothing that `check` would raise for."""
         self._is_parents = False
-        os.register_at_fork(after_in_child=weak_call(self.leave_to_parent))
+        at_fork(after_in_child=weak_call(self.leave_to_parent))
         self._suspects: Callable[[], list[str]] = list
         self._left: deque[tuple[Callable[[int, int], None], int, int]] = deque()
 

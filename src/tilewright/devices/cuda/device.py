@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
 from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
+from ...base.system import at_fork
+from ..pictures import ShownDevice
 from ..timeline import Timelines
 from .borrowed import BorrowedModule, BorrowedStream, CapturedStream, usable
 from .calls import Calls
@@ -28,7 +29,7 @@ FEW = 16
 """Streams with work at which a new one first looks for those whose work is done."""
 
 
-class CudaDevice:
+class CudaDevice(ShownDevice):
     """A GPU; compared by identity. Nothing is asked of it before it is used."""
 
     host_visible = False
@@ -43,7 +44,7 @@ class CudaDevice:
         self.ordinal = ordinal
         self._driver = calls
         self._is_parents = False
-        os.register_at_fork(after_in_child=weak_call(self.leave_to_parent))
+        at_fork(after_in_child=weak_call(self.leave_to_parent))
         self._making = threading.RLock()
         self._opened: _Opened | None = None
         self._numbers = itertools.count(STREAMS)
@@ -51,6 +52,8 @@ class CudaDevice:
         self._all: WeakSet[CudaStream] = WeakSet()
         self._idle: deque[int] = deque()
         self._helpers: CudaModule | None = None
+        self._peers: set[int] = set()
+        """The GPUs that access its memory directly."""
         self.timelines = Timelines()
         self.waiting: set[CudaStream] = set()
         """Streams with calls to make, kept alive for them."""
@@ -149,6 +152,15 @@ class CudaDevice:
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
         """Allocate memory of this size."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
+
+    def open_to(self, other: CudaDevice) -> bool:
+        """Let another GPU access the memory of this one directly; False: it cannot."""
+        if other.ordinal not in self._peers:
+            if not self._calls.can_access_peer(other.ordinal, self.ordinal):
+                return False
+            self.pool.share(other.ordinal)
+            self._peers.add(other.ordinal)
+        return True
 
     def streams(self) -> Sequence[CudaStream]:
         """Return the streams of the device; create them at the first call."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import os
 import sys
 import threading
 from typing import Any
 
 from ...base.errors import ContextError
+from ...base.system import at_fork
 from .calls import Calls
 from .context import SPAWN
 from .results import NO_DEVICE, SUCCESS
@@ -55,7 +55,7 @@ def _look() -> Calls | ContextError:
         calls = load_driver()
     except ContextError as error:
         return error
-    os.register_at_fork(after_in_child=_forget)
+    at_fork(after_in_child=_forget)
     return calls
 
 

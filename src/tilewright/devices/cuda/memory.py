@@ -84,6 +84,10 @@ class DevicePool(BlockPool):
         self._threshold = nbytes
         self._context.call(self._context.calls.set_pool_threshold, self._pool, nbytes)
 
+    def share(self, ordinal: int) -> None:
+        """Let another device access all memory of the pool directly."""
+        self._context.call(self._context.calls.share_pool, self._pool, ordinal)
+
     def trim(self) -> None:
         """Return all unused memory to the device."""
         context = self._context

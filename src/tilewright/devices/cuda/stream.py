@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
 from ..completion_callbacks import CompletionCallbacks
+from ..pictures import ShownStream
 from ..protocol import Block, Event
 from ..timeline import QUEUE, SUBMITTED, Timeline
 from .context import Context
@@ -44,7 +45,7 @@ def in_words(label: Label, keep: Any) -> str:
     return label(keep) if callable(label) else str(label)
 
 
-class CudaStream:
+class CudaStream(ShownStream):
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (

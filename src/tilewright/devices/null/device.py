@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..._core import PooledMemory
 from ..cpu.caching import HostPool
+from ..pictures import ShownDevice
 from ..progress import HostProgress
 from ..protocol import Event
 from .happens_before import HappensBefore, Race
@@ -28,7 +29,7 @@ class NullProgress(HostProgress):
         return super().watch(event)
 
 
-class NullDevice:
+class NullDevice(ShownDevice):
     """A device on which nothing is done. What would have been is in `entries`.
 
     Events pass at once. Between `hold()` and `release()` none does, so a test can look at work in

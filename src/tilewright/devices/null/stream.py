@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..blocks import check_element
 from ..capturing import Capturing, NoFastPath
 from ..completion_callbacks import CompletionCallbacks
+from ..pictures import ShownStream
 from ..protocol import Block, Event, Stream
 from ..timeline import Timeline
 from .happens_before import Clock, MemoryUse
@@ -84,7 +85,7 @@ class NullNode(NamedTuple):
     uses: tuple[MemoryUse, ...]
 
 
-class NullStream(Capturing[NullNode]):
+class NullStream(Capturing[NullNode], ShownStream):
     """Notes in order what is put here."""
 
     __slots__ = ("_callbacks", "_waits", "completed", "device", "number", "submitted", "timeline")

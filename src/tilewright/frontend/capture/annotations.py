@@ -114,7 +114,7 @@ class _Reader:
         return positional, keyword
 
     def variadic(self, arg: ast.arg, p: Parameter) -> Parameter:
-        """Return a parameter that stands for all further arguments: tensors of one kind."""
+        """Return the parameter for all further arguments: tensors of one kind."""
         if self.dialect != "tile" or p.kind not in ("tensor", "output") or p.optional:
             self.fail(
                 arg,
@@ -123,14 +123,7 @@ class _Reader:
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
                 hint="name each parameter",
             )
-        taken = {a.arg for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
-        for name in sorted(taken):
-            if re.fullmatch(rf"{p.name}_[0-9]+", name):
-                self.fail(
-                    arg,
-                    f"`{name}` is the name of an argument of `*{p.name}`",
-                    hint="rename one of them",
-                )
+        self.refuse_item_names(arg)
         return replace(p, variadic=True)
 
     def check_return(self) -> None:
@@ -138,7 +131,7 @@ class _Reader:
         if returns is not None and self.evaluate(returns) is not None:
             self.fail(
                 returns,
-                "a kernel returns nothing",
+                "a kernel cannot return a value",
                 expected="-> None",
                 got=f"-> {ast.unparse(returns)}",
                 hint=f"write results with {WRITE[self.dialect]}",
@@ -200,6 +193,8 @@ class _Reader:
                 else f"write {arg.arg}: {self.likely(arg.arg)}",
             )
         value, optional = self.without_none(arg, self.annotation(arg.arg, arg.annotation))
+        if typing.get_origin(value) is tuple and not optional:
+            return self.tuple_of(arg, typing.get_args(value), defaults)
         kind, dtype, dims = self.read(arg, value)
         if kind == "pointer" and not unsafe:
             self.fail(
@@ -216,8 +211,41 @@ class _Reader:
             optional, Accumulator in (value, typing.get_origin(value)),
         )  # fmt: skip
 
+    def tuple_of(
+        self, arg: ast.arg, given: tuple[Any, ...], defaults: Mapping[str, Any]
+    ) -> Parameter:
+        """Return a parameter that takes a tuple of tensors."""
+        several = len(given) == 2 and given[1] is Ellipsis
+        members = [self.read(arg, _unaliased(each)) for each in given[: 1 if several else None]]
+        if self.dialect != "tile" or any(kind not in ("tensor", "output") for kind, *_ in members):
+            self.fail(
+                arg,
+                f"`{arg.arg}` is a tuple of something else than tensors, which no parameter takes",
+                expected=f"{arg.arg}: tuple[tl.Tensor, ...], in a tile kernel",
+                got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+                hint="name each parameter",
+            )
+        self.refuse_item_names(arg)
+        made = tuple([Parameter(arg.arg, *member, line=arg.lineno) for member in members])
+        return Parameter(
+            arg.arg, "tuple", default=defaults[arg.arg], line=arg.lineno,
+            nameless=arg in self.node.args.posonlyargs, members=made, several=several,
+        )  # fmt: skip
+
+    def refuse_item_names(self, arg: ast.arg) -> None:
+        """Raise if another parameter has the name of a tensor that a parameter stands for."""
+        taken = {a.arg for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
+        for name in sorted(taken):
+            if re.fullmatch(rf"{arg.arg}_[0-9]+", name):
+                star = "*" if arg is self.node.args.vararg else ""
+                self.fail(
+                    arg,
+                    f"`{name}` is the name of an argument of `{star}{arg.arg}`",
+                    hint="rename one of them",
+                )
+
     def without_none(self, arg: ast.arg, value: Any) -> tuple[Any, bool]:
-        """Return what else than None a parameter takes, and whether it takes None."""
+        """Return the types besides None that a parameter takes, and whether it takes None."""
         given: tuple[Any, ...] = typing.get_args(value)
         if typing.get_origin(value) not in UNIONS or NoneType not in given:
             return value, False
@@ -256,10 +284,10 @@ class _Reader:
         if origin is tuple or value is tuple:
             self.fail(
                 arg,
-                f"`{arg.arg}` is a tuple, which no parameter takes",
-                expected=EXPECTED[self.dialect],
+                f"`{arg.arg}` is a tuple, of which nothing is known",
+                expected=f"{arg.arg}: tuple[tl.Tensor, ...], in a tile kernel",
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
-                hint=f"take any number of tensors last, `*{arg.arg}: tl.Tensor`, or name each",
+                hint=f"write what it has, `{arg.arg}: tuple[tl.Tensor, ...]`, or name each",
             )
         self.fail(
             arg,
@@ -314,7 +342,7 @@ class _Reader:
         )
 
     def annotation(self, name: str, node: ast.expr) -> Any:
-        """Return what a parameter's annotation means."""
+        """Return the parameter that an annotation declares."""
         try:
             return _unaliased(self.evaluate(node))
         except CompileError:
@@ -366,14 +394,14 @@ def _class_of_constant(annotation: Any) -> type | None:
 
 
 def _pack_name(value: Any) -> str | None:
-    """Return the name behind `*S`, in whichever form the typing module keeps it."""
+    """Return the name in `*S`, in either form of the typing module."""
     inner = typing.get_args(value)[:1] if typing.get_origin(value) in UNPACK else (value,)
     pack = inner[0] if inner else None
     return pack.__name__ if isinstance(pack, typing.TypeVarTuple) else None
 
 
 def _unaliased(value: Any) -> Any:
-    """Return what a `type` statement gave a name to, its own parameters filled in."""
+    """Return the type behind the name of a `type` statement, its own parameters filled in."""
     if isinstance(value, ALIASES):
         return _unaliased(value.__value__)
     origin = typing.get_origin(value)

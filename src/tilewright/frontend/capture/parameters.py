@@ -15,7 +15,7 @@ from ...ir.signature import OutputSpec, Signature, TensorSpec
 # -------------------------------------------------------------------------------------------------
 # Parameters, read from the annotations of a kernel.
 
-Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const", "absent"]
+Kind: TypeAlias = Literal["output", "tensor", "tuple", "scalar", "pointer", "const", "absent"]
 """What a parameter takes; an optional one that is given None is absent."""
 Dim: TypeAlias = "int | str | tuple[str, str] | None"
 """A fixed extent, the name of a TypeVar, None for any, or ("*", name) for a TypeVarTuple."""
@@ -43,10 +43,20 @@ class Parameter:
     """Whether an output is an accumulator, which all blocks add to."""
     variadic: bool = False
     """Whether it stands for all further arguments: `*xs: tl.Tensor`."""
+    members: tuple[Parameter, ...] = ()
+    """What a tuple has: one parameter for each, or one for all of `tuple[tl.Tensor, ...]`."""
+    several: bool = False
+    """Whether a tuple has any number of members."""
+
+    def member(self, index: int) -> Parameter:
+        """Return the parameter of one of the tensors that it stands for."""
+        if self.kind != "tuple":
+            return self
+        return self.members[0 if self.several else index]
 
 
 def item_name(name: str, index: int) -> str:
-    """Return the name of one of the arguments that a variadic parameter stands for."""
+    """Return the name of one argument of a variadic parameter."""
     return f"{name}_{index}"
 
 
@@ -173,7 +183,7 @@ class DeclaredConditions:
     unchecked_accesses: bool = False
 
     def terms(self, kernel: str, parameters: Sequence[Parameter], *, unsafe: bool) -> Terms:
-        """Return the same for a kernel with these parameters."""
+        """Return the conditions on the launch for a kernel with these parameters."""
         if self.unchecked_accesses and not unsafe:
             raise CompileError(
                 f"`{kernel}` must be unsafe to leave its accesses unchecked",
@@ -190,7 +200,7 @@ NOTHING_ASKED = DeclaredConditions()
 def declared(
     kernel: str, given: Preconditions, parameters: Sequence[Parameter]
 ) -> tuple[LaunchCheck, ...]:
-    """Return the conditions as launch checks; they may speak of nothing but tensor parameters."""
+    """Return the conditions as launch checks; they may only name tensor parameters."""
     listed = (given,) if isinstance(given, Precondition) else tuple(given)
     for condition in listed:
         if not isinstance(condition, Precondition):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -211,7 +211,7 @@ def _emit_if(
 
 
 def _merge(it: Interpreter, node: ast.If, cond: Value, then: Branch, other: Branch) -> None:
-    """Bind each name to what both branches agree on, or to a result of the `if`."""
+    """Bind each name to the value on which both branches agree, or to a result of the `if`."""
     frame = it.frame
     live = [b for b in (then, other) if b.flow is Flow.NEXT]
     changed = _changed(frame.names, live)

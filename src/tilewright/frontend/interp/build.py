@@ -28,17 +28,15 @@ from ...ir.signature import (
 )
 from ...ir.types import PtrType, TensorType, TileType
 from ...lang.device_global import Global
-from ..capture.captured import Captured
 from ..capture.parameters import Parameter, item_name, require
-from ..capture.sources import FunctionSource, KernelSource
+from ..capture.sources import Captured, FunctionSource, KernelSource
 from ..semantics.builder import SemanticBuilder
 from ..semantics.mapped import reject_overlapping_loops
 from ..semantics.simt import refuse_large_shared, refuse_tiles
 from ..semantics.values import AccumulatorRef, MappedRef, OutputRef, SliceRef, TensorRef
 from .calls import call
-from .expressions import EXPRESSIONS
+from .expressions import EXPRESSIONS, STATEMENTS
 from .interpreter import CallFrame, Flow, Interpreter
-from .statements import STATEMENTS
 
 # -------------------------------------------------------------------------------------------------
 # TypeVars of annotations as values of a body: `N` of `tl.Tensor[f32, N]`, `S` of `*S`.
@@ -57,8 +55,11 @@ def bind_extents(
     for spec, value in zip(em.signature.params, params, strict=True):
         if not isinstance(spec, TensorSpec | OutputSpec):
             continue
-        # One of the arguments that `*xs` stands for is called `xs_3`.
-        parameter = parameters.get(spec.name) or parameters[spec.name.rpartition("_")[0]]
+        # One of the arguments that `*xs`, or a tuple, stands for is called `xs_3`.
+        parameter = parameters.get(spec.name)
+        if parameter is None:
+            name, _, number = spec.name.rpartition("_")
+            parameter = parameters[name].member(int(number))
         for name, axes in _linked(parameter, len(spec.shape)):
             if name not in read or name in frame.names:
                 continue
@@ -169,7 +170,7 @@ def build(kernel: KernelSource, signature: Signature) -> Func:
 
 
 def build_captured(kernel: KernelSource, signature: Signature) -> Built:
-    """Return the IR together with what it captured."""
+    """Return the IR of a captured kernel, and the outside values that it read."""
     em = SemanticBuilder(
         signature, unsafe=kernel.unsafe, checked=not kernel.terms.unchecked_accesses
     )
@@ -179,6 +180,15 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     frame = CallFrame(kernel.source)
     it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
     em.inline = lambda function, values: call(it, function, values, {})
+    try:
+        return _interpret(it, kernel)
+    finally:
+        it.release()
+
+
+def _interpret(it: Interpreter, kernel: KernelSource) -> Built:
+    """Run the body of a kernel on its parameters."""
+    em, frame, signature = it.em, it.frame, it.em.signature
     params = tuple(_param(spec) for spec in signature.params)
     found = {
         spec.name: _reference(spec, value, simt=em.is_simt)
@@ -186,7 +196,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     }
     for p in kernel.parameters:
         # What a launch leaves out is None, a constant; see launch.variants.
-        frame.bind(p.name, _items(p.name, found) if p.variadic else found.get(p.name))
+        is_several = p.variadic or p.kind == "tuple"
+        frame.bind(p.name, _items(p.name, found) if is_several else found.get(p.name))
     for p in kernel.constants:
         if p.name in found:
             frame.bind(p.name, found[p.name])
@@ -221,7 +232,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
 
 
 def _items(name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what a variadic parameter stands for."""
+    """Return the values of a variadic parameter, or of a tuple."""
     items = list[Any]()
     while item_name(name, len(items)) in found:
         items.append(found[item_name(name, len(items))])

@@ -78,7 +78,7 @@ def _watch_function(
 
 
 def watch_part(it: Interpreter, function: FunctionType, part: str) -> None:
-    """Remember what a function has: its code, its defaults."""
+    """Remember the parts of a function: its code, its defaults."""
     name = f"{function.__name__}.{part}"
     it.note(id(function), name, partial(getattr, function, part), getattr(function, part))
 
@@ -232,7 +232,7 @@ def run_return(it: Interpreter, node: ast.Return) -> Flow:
     elif value is not None:
         it.em.fail(
             Code.TYPE,
-            "a kernel returns nothing",
+            "a kernel cannot return a value",
             got=describe(value),
             hint="write results with out.store(tile)",
         )
@@ -336,7 +336,7 @@ def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
 
 
 def _shown(it: Interpreter, x: Any) -> Value | None:
-    """Return what a debugger is shown for a tile, a scalar or a number; None: nothing."""
+    """Return the value that a debugger shows for a tile, a scalar or a number; None for others."""
     if isinstance(x, Value):
         return x if isinstance(x.type, TileType) and not x.type.is_pointer else None
     if isinstance(x, int) and not isinstance(x, bool):
@@ -411,7 +411,7 @@ def _sequence(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _items(it: Interpreter, callee: Any, x: Any) -> Sequence[Any]:
-    """Return what a function of Python goes over: items that are known while compiling."""
+    """Return the items that a Python function iterates over; they are known at compile time."""
     if isinstance(x, RangeOf):
         if any(_dynamic(bound) for bound in (x.start, x.stop, x.step)):
             _refuse_items(it, callee, "a range whose end is known only at launch")
@@ -510,7 +510,7 @@ def _refuse(it: Interpreter, callee: Any, args: Args) -> NoReturn:
 
 
 def _instead(callee: Any, module: str | None) -> str:
-    """Return what to write for a call that kernels do not have."""
+    """Return the hint for a call that kernels do not have."""
     name = getattr(callee, "__name__", "")
     if isinstance(getattr(callee, "__self__", None), list):
         return "lists are immutable in kernels: write [*items, x], or a comprehension"

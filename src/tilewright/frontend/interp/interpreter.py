@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from operator import getitem
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -25,16 +25,18 @@ from ...base.source import Span
 from ...ir.core import Block, Value
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
-from ..capture.captured import (
+from ..capture.sources import (
+    BUILTINS,
     Absent,
     Captured,
+    FunctionNode,
+    FunctionSource,
     frozen,
     is_settled,
     may_change,
     part_of_method,
     there_or_absent,
 )
-from ..capture.sources import BUILTINS, FunctionNode, FunctionSource
 from ..rules.table import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
@@ -186,6 +188,23 @@ class Interpreter:
         self.depth = 0
         self.rounds = 0
         self.active: list[ast.AST] = []
+        self.closed_over: list[CallFrame] = []
+
+    def closure(self, node: FunctionNode) -> Closure:
+        """Return a function that is written here; its frame will refer to it."""
+        self.closed_over.append(self.frame)
+        return closure(node, self.frame, self.eval)
+
+    def release(self) -> None:
+        """End the compilation: break reference cycles.
+
+        The IR is then freed piece by piece as passes replace it. A cycle would keep all of it for
+        the garbage collector, which holds the GIL while it visits every object.
+        """
+        del self.em.inline
+        for frame in self.closed_over:
+            frame.names.clear()
+            frame.unsure.clear()
 
     # --- walking -----------------------------------------------------------------------------
 
@@ -296,7 +315,7 @@ class Interpreter:
         self.watch(name, value)
         if isinstance(value, np.generic):
             return _number(value)
-        if not isinstance(value, type) and (
+        if not isinstance(value, type | ModuleType) and (
             hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
         ):
             self.em.fail(
@@ -334,12 +353,12 @@ class Interpreter:
         return value
 
     def watch(self, name: str, value: Any) -> None:
-        """Remember what is in lists and dicts from outside, for later launches."""
+        """Remember the contents of captured lists and dicts, for later launches."""
         if may_change(value):
             self.note(id(value), name, partial(frozen, value), frozen(value))
 
     def watch_items(self, items: dict[str, Any]) -> None:
-        """Remember what a dict from outside has, each item for itself: that is quickly compared."""
+        """Remember each item of a captured dict, which is fast to compare."""
         self.note(id(items), "len", partial(len, items), len(items))
         for key, value in items.items():
             self.note(id(items), key, partial(getitem, items, key), value)
@@ -380,7 +399,7 @@ def _number(scalar: np.generic) -> Any:
 
 
 def _length(items: Sequence[Any]) -> int:
-    """Return how many items there are; Python's own `len` fails for ranges beyond 64 bits."""
+    """Return the number of items; Python's own `len` fails for ranges beyond 64 bits."""
     if isinstance(items, range):
         return max(0, -((items.start - items.stop) // items.step))
     return len(items)
@@ -399,7 +418,7 @@ def _shown(rule: Callable[..., Any]) -> str:
 
 
 def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """Return a hint naming what the user may have meant."""
+    """Return a hint with the nearest known name, or None."""
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
     return f"did you mean `{close[0]}`?" if close else None
 

@@ -30,7 +30,7 @@ MAX_TRIALS = 8
 
 
 @dataclass(eq=False, slots=True)
-class Trial:
+class LoopTrial:
     """One attempt at a loop: the region it made and the places where control leaves it."""
 
     block: Block
@@ -41,12 +41,12 @@ class Trial:
 Head = dict[str, Any]
 """Per carried name a template: TileType leaves are dynamic, the others static."""
 
-Attempt = Callable[[Head], Trial]
+Attempt = Callable[[Head], LoopTrial]
 
 
 def infer_types(
     it: Interpreter, node: ast.AST, carried: list[str], attempt: Attempt
-) -> tuple[Head, Trial]:
+) -> tuple[Head, LoopTrial]:
     """Compile a loop until the types at its head are right; return them and the result."""
     initial = {name: it.frame.names[name] for name in carried}
     key = (node, it.frame.caller, tuple(_fingerprint(v) for v in initial.values()))
@@ -105,7 +105,7 @@ def _all_dynamic(tree: Any) -> Any:
     return replace_leaves(tree, flat)
 
 
-def _widen(it: Interpreter, head: Head, trial: Trial) -> Head:
+def _widen(it: Interpreter, head: Head, trial: LoopTrial) -> Head:
     result = dict(head)
     for exit_ in trial.target.exits:
         for name, tree in result.items():
@@ -184,7 +184,7 @@ def values(it: Interpreter, head: Head, names: dict[str, Any]) -> list[Value]:
     return values
 
 
-def close(it: Interpreter, head: Head, trial: Trial) -> None:
+def close(it: Interpreter, head: Head, trial: LoopTrial) -> None:
     """Add the terminators that were waiting for the types."""
     for exit_ in trial.target.exits:
         it.em.span = exit_.span
@@ -195,7 +195,7 @@ def close(it: Interpreter, head: Head, trial: Trial) -> None:
 def finish(
     it: Interpreter, node: ast.For | ast.While, head: Head, results: tuple[Value, ...]
 ) -> None:
-    """Bind the names that the loop assigned to what they are after it."""
+    """Bind the names that the loop assigned to their values after it."""
     pending = list(results)
     for name, tree in head.items():
         it.frame.bind(name, fill(tree, pending))
@@ -257,19 +257,19 @@ def run_while(it: Interpreter, node: ast.While) -> Flow:
     return Flow.NEXT
 
 
-def _try_while(it: Interpreter, node: ast.While, head: Head) -> Trial:
+def _try_while(it: Interpreter, node: ast.While, head: Head) -> LoopTrial:
     target = Target("loop", carried=tuple(head))
     args = bind_head(it, head)
     block = Block(tuple(args))
     with it.inside(block, target):
         cond = truth(it, it.eval(node.test))
         if cond is False:
-            return Trial(block, target, skipped=not target.exits)
+            return LoopTrial(block, target, skipped=not target.exits)
         if isinstance(cond, Value):
             _exit_unless(it, cond, target)
         if it.run(node.body) is Flow.NEXT:
             leave(it, "continue", target)
-    return Trial(block, target)
+    return LoopTrial(block, target)
 
 
 def _exit_unless(it: Interpreter, cond: Value, target: Target) -> None:
@@ -334,7 +334,7 @@ def _run_counted(
 
 def _try_for(
     it: Interpreter, node: ast.For, head: Head, lower: Value, item: Callable[[Value], Any]
-) -> Trial:
+) -> LoopTrial:
     target = Target("loop", carried=tuple(head))
     args = bind_head(it, head)
     counter = Value(lower.type, node.target.id if isinstance(node.target, ast.Name) else "")
@@ -343,7 +343,7 @@ def _try_for(
         assign(it, node.target, item(counter))
         if it.run(node.body) is Flow.NEXT:
             leave(it, "continue", target)
-    return Trial(block, target)
+    return LoopTrial(block, target)
 
 
 def _scaled(it: Interpreter, counter: Value, scale: tuple[Value, Value] | None) -> Value:

@@ -1,4 +1,4 @@
-"""Rules of unrolled ranges, the grid, print, and assertions that become launch checks."""
+"""Rules of unrolled ranges, the grid, print, assertions, and extents that must be equal."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import Code
+from ...ir.attrs import Predicate
 from ...ir.core import Value
 from ...ir.launch_expr import Expr, LaunchCheck, show
 from ...ir.types import TileType
 from ..semantics.builder import SemanticBuilder
 from ..semantics.launch_exprs import expression
 from ..semantics.operands import parts
-from ..semantics.values import FormatString, Memory, describe
+from ..semantics.values import FormatString, Memory, OutputRef, TensorRef, describe
 from .reduction import reduce_all
 
 # -------------------------------------------------------------------------------------------------
@@ -32,7 +33,6 @@ def static_range(em: SemanticBuilder, start: Any, stop: Any = None, step: Any = 
     return range(*bounds)
 
 
-CONTROL_RULES: dict[str, Callable[..., Any]] = {"static_range": static_range}
 PROPERTIES: frozenset[str] = frozenset()
 
 
@@ -69,14 +69,6 @@ def _get_tile_block_id(em: SemanticBuilder) -> tuple[Value, ...]:
 
 def _get_num_tile_blocks(em: SemanticBuilder) -> tuple[int | Value, ...]:
     return tuple(_num_blocks(em, k) for k in range(3))
-
-
-GRID_RULES: dict[str, Callable[..., Any]] = {
-    "block_id": _block_id,
-    "num_blocks": _num_blocks,
-    "get_tile_block_id": _get_tile_block_id,
-    "get_num_tile_blocks": _get_num_tile_blocks,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -144,7 +136,7 @@ def _parse(em: SemanticBuilder, template: str, args: Sequence[Any]) -> tuple[lis
 
 
 def _parts(em: SemanticBuilder, arg: Any) -> Sequence[Any]:
-    """Return what print shows of one argument; a tuple with its items as `repr` shows them."""
+    """Return the parts that print shows of one argument; items of tuples as `repr` shows them."""
     if isinstance(arg, FormatString):
         return [p if isinstance(p, str) else _part(em, *p) for p in arg.parts]
     if not isinstance(arg, tuple | list):
@@ -229,7 +221,7 @@ def _text(em: SemanticBuilder, x: Any, what: str, default: str) -> str:
 
 
 def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
-    """Reject what is provably false, let the host check what it can, the kernel the rest."""
+    """Reject a provably false condition; let the host check it if it can, else the kernel."""
     if not isinstance(condition, Value):
         if isinstance(condition, Memory):
             em.fail(Code.TRUTH, f"{describe(condition)} has no truth value",
@@ -242,7 +234,7 @@ def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
 
 
 def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
-    """Add a launch check; return what it checks, or None where it cannot."""
+    """Add a launch check; return its expression, or None if the host cannot evaluate it."""
     known = expression(em, condition) if em.surely_runs else None
     if known is None:
         return None
@@ -291,12 +283,68 @@ def cuda_tile_assert(
     assert_condition(em, condition, _text(em, message, "message", "assertion failed"))
 
 
-DEBUG_RULES: dict[str, Callable[..., Any]] = {
+RULES: dict[str, Callable[..., Any]] = {
+    "static_range": static_range,
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "get_tile_block_id": _get_tile_block_id,
+    "get_num_tile_blocks": _get_num_tile_blocks,
     "builtins.print": print_values,
     "cuda_tile_print": cuda_tile_print,
     "cuda_tile_assert": cuda_tile_assert,
 }
 
-RULES: dict[str, Callable[..., Any]] = {
-    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
-}  # fmt: skip
+
+# --- equality of extents, checked at compile time, at launch, or in the kernel -----------------
+
+
+def require_same_extents(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef) -> None:
+    """Require that `src`, which is loaded like `dst`, has the extents of the tensor behind it.
+
+    Of an output that a launch covers in part, those of the part will do. Extents of parameters are
+    compared once, at launch, wherever in the kernel the load stands.
+    """
+    if not em.checked or src.value is dst.value:
+        return
+    message = f"`{src.name}` must have the extents of `{dst.name}` in load_tile_like"
+    hint = (
+        f"if the extents of `{src.name}` may differ, specify the padding:"
+        f" tl.load_tile_like({src.name}, {dst.name}, padding=0)"
+    )
+    for axis, (there, needed) in enumerate(zip(src.type.shape, dst.type.shape, strict=True)):
+        if there is not None and needed is not None and not dst.partial:
+            if there != needed:
+                em.fail(
+                    Code.SHAPE,
+                    message,
+                    expected=f"{src.name}.shape[{axis}] = {needed}, as `{dst.name}`",
+                    got=f"{src.name}.shape[{axis}] = {there}",
+                    hint=hint,
+                )
+        elif src.type.param is None:
+            assert_condition(em, _same(em, src, dst, axis), message)
+        else:
+            check = _extent_condition(("extent", src.type.param, axis), dst, axis)
+            em.require_at_launch(LaunchCheck(check, message, em.span, hint=hint))
+
+
+def _extent_condition(there: Expr, dst: OutputRef, axis: int) -> Expr:
+    whole: Expr = ("extent", dst.type.param, axis)
+    same: Expr = ("eq", there, whole)
+    if not dst.partial:
+        return same
+    reached = ("mul", ("grid", axis), ("const", dst.tile[axis]))
+    return ("or", same, ("eq", there, ("min", whole, reached)))
+
+
+def _same(em: SemanticBuilder, src: TensorRef | OutputRef, dst: OutputRef, axis: int) -> Value:
+    """Require equal extents of a tensor whose extents only the kernel knows."""
+    there, whole = (em.emit("extent", ref.value, axis=axis) for ref in (src, dst))
+    same = em.emit("cmpi", there, whole, predicate=Predicate.EQ)
+    if not dst.partial:
+        return same
+    grid = em.signature.grid
+    blocks = em.emit("num_blocks", axis=axis) if grid is None else em.index(grid[axis])
+    reached = em.emit("muli", blocks, em.index(dst.tile[axis]))
+    part = em.emit("mini", whole, reached)
+    return em.emit("ori", same, em.emit("cmpi", there, part, predicate=Predicate.EQ))

@@ -134,7 +134,7 @@ def trunci(em: SemanticBuilder, x: Any, dtype: Any, *, overflow: Any = Overflow.
 
 
 def bitcast(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
-    """Return the same bits as another type of the same width."""
+    """Reinterpret the bits as another type of the same width."""
     value, to = em.numbers(x), em.static_dtype(dtype)
     source = value.tile.dtype
     if to.bits != source.bits:

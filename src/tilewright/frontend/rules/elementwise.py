@@ -29,9 +29,9 @@ from ..semantics.operands import (
     three,
     word,
 )
-from ..semantics.pointers import is_pointer, moved
+from ..semantics.pointers import moved
 from ..semantics.promotion import is_extent, is_weak
-from ..semantics.values import describe
+from ..semantics.values import describe, is_pointer
 
 # -------------------------------------------------------------------------------------------------
 # Rules for arithmetic, its operators, and Python's min, max and abs.
@@ -120,7 +120,7 @@ def _floor_div(em: SemanticBuilder, a: Any, b: Any) -> Value:
 
 
 def _down(dtype: AnyDType) -> Rounding:
-    """Return how to floor: for unsigned numbers that is toward zero."""
+    """Return the rounding mode of floor division: for unsigned integers that is toward zero."""
     return Rounding.NEG_INF if dtype.is_signed else Rounding.ZERO
 
 
@@ -254,7 +254,7 @@ def _ints(name: str, op: str | None = None) -> Rule:
 
 
 def divi(em: SemanticBuilder, a: Any, b: Any, *, rounding: Any = Rounding.ZERO) -> Value:
-    """Return the quotient of integers, rounded as asked."""
+    """Divide integers with the given rounding."""
     left, right = int_pair(em, a, b, "divi")
     mode = word(em, rounding, Rounding, "rounding", DIRECTED)
     if mode is Rounding.NEG_INF:
@@ -329,52 +329,6 @@ def _float_unary(name: str) -> Rule:
 
     return rule
 
-
-ARITHMETIC_RULES: dict[str, Rule] = {
-    "operator.add": _moving("add", "add"),
-    "operator.sub": _moving("sub", "subtract"),
-    "operator.mul": _either("mul", "multiply"),
-    "operator.truediv": _operator_truediv,
-    "operator.floordiv": _floor_div,
-    "operator.mod": _mod,
-    "operator.neg": _neg,
-    "operator.pos": _pos,
-    "builtins.divmod": _divmod,
-    "builtins.abs": absolute,
-    "builtins.min": scalar_min,
-    "builtins.max": scalar_max,
-    "true_div": true_div,
-    "floor_div": floor_div,
-    "ceil_div": ceil_div,
-    "abs": absolute,
-    "maximum": maximum,
-    "minimum": minimum,
-    "max_tile": maximum,
-    "min_tile": minimum,
-    "max": scalar_max,
-    "min": scalar_min,
-    "clamp": clamp,
-    "addi": _wrapping("addi"),
-    "subi": _wrapping("subi"),
-    "muli": _wrapping("muli"),
-    "divi": divi,
-    "remi": _ints("remi"),
-    "negi": negi,
-    "absi": absi,
-    "mulhii": _ints("mulhii", "mulhi"),
-    "maxi": _ints("maxi"),
-    "mini": _ints("mini"),
-    "addf": _rounded("addf"),
-    "subf": _rounded("subf"),
-    "mulf": _rounded("mulf"),
-    "divf": _rounded("divf", (Rounding.APPROX, Rounding.FULL)),
-    "remf": remf,
-    "fma": fma,
-    "negf": _float_unary("negf"),
-    "absf": _float_unary("absf"),
-    "maxf": _float_extreme("maxf"),
-    "minf": _float_extreme("minf"),
-}
 
 PROPERTIES: frozenset[str] = frozenset()
 
@@ -558,20 +512,6 @@ def _builtin_pow(em: SemanticBuilder, base: Any, exp: Any) -> Value:
     return power(em, base, exp)
 
 
-MATH_RULES: dict[str, Rule] = {
-    **{op.name: (_two if len(op.operands) == 2 else _function)(op.name) for op in MATH_OPS},
-    "ceil": _exact("ceil"),
-    "floor": _exact("floor"),
-    "round": round_half_even,
-    "builtins.round": _builtin_round,
-    "exp2": _flushing("exp2"),
-    "rsqrt": _flushing("rsqrt"),
-    "sqrt": sqrt,
-    "operator.pow": power,
-    "builtins.pow": _builtin_pow,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules for comparisons and selection.
 
@@ -654,22 +594,12 @@ def where(em: SemanticBuilder, cond: Any, a: Any, b: Any) -> Value:
     return em.emit("select", *chosen)
 
 
-COMPARISON_RULES: dict[str, Rule] = {
-    **{f"operator.{name}": _compare(name) for name in SYMBOLS},
-    **{f"{name}_tile": _compare(name) for name in SYMBOLS},
-    "cmpi": cmpi,
-    "cmpf": cmpf,
-    "where": where,
-    "select": where,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules for bitwise and logical operations.
 
 
 def _bits(em: SemanticBuilder, value: Value, verb: str, *, logic: bool) -> Value:
-    """Reject what is neither an integer nor, where logic is meant, a boolean."""
+    """Reject operands that are neither integers nor, for logic, booleans."""
     dtype = value.tile.dtype
     if dtype.is_int or (logic and dtype.is_bool):
         return value
@@ -743,7 +673,66 @@ def _lshift(em: SemanticBuilder, a: Any, b: Any) -> Value:
     return shli(em, a, b)
 
 
-BITWISE_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    "operator.add": _moving("add", "add"),
+    "operator.sub": _moving("sub", "subtract"),
+    "operator.mul": _either("mul", "multiply"),
+    "operator.truediv": _operator_truediv,
+    "operator.floordiv": _floor_div,
+    "operator.mod": _mod,
+    "operator.neg": _neg,
+    "operator.pos": _pos,
+    "builtins.divmod": _divmod,
+    "builtins.abs": absolute,
+    "builtins.min": scalar_min,
+    "builtins.max": scalar_max,
+    "true_div": true_div,
+    "floor_div": floor_div,
+    "ceil_div": ceil_div,
+    "abs": absolute,
+    "maximum": maximum,
+    "minimum": minimum,
+    "max_tile": maximum,
+    "min_tile": minimum,
+    "max": scalar_max,
+    "min": scalar_min,
+    "clamp": clamp,
+    "addi": _wrapping("addi"),
+    "subi": _wrapping("subi"),
+    "muli": _wrapping("muli"),
+    "divi": divi,
+    "remi": _ints("remi"),
+    "negi": negi,
+    "absi": absi,
+    "mulhii": _ints("mulhii", "mulhi"),
+    "maxi": _ints("maxi"),
+    "mini": _ints("mini"),
+    "addf": _rounded("addf"),
+    "subf": _rounded("subf"),
+    "mulf": _rounded("mulf"),
+    "divf": _rounded("divf", (Rounding.APPROX, Rounding.FULL)),
+    "remf": remf,
+    "fma": fma,
+    "negf": _float_unary("negf"),
+    "absf": _float_unary("absf"),
+    "maxf": _float_extreme("maxf"),
+    "minf": _float_extreme("minf"),
+    **{op.name: (_two if len(op.operands) == 2 else _function)(op.name) for op in MATH_OPS},
+    "ceil": _exact("ceil"),
+    "floor": _exact("floor"),
+    "round": round_half_even,
+    "builtins.round": _builtin_round,
+    "exp2": _flushing("exp2"),
+    "rsqrt": _flushing("rsqrt"),
+    "sqrt": sqrt,
+    "operator.pow": power,
+    "builtins.pow": _builtin_pow,
+    **{f"operator.{name}": _compare(name) for name in SYMBOLS},
+    **{f"{name}_tile": _compare(name) for name in SYMBOLS},
+    "cmpi": cmpi,
+    "cmpf": cmpf,
+    "where": where,
+    "select": where,
     "andi": _logic("andi", "combine the bits of"),
     "ori": _logic("ori", "combine the bits of"),
     "xori": _logic("xori", "combine the bits of"),
@@ -757,7 +746,3 @@ BITWISE_RULES: dict[str, Rule] = {
     "operator.lshift": _lshift,
     "operator.rshift": shri,
 }
-
-RULES: dict[str, Rule] = {
-    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES,
-}  # fmt: skip

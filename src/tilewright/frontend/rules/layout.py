@@ -62,7 +62,7 @@ def _filled(em: SemanticBuilder, shape: Any, value: Any, dtype: AnyDType | None)
 
 
 def arange(em: SemanticBuilder, start: Any, stop: Any = None, *, dtype: Any = i32) -> Value:
-    """Return numbers in order; floats are made from integers."""
+    """Make a tile of consecutive numbers; floats are converted from integers."""
     to = em.static_dtype(dtype)
     first, last = (0, start) if stop is None else (start, stop)
     low, high = _bound(em, first, "start"), _bound(em, last, "stop")
@@ -155,19 +155,6 @@ def _one_element(em: SemanticBuilder, value: Value, what: str) -> Value:
     return em.emit("reshape", value, shape=()) if value.tile.rank else value
 
 
-CREATION_RULES: dict[str, Callable[..., Any]] = {
-    "zeros": zeros,
-    "ones": ones,
-    "full": full,
-    "constant": constant,
-    "arange": arange,
-    "iota": iota,
-    "broadcast_scalar": broadcast_scalar,
-    "scalar_to_tile": scalar_to_tile,
-    "tile_to_scalar": tile_to_scalar,
-    "Tile.item": item,
-}
-
 CREATION_PROPERTIES: frozenset[str] = frozenset()
 
 
@@ -180,7 +167,7 @@ Rule = Callable[..., Any]
 
 
 def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
-    """Return the same elements in another shape."""
+    """Rearrange the elements into another shape."""
     value = em.tile(x, what="x")
     dims = em.static_shape(_completed(em, value, shape))
     if size(dims) != value.tile.size:
@@ -195,7 +182,7 @@ def reshape(em: SemanticBuilder, x: Any, shape: Any) -> Value:
 
 
 def _completed(em: SemanticBuilder, value: Value, shape: Any) -> Shape:
-    """Return the shape with a -1 replaced by what remains."""
+    """Return the shape with a -1 replaced by the remaining extent."""
     dims = [em.static_int(n, f"shape[{k}]") for k, n in enumerate(parts(shape))]
     if -1 in dims:
         hole = dims.index(-1)
@@ -531,7 +518,21 @@ def _len(em: SemanticBuilder, x: Any) -> int | Value:
     return value.tile.shape[0]
 
 
-LAYOUT_RULES: dict[str, Rule] = {
+LAYOUT_PROPERTIES: frozenset[str] = frozenset(
+    f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
+)
+
+RULES: dict[str, Callable[..., Any]] = {
+    "zeros": zeros,
+    "ones": ones,
+    "full": full,
+    "constant": constant,
+    "arange": arange,
+    "iota": iota,
+    "broadcast_scalar": broadcast_scalar,
+    "scalar_to_tile": scalar_to_tile,
+    "tile_to_scalar": tile_to_scalar,
+    "Tile.item": item,
     "reshape": reshape,
     "broadcast": broadcast,
     "expand_dims": expand_dims,
@@ -554,13 +555,5 @@ LAYOUT_RULES: dict[str, Rule] = {
     "Tile.ndim": _rank,
     "Tile.size": _size,
 }
-
-LAYOUT_PROPERTIES: frozenset[str] = frozenset(
-    f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
-)
-
-RULES: dict[str, Callable[..., Any]] = {
-    **CREATION_RULES, **LAYOUT_RULES,
-}  # fmt: skip
 
 PROPERTIES: frozenset[str] = CREATION_PROPERTIES | LAYOUT_PROPERTIES

@@ -115,7 +115,7 @@ def _operand(em: SemanticBuilder, x: Any, what: str, hint: str = "use * to scale
     if isinstance(x, int | float):
         em.fail(
             Code.TYPE,
-            f"{what} of a matrix product is a number",
+            f"{what} of a matrix product must be a tile",
             expected="a tile of rank 2 or 3",
             got=describe(x),
             hint=hint,

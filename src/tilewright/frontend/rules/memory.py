@@ -14,18 +14,19 @@ from ..semantics.access import (
     access_hints,
     block_index,
     checked_index,
+    checked_offsets,
     checked_part,
     checked_rows,
+    free_offsets,
     load,
     make_view,
     store,
     tile_count,
     unchecked_index,
+    view_at,
 )
 from ..semantics.builder import SemanticBuilder
-from ..semantics.extents import require_same_extents
 from ..semantics.mapped import Indices, whole, within
-from ..semantics.offsets import checked_offsets, free_offsets, view_at
 from ..semantics.padding import mask_of
 from ..semantics.values import (
     AccumulatorRef,
@@ -37,6 +38,7 @@ from ..semantics.values import (
     TensorRef,
     describe,
 )
+from .control import require_same_extents
 
 # -------------------------------------------------------------------------------------------------
 # Rules of the memory family: tensors, outputs and partitions, loads and stores of tiles.
@@ -234,7 +236,7 @@ def _output_extent(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
 
 
 def _valid_extent(em: SemanticBuilder, out: OutputRef, axis: int, size: int) -> int | Value:
-    """Return the tile's size, less what the last block's tile has beyond the tensor."""
+    """Return the extent of the part of the tile inside the tensor, in this block."""
     known = out.type.shape[axis]
     if size == 1 or (known is not None and known % size == 0):
         return size
@@ -314,7 +316,7 @@ def _load_unchecked(
 
 
 def unchecked_load(em: SemanticBuilder, ref: PartitionRef, index: Any, **hints: Any) -> Value:
-    """Load without a check: what lies outside of the tensor is padding, whatever the index."""
+    """Load without a bounds check: elements outside of the tensor are padding."""
     tile = load(em, ref.view, unchecked_index(em, ref.view, ref.name, index), **hints)
     em.unchecked.add(tile)
     return tile
@@ -362,7 +364,7 @@ def _partition_grid(em: SemanticBuilder, self: Any) -> tuple[int | Value, ...]:
 
 
 def _tiles(em: SemanticBuilder, x: Any) -> Value:
-    """Return the view of what is cut into tiles: a partition, or a mapped output."""
+    """Return the view behind a partition or a mapped output."""
     if isinstance(x, MappedRef):
         return make_view(em, x, x.tile)
     return partition(em, x, "partition").view
@@ -626,20 +628,6 @@ def _mapped_rank(em: SemanticBuilder, self: Any) -> int:
     return len(self.tile)
 
 
-MAPPED_RULES: dict[str, Callable[..., Any]] = {
-    "MappedPartitionMut.iter_indices": _iter_indices,
-    "MappedPartitionMut.iter_indices_with": _iter_indices_with,
-    "MappedPartitionMut.iter_indices_within": _iter_indices_within,
-    "MappedPartitionMut.iter_indices_within_with": _iter_indices_within_with,
-    "MappedPartitionMut.store": _store,
-    "MappedPartitionMut.load": _load,
-    "MappedPartitionMut.index": _index,
-    "MappedPartitionMut.shape": _shape,
-    "MappedPartitionMut.dtype": _mapped_dtype,
-    "MappedPartitionMut.rank": _mapped_rank,
-    "MappedPartitionMut.ndim": _mapped_rank,
-    "PartitionIndex.at": _at,
-}
 MAPPED_PROPERTIES: frozenset[str] = frozenset(
     f"MappedPartitionMut.{name}" for name in ("shape", "dtype", "rank", "ndim")
 )
@@ -734,7 +722,19 @@ PROMISES_RULES: dict[str, Callable[..., Any]] = {
 
 
 RULES: dict[str, Callable[..., Any]] = {
-    **MEMORY_RULES, **MAPPED_RULES,
-}  # fmt: skip
+    **MEMORY_RULES,
+    "MappedPartitionMut.iter_indices": _iter_indices,
+    "MappedPartitionMut.iter_indices_with": _iter_indices_with,
+    "MappedPartitionMut.iter_indices_within": _iter_indices_within,
+    "MappedPartitionMut.iter_indices_within_with": _iter_indices_within_with,
+    "MappedPartitionMut.store": _store,
+    "MappedPartitionMut.load": _load,
+    "MappedPartitionMut.index": _index,
+    "MappedPartitionMut.shape": _shape,
+    "MappedPartitionMut.dtype": _mapped_dtype,
+    "MappedPartitionMut.rank": _mapped_rank,
+    "MappedPartitionMut.ndim": _mapped_rank,
+    "PartitionIndex.at": _at,
+}
 
 PROPERTIES: frozenset[str] = MEMORY_PROPERTIES | MAPPED_PROPERTIES

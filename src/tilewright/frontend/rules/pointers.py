@@ -14,8 +14,10 @@ from ...lang.stdlib.arrangement import take_along_axis
 from ..semantics.access import (
     access_hints,
     checked_index,
+    checked_offsets,
     checked_rows,
     counted,
+    free_offsets,
     load,
     make_view,
     store,
@@ -23,7 +25,6 @@ from ..semantics.access import (
     unchecked_index,
 )
 from ..semantics.builder import SemanticBuilder
-from ..semantics.offsets import checked_offsets, free_offsets
 from ..semantics.operands import parts, pointer_of, word
 from ..semantics.pointers import (
     ATOMIC_ORDERS,
@@ -195,7 +196,7 @@ def make_gather_scatter_view(
 
 
 def _read_only_or_unsafe(em: SemanticBuilder, tensor: Any, word: str) -> TensorRef | OutputRef:
-    """Return a tensor of which tiles of this kind may be made; outputs need unsafe code."""
+    """Return a tensor, after a check that outputs are only viewed in unsafe code."""
     source = tensor_of(em, tensor, "tensor")
     if source.type.mutable:
         em.require_unsafe(f"`{word}` of {describe(source)}")
@@ -228,18 +229,6 @@ def store_view_tko(
     ref = writable(em, view)
     values = unchecked_index(em, ref.view, ref.name, index)
     store(em, tile, ref.view, ref.name, values, **access_hints(em, latency, allow_tma))
-
-
-RAW_VIEWS_RULES: dict[str, Callable[..., Any]] = {
-    "make_tensor_view": make_tensor_view,
-    "load_tensor": load_tensor,
-    "make_partition_view": make_partition_view,
-    "make_partition_view_mut": make_partition_view_mut,
-    "make_strided_view": make_strided_view,
-    "make_gather_scatter_view": make_gather_scatter_view,
-    "load_view_tko": load_view_tko,
-    "store_view_tko": store_view_tko,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -439,38 +428,6 @@ def _pointer_rank(em: SemanticBuilder, self: Any) -> int:
     return as_pointers(em, self).tile.rank
 
 
-POINTER_RULES: dict[str, Callable[..., Any]] = {
-    "PointerTile.offset": offset,
-    "PointerTile.offset_tile": offset,
-    "PointerTile.broadcast": _broadcast,
-    "PointerTile.reshape": _reshape,
-    "PointerTile.shape": _pointer_shape,
-    "PointerTile.dtype": _pointer_dtype,
-    "PointerTile.rank": _pointer_rank,
-    "PointerTile.ndim": _pointer_rank,
-    "pointer_to_tile": pointer_to_tile,
-    "tile_to_pointer": tile_to_pointer,
-    "addptr": _addptr,
-    "addptr_tile": _addptr,
-    "broadcast_ptr": broadcast_ptr,
-    "reshape_ptr": reshape_ptr,
-    "ptr_to_int": ptr_to_int,
-    "int_to_ptr": int_to_ptr,
-    "ptr_to_ptr": ptr_to_ptr,
-    "load_ptr": load_ptr,
-    "load_ptr_tko": load_ptr,
-    "store_ptr": store_ptr,
-    "store_ptr_tko": store_ptr,
-    "gather": gather,
-    "scatter": scatter,
-    "get_global": get_global,
-    "Global.load": _load_global,
-    "Global.store": _store_global,
-    "Global.shape": _global_fact("shape"),
-    "Global.dtype": _global_fact("dtype"),
-    **RAW_VIEWS_RULES,
-    **memory.PROMISES_RULES,
-}
 POINTER_PROPERTIES: frozenset[str] = frozenset(
     (*(f"PointerTile.{n}" for n in ("shape", "dtype", "rank", "ndim")), "Global.shape",
      "Global.dtype")
@@ -673,8 +630,9 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
     if len(given) != rank:
         em.fail(
             Code.RANK,
-            f"`{ref.name}` has {counted(rank, 'axis')}, the places {counted(len(given), 'number')}",
-            expected=f"{counted(rank, 'place')}, each a scalar, one of them perhaps a tile",
+            f"`{ref.name}` has {counted(rank, 'axis')},"
+            f" but {counted(len(given), 'index')} were given",
+            expected=f"{counted(rank, 'index')}, each a scalar, and at most one a tile",
             got=describe(tuple(given)),
         )
     found = [k for k, part in enumerate(given) if isinstance(part, Value) and part.tile.rank]
@@ -692,7 +650,7 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
 def _accumulated_shape(
     em: SemanticBuilder, ref: AccumulatorRef, value: Value, given: Sequence[Any], sparse: int | None
 ) -> Shape:
-    """Return the shape of what is accumulated: that of the tile, with the extent of the indices."""
+    """Return the shape of the accumulated tile: the view's, with the extent of the indices."""
     rank, shape = ref.type.rank, value.tile.shape
     if len(shape) > rank:
         em.fail(
@@ -707,8 +665,8 @@ def _accumulated_shape(
         if whole[sparse] not in (1, numbers):
             em.fail(
                 Code.SHAPE,
-                f"the tile has {whole[sparse]} elements along axis {sparse}, the numbers are"
-                f" {numbers}",
+                f"the tile has {whole[sparse]} elements along axis {sparse}, but there are"
+                f" {numbers} indices",
                 expected=f"{numbers} elements, or 1, along axis {sparse}",
                 got=describe(value),
             )
@@ -740,7 +698,48 @@ def _accept(
         )
 
 
-ATOMICS_RULES: dict[str, Callable[..., Any]] = {
+ATOMICS_PROPERTIES: frozenset[str] = frozenset(
+    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
+)
+
+RULES: dict[str, Callable[..., Any]] = {
+    "PointerTile.offset": offset,
+    "PointerTile.offset_tile": offset,
+    "PointerTile.broadcast": _broadcast,
+    "PointerTile.reshape": _reshape,
+    "PointerTile.shape": _pointer_shape,
+    "PointerTile.dtype": _pointer_dtype,
+    "PointerTile.rank": _pointer_rank,
+    "PointerTile.ndim": _pointer_rank,
+    "pointer_to_tile": pointer_to_tile,
+    "tile_to_pointer": tile_to_pointer,
+    "addptr": _addptr,
+    "addptr_tile": _addptr,
+    "broadcast_ptr": broadcast_ptr,
+    "reshape_ptr": reshape_ptr,
+    "ptr_to_int": ptr_to_int,
+    "int_to_ptr": int_to_ptr,
+    "ptr_to_ptr": ptr_to_ptr,
+    "load_ptr": load_ptr,
+    "load_ptr_tko": load_ptr,
+    "store_ptr": store_ptr,
+    "store_ptr_tko": store_ptr,
+    "gather": gather,
+    "scatter": scatter,
+    "get_global": get_global,
+    "Global.load": _load_global,
+    "Global.store": _store_global,
+    "Global.shape": _global_fact("shape"),
+    "Global.dtype": _global_fact("dtype"),
+    "make_tensor_view": make_tensor_view,
+    "load_tensor": load_tensor,
+    "make_partition_view": make_partition_view,
+    "make_partition_view_mut": make_partition_view_mut,
+    "make_strided_view": make_strided_view,
+    "make_gather_scatter_view": make_gather_scatter_view,
+    "load_view_tko": load_view_tko,
+    "store_view_tko": store_view_tko,
+    **memory.PROMISES_RULES,
     "atomic_rmw": atomic_rmw,
     "atomic_rmw_tko": atomic_rmw,
     "atomic_cas": atomic_cas,
@@ -757,12 +756,5 @@ ATOMICS_RULES: dict[str, Callable[..., Any]] = {
     "Accumulator.rank": _rank_of,
     "Accumulator.ndim": _rank_of,
 }
-ATOMICS_PROPERTIES: frozenset[str] = frozenset(
-    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
-)
-
-RULES: dict[str, Callable[..., Any]] = {
-    **POINTER_RULES, **ATOMICS_RULES,
-}  # fmt: skip
 
 PROPERTIES: frozenset[str] = POINTER_PROPERTIES | ATOMICS_PROPERTIES

@@ -53,7 +53,7 @@ def _ops(floats: str, ints: str, bools: str = "") -> dict[str, str]:
 
 
 def _nothing(dtype: AnyDType) -> Number:
-    """Return what a sum starts with: -0.0 leaves even the sign of a zero alone, 0.0 does not."""
+    """Return the initial value of a sum: -0.0 keeps even the sign of a zero, 0.0 does not."""
     return -0.0 if dtype.is_float else 0
 
 
@@ -158,7 +158,7 @@ def _places(em: SemanticBuilder, value: Value, axis: int) -> Value:
 
 
 def _arg_body(em: SemanticBuilder, dtype: AnyDType, better: Predicate) -> Block:
-    """Return the body that keeps the better of two (value, index) pairs; of equals the first."""
+    """Return the combiner of (value, index) pairs: the better value, of equal ones the first."""
     body = CombinerBody((dtype, i32))
     with em.at(body.block):
         (x, i), (y, j) = body.elements, body.accumulators

@@ -120,16 +120,6 @@ def _place(name: str, what: ThreadCoordinate) -> Callable[..., Value | int]:
     return rule
 
 
-THREADS_RULES: dict[str, Callable[..., Any]] = {
-    "index_1d": _index_1d,
-    "index_2d": _index_2d,
-    "thread_idx": _place("thread_idx", ThreadCoordinate.THREAD),
-    "block_idx": _place("block_idx", ThreadCoordinate.BLOCK),
-    "block_dim": _place("block_dim", ThreadCoordinate.BLOCK_SIZE),
-    "grid_dim": _place("grid_dim", ThreadCoordinate.GRID_SIZE),
-    "Index.row": _row,
-    "Index.col": _col,
-}
 THREADS_PROPERTIES: frozenset[str] = frozenset(("Index.row", "Index.col"))
 
 
@@ -276,7 +266,7 @@ def _write_to_tile(em: SemanticBuilder, self: TileRef, index: Any, value: Any) -
 
 
 def _to_store(em: SemanticBuilder, ref: SliceRef, value: Any) -> Value:
-    """Return a value for an element of a slice, which must be one that may be written."""
+    """Convert a value for an element of a slice, after a check that it may be written."""
     if not ref.mutable:
         _read_only(em, ref)
     return stored_element(em, ref.name, ref.type.dtype, value)
@@ -296,7 +286,7 @@ def _witness(em: SemanticBuilder, ref: SliceRef, index: Any, verb: str, cut: Cut
     if not isinstance(index, Value) or index not in em.witnesses:
         em.fail(
             Code.WITNESS,
-            f"{describe(ref)} is {verb} at an index that is no witness",
+            f"{describe(ref)} is {verb} at an index that is not a witness",
             expected="the result of simt.index_1d() or simt.index_2d(width), unchanged",
             got=describe(index),
             hint="each thread owns the element at its witness; read a simt.Slice at any index, or"
@@ -332,31 +322,6 @@ def _slice_dtype(em: SemanticBuilder, self: SliceRef) -> Any:
     return self.type.dtype
 
 
-SLICES_RULES: dict[str, Callable[..., Any]] = {
-    "Slice.__getitem__": _read_slice,
-    "Slice.__setitem__": _write_own,
-    "DisjointSlice.__getitem__": _read_own,
-    "DisjointSlice.__setitem__": _write_own,
-    "DisjointSlice.elements": _elements,
-    "Elements.__getitem__": _read_any,
-    "Elements.__setitem__": _write_any,
-    "Elements.at": _slice_at,
-    "Slice.runs": _runs,
-    "DisjointSlice.runs": _runs,
-    "Runs.__getitem__": _run,
-    "Run.__getitem__": _read_of_run,
-    "Run.__setitem__": _write_to_run,
-    "Slice.tiles": _tiles,
-    "DisjointSlice.tiles": _tiles,
-    "Tiles.width": _width,
-    "Tiles.shape": _slice_shape,
-    "Tiles.__getitem__": _tile,
-    "TileView.shape": _slice_shape,
-    "TileView.__getitem__": _read_of_tile,
-    "TileView.__setitem__": _write_to_tile,
-    "Slice.dtype": _slice_dtype,
-    "DisjointSlice.dtype": _slice_dtype,
-}
 SLICES_PROPERTIES: frozenset[str] = frozenset((
     "Slice.dtype", "DisjointSlice.dtype", "DisjointSlice.elements",
     "Tiles.width", "Tiles.shape", "TileView.shape",
@@ -399,7 +364,7 @@ def _refuse_varying(em: SemanticBuilder, extents: Sequence[Any]) -> None:
 
 
 def dynamic_shared(em: SemanticBuilder, dtype: Any, *, offset: Any = 0) -> SharedRef:
-    """Return the memory that the launch asked for."""
+    """Return the shared memory whose size the launch configuration sets."""
     _require(em, "dynamic_shared")
     elem = em.static_dtype(dtype)
     if isinstance(offset, int) and (offset < 0 or offset % elem.itemsize):
@@ -466,16 +431,6 @@ def _shared_dtype(em: SemanticBuilder, self: SharedRef) -> Any:
     return self.type.dtype
 
 
-SHARED_RULES: dict[str, Callable[..., Any]] = {
-    "shared": shared,
-    "dynamic_shared": dynamic_shared,
-    "sync_threads": sync_threads,
-    "Shared.__getitem__": _read_shared,
-    "Shared.__setitem__": _write,
-    "Shared.at": _shared_at,
-    "Shared.shape": _shared_shape,
-    "Shared.dtype": _shared_dtype,
-}
 SHARED_PROPERTIES: frozenset[str] = frozenset(("Shared.shape", "Shared.dtype"))
 
 
@@ -491,7 +446,7 @@ def whole_warps(em: SemanticBuilder, width: Any = WARP_SIZE) -> None:
     lanes, threads = _lanes(em, width), size(em.signature.block_dims)
     if threads % lanes == 0:
         return
-    message = f"its blocks must consist of complete groups of {lanes} lanes"
+    message = f"the blocks must consist of complete groups of {lanes} lanes"
     if em.signature.exact_block:
         got = f"{threads} threads"
         em.fail(Code.SHAPE, message, expected=f"a multiple of {lanes} threads", got=got)
@@ -500,7 +455,7 @@ def whole_warps(em: SemanticBuilder, width: Any = WARP_SIZE) -> None:
 
 
 def _lanes(em: SemanticBuilder, width: Any) -> int:
-    """Return how many neighbours work together."""
+    """Return the number of adjacent lanes that work together."""
     lanes = em.static_int(width, "width")
     if not (is_power_of_two(lanes) and lanes <= WARP_SIZE):
         em.fail(
@@ -575,13 +530,13 @@ def vote_any(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
 
 
 def ballot(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:
-    """Return which lanes say yes."""
+    """Return a word with a bit for each lane whose predicate is true."""
     _require(em, "ballot")
     return em.emit("ballot", em.condition(condition), _mask(em, mask))
 
 
 def match_any(em: SemanticBuilder, value: Any, *, mask: Any = None) -> Value:
-    """Return which lanes have the same."""
+    """Return a word with a bit for each lane that has the same value."""
     _require(em, "match_any")
     return em.emit("match", _scalar(em, value, "value"), _mask(em, mask))
 
@@ -609,20 +564,6 @@ def _mask(em: SemanticBuilder, mask: Any) -> Value | None:
     return em.scalar(given, u32, "mask")
 
 
-WARPS_RULES: dict[str, Callable[..., Any]] = {
-    "whole_warps": whole_warps,
-    "sync_warp": sync_warp,
-    "shuffle": shuffle,
-    "shuffle_up": shuffle_up,
-    "shuffle_down": shuffle_down,
-    "shuffle_xor": shuffle_xor,
-    "vote_all": vote_all,
-    "vote_any": vote_any,
-    "ballot": ballot,
-    "match_any": match_any,
-    "lane_id": _warp_place("lane_id", ThreadCoordinate.LANE),
-    "warp_id": _warp_place("warp_id", ThreadCoordinate.WARP),
-}
 WARPS_PROPERTIES: frozenset[str] = frozenset()
 
 
@@ -666,7 +607,7 @@ def _accept(em: SemanticBuilder, dtype: AnyDType) -> None:
 
 
 def _check_places(em: SemanticBuilder, text: str, count: int) -> None:
-    """Reject what the assembler would not find."""
+    """Reject PTX whose operands the assembler would not find."""
     for found in PLACE.finditer(text):
         number = found.group(1)
         if number is None or (number != "$" and int(number) >= count):
@@ -679,12 +620,62 @@ def _check_places(em: SemanticBuilder, text: str, count: int) -> None:
             )
 
 
-ASSEMBLY_RULES: dict[str, Callable[..., Any]] = {"inline_ptx": inline_ptx}
 ASSEMBLY_PROPERTIES: frozenset[str] = frozenset()
 
 RULES: dict[str, Callable[..., Any]] = {
-    **THREADS_RULES, **SLICES_RULES, **SHARED_RULES, **WARPS_RULES, **ASSEMBLY_RULES,
-}  # fmt: skip
+    "index_1d": _index_1d,
+    "index_2d": _index_2d,
+    "thread_idx": _place("thread_idx", ThreadCoordinate.THREAD),
+    "block_idx": _place("block_idx", ThreadCoordinate.BLOCK),
+    "block_dim": _place("block_dim", ThreadCoordinate.BLOCK_SIZE),
+    "grid_dim": _place("grid_dim", ThreadCoordinate.GRID_SIZE),
+    "Index.row": _row,
+    "Index.col": _col,
+    "Slice.__getitem__": _read_slice,
+    "Slice.__setitem__": _write_own,
+    "DisjointSlice.__getitem__": _read_own,
+    "DisjointSlice.__setitem__": _write_own,
+    "DisjointSlice.elements": _elements,
+    "Elements.__getitem__": _read_any,
+    "Elements.__setitem__": _write_any,
+    "Elements.at": _slice_at,
+    "Slice.runs": _runs,
+    "DisjointSlice.runs": _runs,
+    "Runs.__getitem__": _run,
+    "Run.__getitem__": _read_of_run,
+    "Run.__setitem__": _write_to_run,
+    "Slice.tiles": _tiles,
+    "DisjointSlice.tiles": _tiles,
+    "Tiles.width": _width,
+    "Tiles.shape": _slice_shape,
+    "Tiles.__getitem__": _tile,
+    "TileView.shape": _slice_shape,
+    "TileView.__getitem__": _read_of_tile,
+    "TileView.__setitem__": _write_to_tile,
+    "Slice.dtype": _slice_dtype,
+    "DisjointSlice.dtype": _slice_dtype,
+    "shared": shared,
+    "dynamic_shared": dynamic_shared,
+    "sync_threads": sync_threads,
+    "Shared.__getitem__": _read_shared,
+    "Shared.__setitem__": _write,
+    "Shared.at": _shared_at,
+    "Shared.shape": _shared_shape,
+    "Shared.dtype": _shared_dtype,
+    "whole_warps": whole_warps,
+    "sync_warp": sync_warp,
+    "shuffle": shuffle,
+    "shuffle_up": shuffle_up,
+    "shuffle_down": shuffle_down,
+    "shuffle_xor": shuffle_xor,
+    "vote_all": vote_all,
+    "vote_any": vote_any,
+    "ballot": ballot,
+    "match_any": match_any,
+    "lane_id": _warp_place("lane_id", ThreadCoordinate.LANE),
+    "warp_id": _warp_place("warp_id", ThreadCoordinate.WARP),
+    "inline_ptx": inline_ptx,
+}
 
 PROPERTIES: frozenset[str] = (
     THREADS_PROPERTIES

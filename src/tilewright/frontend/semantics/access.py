@@ -1,4 +1,8 @@
-"""Tile accesses: views, tile counts, index checks, padding values, rows of gather views."""
+"""Tile accesses: extents, views, tile counts, index checks, offsets in elements.
+
+An offset is checked as an index is, unless a padding is written out: then what lies outside of the
+tensor is padding, wherever the tile starts. Those of an output stay in the region of the block.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ Number: TypeAlias = float | int | bool
 
 def counted(n: int, what: str) -> str:
     """Return a count with its noun: `1 axis`, `2 axes`."""
-    several = "axes" if what == "axis" else f"{what}s"
+    several = {"axis": "axes", "index": "indices"}.get(what, f"{what}s")
     return f"{n} {what if n == 1 else several}"
 
 
@@ -65,7 +69,7 @@ def padding_value(em: SemanticBuilder, padding: Any, dtype: AnyDType) -> Number 
 
 
 def _zero_bits(dtype: AnyDType) -> Number:
-    """Return what all bits zero mean: 0, but 2 ** -127 as a scale, which has no zero."""
+    """Return the value whose bits are all zero: 0, but 2 ** -127 as a scale, which has no zero."""
     return 2.0**-127 if dtype is f8e8m0fnu else 0
 
 
@@ -96,14 +100,14 @@ def make_view(
     sparse: int | None = None,
     what: str = "shape",
 ) -> Value:
-    """Return a view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
+    """Make a view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
     tile = em.static_shape(shape, what)
     rank = ref.type.rank
     if len(tile) != rank:
         got = counted(len(tile), "axis")
         em.fail(
             Code.RANK,
-            f"`{ref.name}` has {counted(rank, 'axis')}, the tile shape {got}",
+            f"`{ref.name}` has {counted(rank, 'axis')}, but the tile shape has {got}",
             expected=counted(rank, "tile extent"),
             got=str(tile),
         )
@@ -135,7 +139,7 @@ def axis_order(em: SemanticBuilder, order: Any, rank: int, what: str) -> Shape:
 
 
 def tile_count(em: SemanticBuilder, view: Value, axis: int) -> int | Value:
-    """Return how many tiles a view has along a tile axis: an int where it is known."""
+    """Return the number of tiles of a view along a tile axis: an int where it is known."""
     known = static_tile_count(view.view, axis)
     return em.emit("num_tiles", view, axis=axis) if known is None else known
 
@@ -161,7 +165,8 @@ def index_parts(em: SemanticBuilder, index: Any, rank: int, name: str) -> Sequen
     if len(given) != rank:
         em.fail(
             Code.RANK,
-            f"`{name}` has {counted(rank, 'axis')}, the index {counted(len(given), 'number')}",
+            f"`{name}` has {counted(rank, 'axis')},"
+            f" but the index has {counted(len(given), 'number')}",
             expected=counted(rank, "tile number"),
             got=describe(index),
         )
@@ -383,3 +388,68 @@ def _outermost(em: SemanticBuilder, rows: Value) -> Value:
         "reduce", [wide], regions=[op_body(em, "maxi", u32)], axis=0, identities=(0,)
     ).result
     return em.emit("bitcast", largest, to=i32)
+
+
+# --- tiles that start at any element -----------------------------------------------------------
+
+
+def view_at(em: SemanticBuilder, ref: TensorRef | OutputRef, shape: Any, padding: Any = 0) -> Value:
+    """Return a view of tiles that start at any element; of an output, in this block's region."""
+    frame = ref.tile if isinstance(ref, OutputRef) else None
+    rank = ref.type.rank
+    return make_view(em, ref, shape, padding=padding, step=(1,) * rank, frame=frame)
+
+
+def offset_parts(em: SemanticBuilder, offsets: Any, view: Value, name: str) -> Sequence[Any]:
+    """Return offsets as one part per axis; a bare number will do for one axis."""
+    given, rank = parts(offsets), view.view.rank
+    if len(given) != rank:
+        em.fail(
+            Code.RANK,
+            f"`{name}` has {counted(rank, 'axis')}, but {counted(len(given), 'offset')} were given",
+            expected=counted(rank, "offset"),
+            got=describe(offsets),
+        )
+    return given
+
+
+def free_offsets(em: SemanticBuilder, view: Value, name: str, offsets: Any) -> tuple[Value, ...]:
+    """Return offsets as values, which may lie anywhere."""
+    given = offset_parts(em, offsets, view, name)
+    return tuple(em.index(part, f"offsets[{k}]") for k, part in enumerate(given))
+
+
+def checked_offsets(
+    em: SemanticBuilder, view: Value, name: str, offsets: Any, *, region: Shape | None = None
+) -> tuple[tuple[Value, ...], Value | None]:
+    """Return offsets as values, and a guard that is false where one lies outside.
+
+    A constant that always lies outside is rejected. `region` is the shape of this block's region,
+    in which offsets of an output count.
+    """
+    values = free_offsets(em, view, name, offsets)
+    if not em.checked:
+        return values, None
+    guard: Value | None = None
+    for axis, part in enumerate(offset_parts(em, offsets, view, name)):
+        _refuse_offset(em, view, name, axis, part, region)
+        extent = em.index(tile_count(em, view, axis))
+        ok = em.emit("check", values[axis], extent, tensor=name, axis=axis, elements=True)
+        guard = ok if guard is None else em.emit("andi", guard, ok)
+    return values, guard
+
+
+def _refuse_offset(
+    em: SemanticBuilder, view: Value, name: str, axis: int, part: Any, region: Shape | None
+) -> None:
+    known = static_tile_count(view.view, axis)
+    if isinstance(part, Value) or (part >= 0 and (known is None or part < known)):
+        return
+    inside = "of the block's region of" if region is not None else "of"
+    em.fail(
+        Code.INDEX,
+        f"element {part} is out of bounds {inside} `{name}` on axis {axis}",
+        expected="0 or more" if known is None else f"0 <= offset < {known}",
+        got=str(part),
+        hint=None if region is not None else "write padding=..., the value of elements outside",
+    )

@@ -138,7 +138,7 @@ class SemanticBuilder(Builder):
             warnings.warn_explicit(text, category, name, line)
 
     def require_unsafe(self, what: str) -> None:
-        """Reject what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
+        """Reject an unsafe operation outside of an unsafe entry and of `with tw.unsafe():`."""
         if not self.unsafe and self.unsafe_depth == 0:
             entry = "@simt.kernel" if self.is_simt else "@tw.entry"
             self.fail(
@@ -265,7 +265,7 @@ class SemanticBuilder(Builder):
         return value
 
     def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
-        """Return a Python number as a constant, of `dtype` if given; it must be representable."""
+        """Convert a Python number to a constant, of `dtype` if given; it must be representable."""
         if dtype is None:
             dtype = promotion.natural_dtype(x)
         return self.constant(promotion.fit(self, x, dtype), dtype)
@@ -336,7 +336,7 @@ class SemanticBuilder(Builder):
         return self.broadcast_to(left, shape), self.broadcast_to(right, shape)
 
     def common_shape(self, a: Shape, b: Shape, problem: str) -> Shape:
-        """Return the shape that two shapes broadcast to; what to say where they do not."""
+        """Return the shape to which two shapes broadcast; reject shapes that do not."""
         shape = broadcast(a, b)
         if shape is None:
             self.fail(

@@ -20,7 +20,7 @@ from ...ir.ops.control import BLOCK_ID, TILE_INDEX
 from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
 from ...ir.types import TensorType
 from ..rules.control import ask_at_launch
-from .access import make_view, tile_count
+from .access import counted, make_view, tile_count
 from .builder import SemanticBuilder
 from .launch_exprs import expression
 from .values import Extent, MappedRef, Origin, OwnedIndex, Space, describe
@@ -51,7 +51,7 @@ def whole(em: SemanticBuilder, outputs: Sequence[MappedRef]) -> Indices:
 
 
 def tiles_of(em: SemanticBuilder, output: MappedRef) -> list[int | Value]:
-    """Return how many tiles a mapped output has along each axis that is walked."""
+    """Return the number of tiles of a mapped output along each axis that is visited."""
     view = make_view(em, output, output.tile)
     return [tile_count(em, view, k) for k in output.walked]
 
@@ -95,7 +95,7 @@ def _pairs(em: SemanticBuilder, output: MappedRef, spans: Any) -> list[tuple[Any
         em.fail(
             Code.CALL,
             f"iter_indices_within of `{output.name}` needs one (first, count) pair per axis",
-            expected=f"{rank} pairs (first, count)",
+            expected=f"{counted(rank, 'pair')} (first, count)",
             got=describe(spans),
         )
     return [(first, count) for first, count in given]
@@ -110,7 +110,7 @@ class _Placed:
 def _span(
     em: SemanticBuilder, name: str, axis: int, pair: tuple[Any, Any], tiles: Value
 ) -> _Placed:
-    """Return where a span begins and how many tiles it has; nothing where it leaves the grid."""
+    """Return the start of a span and its number of tiles; reject one that leaves the grid."""
     first, count = pair
     for number, least in ((first, 0), (count, REST)):
         if isinstance(number, int) and number < least:
@@ -165,7 +165,7 @@ def _may_be_rest(em: SemanticBuilder, count: Any) -> bool:
 
 
 def _is_sum(expr: Expr) -> bool:
-    """Return whether an expression is made from extents by what never gives a number below 0."""
+    """Return whether an expression combines extents by operations that are never negative."""
     if expr[0] == "const":
         return bool(expr[1] >= 0)
     return expr[0] not in ("scalar", "sub") and all(map(_is_sum, parts(expr)))
@@ -243,7 +243,7 @@ def _is_uniform(op: Op) -> bool:
 
 
 def bounds_of(em: SemanticBuilder, indices: Indices) -> tuple[Value, Value, Value]:
-    """Return where a block begins to count tiles, where it ends, and its step."""
+    """Return the first tile number of a block, the end, and the step."""
     grid = em.signature.grid
     blocks = em.emit("num_blocks", axis=0) if grid is None else em.index(grid[0])
     return em.emit("block_id", axis=0), indices.total, blocks

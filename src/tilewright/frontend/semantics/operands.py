@@ -60,7 +60,7 @@ def _elements_of(x: Any) -> AnyDType:
 
 
 def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
-    """Return how to turn elements without arithmetic into some that have it."""
+    """Return the hint that converts elements without arithmetic to a type that has it."""
     if dtype.is_bool:
         return f"convert it: x.astype(tilewright.{wanted.__name__}); for logic use &, |, ^ and ~"
     if dtype.is_float:
@@ -151,7 +151,7 @@ def three(em: SemanticBuilder, a: Any, b: Any, c: Any, verb: str) -> tuple[Value
 def word(
     em: SemanticBuilder, x: Any, kind: type[Word], what: str, allowed: Sequence[Word] = ()
 ) -> Word:
-    """Return one of a closed set of words, or its text."""
+    """Return a member of an enumeration, given as such or by its text."""
     choices = allowed or tuple(kind)
     for choice in choices:
         if x == choice:
@@ -233,7 +233,7 @@ def pointer_of(em: SemanticBuilder, ref: SliceRef, index: Value) -> tuple[Value,
 
 
 def runs_in(em: SemanticBuilder, ref: RunsRef) -> Value:
-    """Return how many whole runs a slice has."""
+    """Return the number of complete runs of a slice."""
     length = em.emit("length", ref.slice.value)
     return em.emit("divi", length, em.number(ref.size, i32))
 

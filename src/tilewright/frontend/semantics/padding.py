@@ -43,7 +43,7 @@ class PaddingFact:
 
 
 def padding_of(em: SemanticBuilder, value: Value) -> PaddingFact | None:
-    """Return what is known of the padded elements of a tile, or None where nothing is."""
+    """Return the known value of the padded elements of a tile, or None."""
     found = _PaddingWalk(em)(value)
     return found if found is not None and found.axes else None
 
@@ -117,7 +117,7 @@ def _surely_full(em: SemanticBuilder, view: ViewType, axis: int) -> bool:
 
 
 def _says_divisible(expr: Expr, extent: Expr, tile: int) -> bool:
-    """Return whether a launch check makes an extent a multiple of the tile: `==` or `% n == 0`."""
+    """Return whether a launch check makes an extent a multiple of the tile: `==`, or `% n == 0`."""
     match expr:
         case ("eq", left, ("const", n)) | ("eq", ("const", n), left):
             if left == extent:
@@ -238,7 +238,7 @@ def shown(value: Number) -> str:
 
 
 def mask_of(em: SemanticBuilder, tile: Value) -> Value:
-    """Return a bool tile that is true where the load that made `tile` found an element."""
+    """Return a bool tile that is true where the load of `tile` was in bounds."""
     op = em.defining.get(tile)
     if op is None or not op.is_a(LOAD_VIEW):
         em.fail(
@@ -274,7 +274,7 @@ def _is_free(em: SemanticBuilder, op: Op) -> bool:
 
 
 def _line_mask(em: SemanticBuilder, op: Op, view: ViewType, axis: int) -> Value:
-    """Return the mask along one axis: those positions whose coordinate lies in the tensor."""
+    """Return the mask along one axis: positions with a coordinate inside the tensor."""
     tensor = em.defining[op.one("view")].one("tensor")
     dim, index = view.dim_map[axis], op.all("index")[axis]
     extent = em.emit("extent", tensor, axis=dim)

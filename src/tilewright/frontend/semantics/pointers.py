@@ -14,7 +14,7 @@ from ...ir.types import PtrType, TileType
 from ...lang.device_global import Global
 from .builder import SemanticBuilder
 from .operands import word
-from .values import describe
+from .values import describe, is_pointer
 
 # -------------------------------------------------------------------------------------------------
 # Common parts of pointer accesses and atomics: pointers, masks, values, memory order.
@@ -42,11 +42,6 @@ def only_pointer(em: SemanticBuilder, x: Any) -> Value:
     if value.tile.size != 1:
         em.fail(Code.SHAPE, "more than one pointer", expected="one", got=describe(value))
     return em.emit("reshape", value, shape=()) if value.tile.rank else value
-
-
-def is_pointer(x: Any) -> bool:
-    """Return whether x is a pointer or a tile of them."""
-    return isinstance(x, Value) and isinstance(x.type, TileType) and x.type.is_pointer
 
 
 def moved(em: SemanticBuilder, pointer: Value, by: Any, *, back: bool = False) -> Value:
@@ -166,7 +161,7 @@ def address_of(em: SemanticBuilder, x: Any) -> Value:
 
 
 def _name(em: SemanticBuilder, x: Global[Any]) -> str:
-    """Return the name it was found by, made different from those of other parameters."""
+    """Return the global's name, made distinct from the names of parameters."""
     taken = {p.name for p in em.signature.params} | {spec.name for spec, _ in em.hidden.values()}
     name = wanted = em.global_names.get(x, "unnamed")
     count = 1

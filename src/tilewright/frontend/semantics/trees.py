@@ -51,7 +51,7 @@ def leaves(x: Any) -> list[Any]:
 
 
 def replace_leaves(x: Any, values: list[Any]) -> Any:
-    """Return the same tree with its leaves taken from `values`, which is used up from the front."""
+    """Rebuild a tree with leaves taken from `values`, which is used up from the front."""
     parts = children(x)
     if parts is None:
         return values.pop(0)

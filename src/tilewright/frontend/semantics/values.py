@@ -1,4 +1,7 @@
-"""Values that a name in a kernel can have at compile time, and their descriptions in errors."""
+"""Values that a name in a kernel can have at compile time, and their descriptions in errors.
+
+Launches use it for captured values, so it does not depend on the rest of the front end.
+"""
 
 from __future__ import annotations
 
@@ -378,3 +381,8 @@ WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (list, lambda x: f"[{_all(x)}]"),
 )
 """What values of each kind are called; all others go by their names."""
+
+
+def is_pointer(x: Any) -> bool:
+    """Return whether x is a pointer or a tile of them."""
+    return isinstance(x, Value) and isinstance(x.type, TileType) and x.type.is_pointer

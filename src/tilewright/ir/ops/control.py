@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32
-from ..opdef import Effect, Trait, declare
+from ..opdef import Attrs, Effect, Trait, declare, need, none, number, scalar
 from ..types import I32, TensorType, Type, ViewType
-from .rules import Attrs, need, none, number, scalar
 
 # -------------------------------------------------------------------------------------------------
 # Structured control flow. Regions have one block each; values pass through terminators.

@@ -8,9 +8,23 @@ from typing import Any
 
 from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, int_range
 from ..attrs import Overflow, Rounding
-from ..opdef import Neutral, OpDef, Trait, declare
+from ..opdef import (
+    Attrs,
+    Neutral,
+    OpDef,
+    Trait,
+    compare,
+    convert,
+    declare,
+    is_bits,
+    is_float,
+    is_int,
+    need,
+    number,
+    same,
+    tile,
+)
 from ..types import Type
-from .rules import Attrs, compare, convert, is_bits, is_float, is_int, need, number, same, tile
 
 # -------------------------------------------------------------------------------------------------
 # Arithmetic. Integer ops are total: they wrap, x / 0 = 0, MIN / -1 = MIN.
@@ -30,7 +44,7 @@ COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
 def _family(
     accepts: Callable[[AnyDType], bool], common: Trait, usual_cost: int = 1
 ) -> Callable[..., OpDef]:
-    """Return what declares an op whose operands and result have one type."""
+    """Return a function that declares ops whose operands and result have one type."""
 
     def declares(
         name: str,
@@ -212,6 +226,7 @@ SQRT = _fn(
 RSQRT = _fn(
     "rsqrt", "arg", "1 / sqrt(arg).", ftz=False, traits=Trait.NONNEGATIVE, conditions=(0.5,)
 )
+CBRT = _fn("cbrt", "arg", "Cube root.", conditions=(1 / 3,))
 ERF = _fn(
     "erf",
     "arg",
@@ -243,6 +258,7 @@ MATH_OPS = (
     LOG2,
     SQRT,
     RSQRT,
+    CBRT,
     ERF,
     POW,
     ATAN2,

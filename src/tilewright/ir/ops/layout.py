@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.shapes import Shape
-from ..opdef import Trait, declare
+from ..opdef import Attrs, Trait, declare, need, tile
 from ..types import I32, TileType, Type
-from .rules import Attrs, need, tile
 
 # -------------------------------------------------------------------------------------------------
 # Creation: constants, ranges, broadcasts.

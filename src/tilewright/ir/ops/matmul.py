@@ -19,9 +19,8 @@ from ...base.dtypes import (
     tf32,
     u8,
 )  # fmt: skip
-from ..opdef import declare
+from ..opdef import Attrs, declare, need, number
 from ..types import TileType, Type
-from .rules import Attrs, need, number
 
 FLOAT_ACCUMULATORS: dict[AnyDType, tuple[AnyDType, ...]] = {
     f16: (f16, f32), bf16: (f32,), tf32: (f32,), f32: (f32,), f64: (f64,),

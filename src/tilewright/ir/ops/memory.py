@@ -6,9 +6,23 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, i64
 from ..attrs import AtomicMode, Ordering, Scope
-from ..opdef import Effect, OpDef, Operand, Trait, declare
+from ..opdef import (
+    Attrs,
+    Effect,
+    OpDef,
+    Operand,
+    Trait,
+    combines,
+    declare,
+    need,
+    number,
+    pointer,
+    scalar,
+    tensor,
+    tile,
+    view,
+)
 from ..types import I1, I32, TOKEN, PtrType, TensorType, TileType, Type, ViewType
-from .rules import Attrs, combines, need, number, pointer, scalar, tensor, tile, view
 
 # -------------------------------------------------------------------------------------------------
 # Tensors, views of them, and tile accesses with their checks.
@@ -172,7 +186,7 @@ MEMORY = {"ordering": Ordering.WEAK, "scope": Scope.DEVICE, "latency": None}
 
 
 def fits(pointers: Type, value: Type) -> TileType:
-    """Reject a value that is not what the pointers point to; return its type."""
+    """Reject a value of another type than the pointers' target; return its type."""
     expected = tile(pointers).with_elem(pointer(pointers).to)
     need(value == expected, "expected {}, got {}", expected, value)
     return expected
@@ -306,7 +320,7 @@ ATOMIC_RMW = declare(
     "core",
     "target value mask?",
     _rmw,
-    "Combines `value` into memory where mask; gives the old values (zero elsewhere).",
+    "Combines `value` into memory where mask; the results are the old values (zero elsewhere).",
     attrs={"mode": AtomicMode.ADD} | ATOMIC,
     effects=BOTH,
     traits=Trait.ATOMIC | Trait.OF_THREAD,
@@ -316,7 +330,7 @@ ATOMIC_CAS = declare(
     "core",
     "target compare value mask?",
     _cas,
-    "Stores `value` where memory equals `compare` bit for bit; gives the old values"
+    "Stores `value` where memory equals `compare` bit for bit; the results are the old values"
     " (`compare` where not mask).",
     attrs=ATOMIC,
     effects=BOTH,
@@ -358,7 +372,7 @@ PLAIN = tuple(
     if op.effects & (Effect.READ | Effect.WRITE)
 )
 
-MAKE_TOKEN = declare("make_token", "tile", "", _tokens, "A token that waits for nothing.")
+MAKE_TOKEN = declare("make_token", "tile", "", _tokens, "A token of no earlier access.")
 JOIN_TOKENS = declare(
     "join_tokens", "tile", "tokens*", _tokens, "A token that waits for all of these."
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..opdef import declare
+from ..opdef import Attrs, declare, need, number
 from ..types import Type
-from .rules import Attrs, need, number
 
 
 def _check(types: Sequence[Type], attrs: Attrs) -> None:

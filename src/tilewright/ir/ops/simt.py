@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32, u32
 from ..attrs import WARP_SIZE, AtomicMode, ShuffleMode, ThreadCoordinate, VoteMode
-from ..opdef import Effect, Trait, declare
+from ..opdef import Attrs, Effect, Trait, combines, declare, need, none, number, scalar, tensor
 from ..types import DYNAMIC, I1, I32, PtrType, SharedType, TensorType, TileType, Type
-from .memory import ATOMIC, BOTH
-from .rules import Attrs, combines, need, none, number, scalar, tensor
+from .memory import ATOMIC, BOTH, CHECK
 
 THREAD = Trait.OF_THREAD
 
@@ -226,7 +225,7 @@ SHARED = declare(
     "simt",
     "",
     _shared,
-    "An array of the block's own memory; nothing is in it before it is written.",
+    "An array in the shared memory of the block, at first uninitialized.",
     attrs={"number": 0, "dtype": None, "shape": ()},
     traits=THREAD | Trait.REMATERIALIZABLE,
 )
@@ -235,7 +234,7 @@ DYNAMIC_SHARED = declare(
     "simt",
     "offset",
     _dynamic,
-    "The memory that the launch asked for, from so many bytes on.",
+    "The dynamic shared memory of the launch, from a byte offset on.",
     attrs={"dtype": None},
     traits=THREAD | Trait.REMATERIALIZABLE,
 )
@@ -244,7 +243,7 @@ SHARED_LENGTH = declare(
     "simt",
     "memory",
     _shared_length,
-    "How many elements the memory that the launch asked for has from its offset on.",
+    "The number of elements of the dynamic shared memory from its offset on.",
     traits=THREAD | Trait.REMATERIALIZABLE,
 )
 LOAD_SHARED = declare(
@@ -270,7 +269,7 @@ ATOMIC_SHARED = declare(
     "simt",
     "memory value index*",
     _rmw,
-    "Combines `value` into the element at an index; gives the old value.",
+    "Combines `value` into the element at an index; the result is the old value.",
     attrs={"mode": AtomicMode.ADD} | ATOMIC,
     effects=BOTH,
     traits=THREAD | Trait.ATOMIC,
@@ -280,7 +279,7 @@ CAS_SHARED = declare(
     "simt",
     "memory compare value index*",
     _cas,
-    "Stores `value` if the element equals `compare` bit for bit; gives the old value.",
+    "Stores `value` if the element equals `compare` bit for bit; the result is the old value.",
     attrs=ATOMIC,
     effects=BOTH,
     traits=THREAD | Trait.ATOMIC,
@@ -290,7 +289,7 @@ SYNC_THREADS = declare(
     "simt",
     "",
     none,
-    "All threads of the block get here; what they did to memory before is seen after.",
+    "A barrier of the block; earlier accesses to memory are visible after it.",
     effects=BOTH | Effect.SYNC,
     traits=THREAD,
 )
@@ -362,7 +361,7 @@ SYNC_WARP = declare(
     "simt",
     "mask?",
     _sync,
-    "The lanes get here; what they did to memory before is seen after.",
+    "A barrier of the lanes; earlier accesses to memory are visible after it.",
     effects=BOTH | Effect.SYNC,
     traits=THREAD,
 )
@@ -424,7 +423,7 @@ INLINE_PTX = declare(
     "simt",
     "value*",
     _inline,
-    "What the text does: $0, $1, ... are its results, then the values it is given.",
+    "Runs PTX text, in which $0, $1, ... are first the results, then the operands.",
     attrs={"text": "", "dtypes": ()},
     effects=BOTH,
     traits=THREAD,
@@ -435,3 +434,6 @@ ASSEMBLY_OPS = (INLINE_PTX,)
 
 OPS = (*THREADS_OPS, *SLICES_OPS, *SHARED_OPS, *WARPS_OPS, *ASSEMBLY_OPS)
 """All ops of the family."""
+
+CHECKS = (CHECK, CHECK_INDEX)
+"""Ops that compare an index with what it must be below: of a tile, of an element of a slice."""

@@ -58,13 +58,13 @@ def gelu(x: N, approximate: Literal["none", "tanh"] = "none") -> N:
 
 @composed
 def isnan(x: Number) -> Tile[bool_]:
-    """Return which elements are NaN: `x != x`. No integer is."""
+    """Return a mask of the elements that are NaN: `x != x`. No integer is."""
     return ne_tile(x, x)
 
 
 @composed
 def isinf(x: Number) -> Tile[bool_]:
-    """Return which elements of floats are inf or -inf: `abs(x) == inf`."""
+    """Return a mask of the elements of floats that are inf or -inf: `abs(x) == inf`."""
     assert is_float(x), "tl.isinf takes floats: no integer is infinite"
     return eq_tile(abs(x), pos_inf)
 

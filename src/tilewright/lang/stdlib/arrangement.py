@@ -21,7 +21,7 @@ def as_rows(x: Tile[E], axis: int) -> Tile[E]:
 
 
 def halves(x: Tile[E], distance: int) -> tuple[Tile[E], Tile[E]]:
-    """Return the elements of a flat order whose bit `distance` is 0, and their partners."""
+    """Return the elements of a flat order whose bit `distance` is 0, and those where it is 1."""
     pairs = reshape(x, (-1, 2, distance))
     shape = (x.size // (2 * distance), 1, distance)
     return extract(pairs, (0, 0, 0), shape), extract(pairs, (0, 1, 0), shape)

@@ -94,7 +94,7 @@ def randint(
 
 
 def rounds(counter: Words, key0: Any, key1: Any) -> Words:
-    """Return the words of counters under a key of two u32 scalars."""
+    """Compute ten rounds of Philox: the words of counters under a key of two u32 scalars."""
     c0, c1, c2, c3 = counter
     for _ in static_range(ROUNDS):
         high0, low0 = mulhii(c0, MULTIPLIERS[0]), c0 * MULTIPLIERS[0]
@@ -105,7 +105,7 @@ def rounds(counter: Words, key0: Any, key1: Any) -> Words:
 
 
 def uniform(words: Words, dtype: Any) -> Tile[Any]:
-    """Return the upper 24 bits of the first word, or 53 of the first two, as a fraction."""
+    """Convert the upper 24 bits of the first word, or 53 of the first two, to a fraction."""
     assert dtype in (f32, f64), f"tl.rand makes f32 or f64, got {dtype}"
     x0, x1, _, _ = words
     if dtype == f32:
@@ -127,14 +127,14 @@ def normal(words: Words, dtype: Any) -> Tile[Any]:
 
 
 def below(words: Words, least: Any, count: Any, dtype: Any) -> Tile[Any]:
-    """Return one of `count` integers from `least`, both u64: 64 bits, scaled; the sum wraps."""
+    """Scale 64 random bits to one of `count` integers from `least`, both u64; the sum wraps."""
     x0, x1, _, _ = words
     result: Tile[Any] = (mulhii(joined(x0, x1), count) + least).astype(dtype)
     return result
 
 
 def joined(low: Tile[u32], high: Tile[u32]) -> Tile[u64]:
-    """Return two words as one of 64 bits."""
+    """Join two words of 32 bits to one of 64 bits."""
     return low.astype(u64) | (high.astype(u64) << 32)
 
 

@@ -1,4 +1,4 @@
-"""Reductions and scans that several steps make: softmax, logsumexp, mean, variance, products.
+"""Reductions and scans that several steps make: softmax, mean, variance, products, histograms.
 
 `axis` may count from the end; None reduces all axes, a tuple several. f16 and bf16 are computed in
 f32 and rounded once. Elements that a load has padded count as any others.
@@ -6,11 +6,17 @@ f32 and rounded once. Elements that a load has padded count as any others.
 
 from __future__ import annotations
 
+from typing import Any
+
+from ...base.dtypes import i8, i32
 from ..elementwise import exp, log, where
+from ..layout import arange, reshape, zeros
 from ..marker import composed
+from ..matmul import mmai
 from ..reduction import reduce_max, reduce_sum, scan
 from ..tile import Axis, E, Tile
 from .activation import isinf
+from .arrangement import powers
 from .rounding import is_float, rounded, widened
 
 
@@ -67,3 +73,28 @@ def cumprod(x: Tile[E], axis: int = 0, reverse: bool = False) -> Tile[E]:
     """
     wide = widened(x)
     return rounded(scan(wide, axis, 1, lambda a, b: a * b, reverse), x)
+
+
+MOST_BINS = 1 << 16
+
+
+@composed
+def histogram(x: Tile[Any], bins: int) -> Tile[i32]:
+    """Count integers: `tl.histogram(x, 256)[b]` is how many elements of `x` are b.
+
+    Elements below 0 or above `bins - 1` are not counted. `bins` is a power of two, as every extent
+    of a tile. A number is a row and a column of a table of counts; the table is the product of a
+    matrix that has a 1 for the row of each element and one that has a 1 for its column.
+    """
+    assert bins in powers(MOST_BINS), (
+        f"tl.histogram takes 1, 2, 4, ... up to {MOST_BINS} bins, got {bins}"
+    )
+    assert x.dtype.is_int, f"tl.histogram takes integers, got a tile of {x.dtype}"
+    flat = reshape(x if x.dtype.bits >= 32 else x.astype(i32), (x.size,))
+    bits = (bins.bit_length() - 1) // 2
+    columns = 1 << bits
+    rows = bins // columns
+    in_row = arange(rows, dtype=flat.dtype)[:, None] == (flat >> bits)[None, :]
+    in_column = (flat & (columns - 1))[:, None] == arange(columns, dtype=flat.dtype)[None, :]
+    table = mmai(in_row.astype(i8), in_column.astype(i8), zeros((rows, columns), i32))
+    return reshape(table, (bins,))

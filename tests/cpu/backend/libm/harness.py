@@ -14,7 +14,7 @@ from support.numbers import fresh_rng
 from tilewright.backend.libm import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.libm.conversion import ELEMENT
 from tilewright.backend.llvm.builder import vector
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.devices.cpu.native import load
 
 Array = np.ndarray[Any, Any]

@@ -98,6 +98,8 @@ def expected_codes(name: str, x: Array) -> Array:
         if name == "f16":
             return x.astype(np.float16).view(np.int16)
         single = x if x.dtype == np.float32 else to_odd(x)
+        if name == "f4e2m1fn":  # it has no NaN, for which ml_dtypes has a zero of either sign
+            single = np.where(np.isnan(single), np.float32(0), single)
         return carrier(single.astype(dtypes.as_dtype(name).np).view(f"u{codes(name).itemsize}"))
 
 

@@ -10,7 +10,7 @@ from support.numbers import fresh_rng
 from tilewright.backend.libm.exponential import nearest, register_lanes, scale, scale_normal
 from tilewright.backend.libm.library import Library
 from tilewright.backend.llvm.builder import FunctionBody, define
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 
 WAYS = sorted({False, host_target().scales})
 

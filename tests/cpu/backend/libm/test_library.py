@@ -14,7 +14,7 @@ from tilewright.backend.libm import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.libm.conversion import ELEMENT, FLOATS
 from tilewright.backend.llvm.builder import vector
 
-NAMES = "sin cos tan sinh cosh tanh exp expm1 exp2 log log1p log2 rsqrt erf pow atan2 remf"
+NAMES = "sin cos tan sinh cosh tanh exp expm1 exp2 log log1p log2 rsqrt cbrt erf pow atan2 remf"
 
 
 def test_all_functions_are_there():

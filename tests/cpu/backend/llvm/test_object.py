@@ -13,8 +13,7 @@ from support.numbers import fresh_rng
 from support.plans import add, gemm, others, several, softmax
 from support.tiles import tile_arguments, tile_program
 from tilewright.backend.cpu.stages import compile_func
-from tilewright.backend.llvm.object import assembly, compile_module
-from tilewright.backend.llvm.target import CpuTarget, host_target
+from tilewright.backend.llvm.object import CpuTarget, assembly, compile_module, host_target
 from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import FLOATS, INTS, bool_, f8e4m3fn, f32
 from tilewright.base.errors import InternalError

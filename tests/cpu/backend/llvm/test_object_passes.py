@@ -8,8 +8,7 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 import pytest
 
-from tilewright.backend.llvm.object import compile_module, run_passes
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import compile_module, host_target, run_passes
 from tilewright.backend.ptx.code import PtxTarget, compile_ptx
 
 CPU = "define void @f(ptr %x) {\n  store i32 1, ptr %x\n  ret void\n}\n"

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, simt
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.backend.simt_cpu import plan
 
 MOVES = "memory-bound: vectors of the width with the best bandwidth"

@@ -22,7 +22,7 @@ from support.replay import campaign
 from support.thread_recipes import draw_threads
 from tilewright.analysis.bounds.check_placement import decide
 from tilewright.base.dtypes import f32
-from tilewright.compile.pass_order import PASSES
+from tilewright.compile.pipeline import PASSES
 from tilewright.ir.attrs import Predicate, ThreadCoordinate
 from tilewright.ir.core import Func, Placement
 from tilewright.ir.launch_expr import leaves

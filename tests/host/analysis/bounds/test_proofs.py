@@ -31,8 +31,18 @@ from support.launch_space import (
     value,
     where,
 )
-from tilewright.analysis.bounds.linear import PLAIN, ZERO, Linear, atom, condition, number
-from tilewright.analysis.bounds.proofs import EVERYTHING, LARGEST, MOST_BLOCKS, Prover
+from tilewright.analysis.bounds.proofs import (
+    EVERYTHING,
+    LARGEST,
+    MOST_BLOCKS,
+    PLAIN,
+    ZERO,
+    Linear,
+    Prover,
+    atom,
+    condition,
+    number,
+)
 from tilewright.base.dtypes import bool_, f32, i8, i32, u32
 from tilewright.ir.launch_expr import Expr, LaunchCheck
 from tilewright.ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec

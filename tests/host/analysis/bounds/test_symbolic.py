@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.branching import TREES, Branches, Found, assert_claims, claims
 from support.launch_space import CONDITIONS, X0, M, N
 from support.straight import PROGRAMS, RUNS, SMALL, Step
-from tilewright.analysis.bounds.linear import PLAIN, ZERO, atom
+from tilewright.analysis.bounds.proofs import PLAIN, ZERO, atom
 from tilewright.ir.attrs import Predicate
 
 PLACE = st.integers(0, 7)

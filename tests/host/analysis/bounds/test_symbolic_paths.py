@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.launch_space import M, N
-from tilewright.analysis.bounds.linear import ONE, ZERO, atom, number
+from tilewright.analysis.bounds.proofs import ONE, ZERO, atom, number
 from tilewright.analysis.bounds.symbolic import Limit, Path, at_least_zero, both, somewhere
 from tilewright.analysis.bounds.symbolic_range import Cause, SymbolicSpan
 

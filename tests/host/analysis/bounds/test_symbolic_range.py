@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.launch_space import SIGNATURE, X0, M, N
-from tilewright.analysis.bounds.linear import ONE, ZERO, Linear, atom, number
-from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.proofs import ONE, ZERO, Linear, Prover, atom, number
 from tilewright.analysis.bounds.symbolic_range import (
     MOST,
     Cause,

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from support.ir import Kernel
-from tilewright.analysis.bounds.linear import ONE, ZERO, Linear, atom, number
-from tilewright.analysis.bounds.proofs import LARGEST, Prover
+from tilewright.analysis.bounds.proofs import LARGEST, ONE, ZERO, Linear, Prover, atom, number
 from tilewright.analysis.bounds.symbolic_range import (
     Integers,
     SymbolicRange,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.ir import Kernel
-from tilewright.analysis.bounds.linear import Linear, atom, number
-from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.proofs import Linear, Prover, atom, number
 from tilewright.analysis.bounds.symbolic_range import SOURCES
 from tilewright.base.dtypes import f32, i32
 from tilewright.ir.core import Value

@@ -20,8 +20,7 @@ from support.straight import (
     assert_span,
     program,
 )
-from tilewright.analysis.bounds.linear import ZERO, atom, number
-from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.proofs import ZERO, Prover, atom, number
 from tilewright.analysis.bounds.symbolic_range import Integers, SymbolicRange, is_index
 from tilewright.base.dtypes import AnyDType, i8, i32
 from tilewright.ir.launch_expr import Expr, LaunchCheck

@@ -40,7 +40,7 @@ def guarded(function):
 UNARY = {
     "sin": math.sin, "cos": math.cos, "tan": math.tan, "sinh": math.sinh, "cosh": math.cosh,
     "tanh": math.tanh, "exp": math.exp, "exp2": lambda x: math.pow(2.0, x), "expm1": math.expm1,
-    "erf": math.erf,
+    "erf": math.erf, "cbrt": math.cbrt,
 }  # fmt: skip
 LOGS = {"log": (math.log, 0), "log2": (math.log2, 0), "log1p": (math.log1p, -1)}
 """Logarithms, and where they are infinite."""

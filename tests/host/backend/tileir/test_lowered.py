@@ -18,6 +18,7 @@ from benchmarks import kernels
 from fuzz.wild.kept import kept
 from fuzz.wild.running import AGREES, judge
 from support.cuda import cuda_ir, lowered
+from support.simulated_cuda import do_without_assembler
 from tilewright.backend.tileir.bytecode.enums import VERSIONS, Version
 from tilewright.backend.tileir.bytecode.program import program_text
 from tilewright.base.dtypes import AnyDType, bf16, f16, f32, i8, i32
@@ -139,8 +140,9 @@ DECIDED: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("name", DECIDED)
-def test_the_kernels_have_what_is_decided(name: str) -> None:
+def test_the_kernels_have_what_is_decided(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the tests above are about: without it they would compare the same code."""
+    do_without_assembler(monkeypatch.setattr)
     case = CASES[name]
     dtype = f16 if name == "softmax" else bf16
     part = tw.meta(case.shape, dtype).partition_mut(case.tile)

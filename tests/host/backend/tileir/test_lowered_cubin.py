@@ -10,7 +10,7 @@ from support.elf import cubin, cubin_parts, elf, record
 from support.mutants import mutants
 from support.numbers import fresh_random
 from tilewright.backend.tileir.lowered import is_cubin
-from tilewright.backend.tileir.resources import Resources, resources
+from tilewright.backend.tileir.resource_model import Resources, resources
 from tilewright.base.elf import MAGIC, InvalidElfError
 
 

@@ -9,9 +9,17 @@ from support.cuda import cuda_ir
 from support.decided import copy
 from tilewright.backend.tileir.choices import Choices
 from tilewright.backend.tileir.features import Traits
-from tilewright.backend.tileir.processors import PROCESSORS, processor_of
-from tilewright.backend.tileir.resource_model import MOST, Report, candidates, estimate, rank
-from tilewright.backend.tileir.resources import MemoryCode, Resources
+from tilewright.backend.tileir.resource_model import (
+    MOST,
+    PROCESSORS,
+    MemoryCode,
+    Report,
+    Resources,
+    candidates,
+    estimate,
+    processor_of,
+    rank,
+)
 from tilewright.backend.tileir.target import ARCHITECTURES, CodegenHints, TileTarget
 
 HOPPER = processor_of(TileTarget("sm_90"))

@@ -14,7 +14,7 @@ from tilewright.ir.types import TileType
 
 FUNCTIONS = [
     "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
-    "rsqrt", "erf",
+    "rsqrt", "cbrt", "erf",
 ]  # fmt: skip
 
 

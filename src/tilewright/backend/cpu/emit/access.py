@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ....ir.types import Elem
 from ...llvm.builder import Vec, any_lane, branch, vector
@@ -12,7 +12,7 @@ SUFFIX = {"float": "f32", "double": "f64", "ptr": "p0"}
 
 
 def mangled(elem: str, lanes: int) -> str:
-    """Return how intrinsics spell a vector type."""
+    """Return the spelling of a vector type in the names of intrinsics."""
     return f"v{lanes}{SUFFIX.get(elem, elem)}"
 
 
@@ -43,6 +43,54 @@ def load_dense(emitter: LlvmEmitter, address: Vec, elem: Elem, lanes: int) -> Ve
 def store_dense(emitter: LlvmEmitter, value: Vec, address: Vec, elem: Elem) -> None:
     """Store adjacent elements."""
     emitter.store(to_memory(value, elem), address, alignment(elem))
+
+
+MOST_PHASES = 4
+"""Elements that a deinterleaving load may read for one that it wants."""
+
+
+def is_interleaved(step: int, phase: int | None) -> bool:
+    """Return whether lanes take one of each `step` neighbours, few enough to read all of them."""
+    return phase is not None and 1 < step <= MOST_PHASES
+
+
+def load_interleaved(
+    emitter: LlvmEmitter, first: Vec, elem: Elem, lanes: int, step: int, phase: int
+) -> Vec:
+    """Load one of each `step` neighbours: all of them, and shuffle. Loads of other phases share
+    the vectors; a gather would take about a cycle per lane."""
+    kind = memory_type(elem)
+    start = emitter.shifted(first, emitter.integer(-phase), kind)
+    wide = emitter.load(start, kind, lanes * step, alignment(elem))
+    order = ", ".join(f"i32 {phase + step * lane}" for lane in range(lanes))
+    text = f"shufflevector {wide}, {wide.type} poison, <{lanes} x i32> <{order}>"
+    return from_memory(emitter.body.emit(text, kind, lanes), elem)
+
+
+def store_interleaved(emitter: LlvmEmitter, values: Sequence[Vec], first: Vec, elem: Elem) -> None:
+    """Store vectors so that their elements alternate: the first of each, the second of each, ..."""
+    stored = [to_memory(value, elem) for value in values]
+    wide = stored[0]
+    for other in stored[1:]:
+        wide = _joined(emitter, wide, other)
+    lanes, step = stored[0].lanes, len(stored)
+    order = ", ".join(f"i32 {n % step * lanes + n // step}" for n in range(lanes * step))
+    text = f"shufflevector {wide}, {wide.type} poison, <{lanes * step} x i32> <{order}>"
+    emitter.store(emitter.body.emit(text, wide.elem, lanes * step), first, alignment(elem))
+
+
+def _joined(emitter: LlvmEmitter, left: Vec, right: Vec) -> Vec:
+    """Return the lanes of both; the shorter one is widened first, as a shuffle needs one type."""
+    count = left.lanes + right.lanes
+    if right.lanes < left.lanes:
+        order = ", ".join(
+            f"i32 {n}" if n < right.lanes else "i32 poison" for n in range(left.lanes)
+        )
+        text = f"shufflevector {right}, {right.type} poison, <{left.lanes} x i32> <{order}>"
+        right = emitter.body.emit(text, right.elem, left.lanes)
+    order = ", ".join(f"i32 {n}" for n in range(count))
+    text = f"shufflevector {left}, {right}, <{count} x i32> <{order}>"
+    return emitter.body.emit(text, left.elem, count)
 
 
 def addresses(emitter: LlvmEmitter, base: Vec, offsets: Vec, elem: Elem) -> Vec:
@@ -96,7 +144,7 @@ def load_if(
 
 
 def perform_if(emitter: LlvmEmitter, ok: Vec, action: Callable[[], None]) -> None:
-    """Do something if the condition holds."""
+    """Emit a branch that performs an action if the condition holds."""
 
     def act() -> list[Vec]:
         action()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from ....base.dtypes import AnyDType, f32, f64
 from ....ir.attrs import AtomicMode, Ordering, Scope
 from ....ir.core import Op
-from ...llvm.builder import Vec, branch, repeat
+from ...llvm.builder import Vec, branch, repeat, vector
 from ..loopnest.nodes import AtomicPointer, TileBuffer
-from .access import alignment, as_pointer, from_memory, to_memory
+from .access import alignment, as_pointer, from_memory, perform_if, to_memory
 from .elementwise import NARROW
 from .emitter import CUDA, LlvmEmitter, memory_type
 from .frame import NestFrame
@@ -59,7 +59,7 @@ def update_on_gpu(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, v
 
 
 def _kind(mode: AtomicMode, dtype: AnyDType) -> str:
-    """Return how the instruction spells an element type."""
+    """Return the spelling of an element type in the instruction."""
     if mode in SIGNLESS:
         return f"b{dtype.bits}"
     if dtype in KINDS:
@@ -91,6 +91,26 @@ FLOAT_COMBINE: dict[AtomicMode, Callable[[Vec, Vec], Vec]] = {
 }
 
 
+INTEGER_COMBINE: dict[AtomicMode, tuple[str, str]] = {
+    AtomicMode.ADD: ("add", "add"), AtomicMode.AND: ("and", "and"), AtomicMode.OR: ("or", "or"),
+    AtomicMode.XOR: ("xor", "xor"), AtomicMode.MAX: ("smax", "umax"),
+    AtomicMode.MIN: ("smin", "umin"),
+}  # fmt: skip
+"""The instruction or the intrinsic for signed and for unsigned integers."""
+
+
+def combined(emitter: LlvmEmitter, mode: AtomicMode, dtype: AnyDType, old: Vec, value: Vec) -> Vec:
+    """Return what an update makes of the old value."""
+    if dtype in NARROW:
+        wide = [emitter.convert(x, dtype, f32) for x in (old, value)]
+        return emitter.convert(FLOAT_COMBINE[mode](*wide), f32, dtype)
+    if dtype.is_float:
+        return FLOAT_COMBINE[mode](old, value)
+    word = INTEGER_COMBINE[mode][0 if dtype.is_signed else 1]
+    extreme = mode in (AtomicMode.MAX, AtomicMode.MIN)
+    return old.intrinsic(word, value) if extreme else old.binary(word, value)
+
+
 def update(emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
     """Combine a value into memory; return the old one."""
     mode, order = op.attrs["mode"], STRONGEST
@@ -114,11 +134,8 @@ def _update_float(
         return emitter.body.emit(text, value.elem, 1)
 
     def combine(bits: Vec) -> Vec:
-        old, other = _from_bits(bits, value.elem), value
-        if dtype in NARROW:
-            old, other = emitter.convert(old, dtype, f32), emitter.convert(value, dtype, f32)
-            return emitter.convert(FLOAT_COMBINE[mode](old, other), f32, dtype)
-        return FLOAT_COMBINE[mode](old, other).cast("bitcast", bits.elem)
+        new = combined(emitter, mode, dtype, _from_bits(bits, value.elem), value)
+        return _to_bits(new, bits.elem)
 
     kind = f"i{dtype.bits}"
     text = f"load atomic {kind}, {address} {order.split()[-1]}, align {alignment(dtype)}"
@@ -132,6 +149,81 @@ def _update_float(
     return _from_bits(old, value.elem)
 
 
+WIDE = 16
+"""Bytes that one compare-and-swap changes at most."""
+
+
+def update_stretch(
+    emitter: LlvmEmitter, op: Op, dtype: AnyDType, address: Vec, low: Vec, high: Vec, value: Vec
+) -> None:
+    """Combine lanes low .. high - 1 into neighbouring elements, each atomically."""
+    kind = memory_type(dtype)
+    lanes = emitter.slot(kind, value.lanes)
+    emitter.store(to_memory(value, dtype), lanes)
+    begin = low.intrinsic("smax", 0)
+    end = high.intrinsic("smin", value.lanes)
+    together = WIDE // dtype.itemsize
+    is_wide = (
+        op.attrs["mode"] is AtomicMode.ADD and kind in ("float", "double")
+        and emitter.cpu.has("+cx16") and value.lanes >= together
+    )  # fmt: skip
+
+    def one(at: Vec) -> Vec:
+        given = emitter.load(emitter.shifted(lanes, at, kind), kind, align=alignment(dtype))
+        update(emitter, op, dtype, emitter.shifted(address, at, kind), given)
+        return at + 1
+
+    def several(at: Vec) -> Vec:
+        given = emitter.load(
+            emitter.shifted(lanes, at, kind), kind, together, align=alignment(dtype)
+        )
+        _add_wide(emitter, emitter.shifted(address, at, kind), given)
+        return at + together
+
+    def step(at: Vec) -> tuple[Vec, list[Vec]]:
+        if not is_wide:
+            following = one(at)
+            return following < end, [following]
+        place = emitter.shifted(address, at, kind)
+        aligned = (emitter.body.emit(f"ptrtoint {place} to i64", "i64", 1) & (WIDE - 1)).eq(0)
+        fits = aligned & (end >= at + together)
+        slot = emitter.slot("i64")
+        all_, single, after = (emitter.label(word) for word in ("together", "single", "combined"))
+        emitter.branch(fits, all_, single)
+        for label, act in ((all_, several), (single, one)):
+            emitter.body.label(label)
+            emitter.store(act(at), slot)
+            emitter.body.jump(after)
+        emitter.body.label(after)
+        following = emitter.load(slot, "i64")
+        return following < end, [following]
+
+    def run() -> None:
+        repeat([begin], step)
+
+    perform_if(emitter, begin < end, run)
+
+
+def _add_wide(emitter: LlvmEmitter, address: Vec, value: Vec) -> None:
+    """Add floats to aligned neighbours by one compare-and-swap."""
+    halves: list[Vec] = []
+    for number in range(2):
+        place = emitter.shifted(address, emitter.integer(number), "i64")
+        text = f"load atomic i64, {place} monotonic, align 8"
+        halves.append(emitter.body.emit(text, "i64", 1).cast("zext", "i128"))
+    first = halves[0] | halves[1].binary("shl", 64)
+
+    def attempt(old: Vec) -> tuple[Vec, list[Vec]]:
+        kind = vector(value.elem, value.lanes)
+        numbers = emitter.body.emit(f"bitcast {old} to {kind}", value.elem, value.lanes)
+        total = numbers + value
+        new = emitter.body.emit(f"bitcast {total} to i128", "i128", 1)
+        seen, done = exchange(emitter, address, old, new, WIDE, STRONGEST)
+        return done ^ 1, [seen]
+
+    repeat([first], attempt)
+
+
 def _from_bits(bits: Vec, kind: str) -> Vec:
     return bits if bits.elem == kind else bits.cast("bitcast", kind)
 
@@ -139,7 +231,7 @@ def _from_bits(bits: Vec, kind: str) -> Vec:
 def exchange(
     emitter: LlvmEmitter, address: Vec, expected: Vec, value: Vec, align: int, order: str
 ) -> tuple[Vec, Vec]:
-    """Compare and swap integers: what was there, and whether it was swapped."""
+    """Compare and swap integers; return the old value, and whether it was swapped."""
     text = f"cmpxchg {address}, {expected}, {value} {order}, align {align}"
     pair = emitter.body.emit(text, "", 1).name
     kind = f"{{ {expected.type}, i1 }}"

@@ -49,7 +49,7 @@ def poll(emitter: LlvmEmitter) -> None:
 
 
 def enter(emitter: LlvmEmitter) -> int:
-    """Begin a loop; return what `look_up` must be given."""
+    """Begin a loop; return the state for `look_up`."""
     outer, emitter.unseen = emitter.unseen, 0
     return outer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....analysis.approximate_forms import form_of, note_of
+from ....analysis.needed_precision import form_of, note_of
 from ....base.dtypes import AnyDType, bf16, f16, f32, f64, int_range
 from ....ir.attrs import Predicate, Rounding
 from ....ir.core import Op
@@ -196,7 +196,7 @@ def next_down(x: Vec) -> Vec:
 
 
 def finite(x: Vec) -> Vec:
-    """Return which elements are neither infinite nor NaN."""
+    """Return a mask of the elements that are neither infinite nor NaN."""
     return absolute(x) < float("inf")
 
 
@@ -225,7 +225,7 @@ SIGN_BIT = -0x8000
 
 
 def rounded(nearest: Callable[..., Vec], directed: Callable[..., Vec]) -> Compute:
-    """Return an op that can round in every direction."""
+    """Return the emitter of an op with any direction of rounding."""
 
     def emit(emitter: LlvmEmitter, op: Op, args: Sequence[Vec]) -> Vec:
         mode = op.attrs["rounding"]

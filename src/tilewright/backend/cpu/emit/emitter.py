@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ....analysis.approximate_forms import Forms
+from ....analysis.needed_precision import Forms
 from ....base import cpu_abi, cuda_abi
 from ....base.dtypes import AnyDType, bool_, f4e2m1fnx2, f8e8m0fnu
 from ....ir.core import Op, Value
@@ -16,8 +16,11 @@ from ....ir.types import Elem, PtrType
 from ...libm import Library
 from ...libm.conversion import ELEMENT
 from ...llvm.builder import FunctionBody, Vec, Writer, vector
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.nodes import Literal, Plan, Stmt, TileBuffer, Variable
+
+if TYPE_CHECKING:
+    from .private import Private
 
 # -------------------------------------------------------------------------------------------------
 # LLVM types of elements, in registers and in memory, and their constants.
@@ -28,12 +31,12 @@ REAL = ("float", "double")
 
 
 def register_type(elem: Elem) -> str:
-    """Return how one element is held in a register; pointers are addresses."""
+    """Return the LLVM type of one element in a register; pointers are addresses."""
     return "i64" if isinstance(elem, PtrType) else REGISTER[elem.name]
 
 
 def memory_type(elem: Elem) -> str:
-    """Return how one element is held in memory: a bool takes a byte."""
+    """Return the LLVM type of one element in memory: a bool takes a byte."""
     return "i8" if elem is bool_ else register_type(elem)
 
 
@@ -145,6 +148,8 @@ class LlvmEmitter:
         self.slots: list[str] = []
         self.names: dict[Value, Vec] = {}
         self.tensors: dict[Value, TensorPointer] = {}
+        self.private: dict[Value, Private] = {}
+        """Copies of accumulators."""
         self.areas: dict[Value, Area] = {}
         """Shared memory of GPUs."""
         self.buffers: dict[TileBuffer, Vec] = {}

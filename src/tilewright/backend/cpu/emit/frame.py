@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, nan, prod
 from typing import NamedTuple, Protocol
 
 from ....base.dtypes import AnyDType
 from ....ir.core import Op, Value
 from ....ir.ops.elementwise import MAXF, MINF
 from ...llvm.builder import Vec, where
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.index import IndexField, Loop, Terms
 from ..loopnest.nodes import Combine, ElementAccess, Nest, Operand, Reg, WriteView
 from .emitter import REAL, LlvmEmitter, literal
@@ -62,7 +62,7 @@ class Accumulators(NamedTuple):
     slots: list[AccumulatorSlot]
 
     def load(self, emitter: LlvmEmitter) -> list[Vec]:
-        """Return what they hold."""
+        """Return the values of the slots."""
         return [emitter.load(slot.address, slot.elem, slot.lanes) for slot in self.slots]
 
     def store(self, emitter: LlvmEmitter, values: Sequence[Vec]) -> None:
@@ -130,7 +130,7 @@ def _bits(x: Vec) -> Vec:
 
 
 def extreme(op: Op, cpu: CpuTarget) -> Extreme | None:
-    """Return the short way of a reduction whose body is a maximum or minimum of floats."""
+    """Return the fast form of a reduction by the maximum or minimum of floats."""
     (block,) = op.regions
     inner = block.ops[0]
     if not inner.is_a(MAXF, MINF) or not inner.attrs["nan"]:
@@ -163,10 +163,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class LinearIndex:
-    """A number that is `base` in the first lane and grows by `step` from lane to lane."""
+    """A number that is `base` in the first lane and grows by `step` from lane to lane.
+
+    If lanes take one of each `step` numbers, `phase` says which: `base` is a multiple of `step`,
+    plus `phase`, and all numbers between exist.
+    """
 
     base: Vec
     step: int
+    phase: int | None = None
 
 
 class NestFrame:
@@ -217,7 +222,7 @@ class NestFrame:
         return self.nest.lanes > 1 and self.nest.loops[-1] in loops
 
     def lanes(self, register: Reg) -> int:
-        """Return how many lanes a register has."""
+        """Return the number of lanes of a register."""
         return self.nest.lanes if self.is_vector(register.loops) else 1
 
     def value(self, operand: Operand, lanes: int) -> Vec:
@@ -227,7 +232,7 @@ class NestFrame:
         return self.emitter.operand(operand, lanes)
 
     def width(self, *operands: Operand | None) -> int:
-        """Return how many lanes a statement on these operands needs."""
+        """Return the number of lanes that a statement on these operands needs."""
         return max((self.lanes(o) for o in operands if isinstance(o, Reg)), default=1)
 
     # Numbers.
@@ -252,14 +257,15 @@ class NestFrame:
         """Return a sum of fields."""
         total = self.emitter.integer(0)
         step = 0
+        lane = self.nest.loops[-1] if self.nest.lanes > 1 else None
         for field, factor in terms:
             # The lane loop contributes its stride per lane; every other field is uniform over the
             # vector.
-            if self.nest.lanes > 1 and field.source is self.nest.loops[-1]:
+            if field.source is lane:
                 step += factor
             number = self.field(field)
             total = total + (number if factor == 1 else number * factor)
-        return LinearIndex(total, step)
+        return LinearIndex(total, step, phase_of(terms, step))
 
     def spread(self, place: LinearIndex, lanes: int) -> Vec:
         """Return a place as one number per lane."""
@@ -267,3 +273,15 @@ class NestFrame:
         if lanes == 1 or place.step == 0:
             return base
         return base + self.emitter.lanes_of("i64", lanes, place.step)
+
+
+def phase_of(terms: Terms, step: int) -> int | None:
+    """Return which one of each `step` numbers a sum takes; None if that is not known, or if other
+    fields than constants follow that of the lanes."""
+    inner = [(field, factor) for field, factor in terms if 0 < factor < step and field.size > 1]
+    phase = 0
+    for field, factor in inner:
+        if not isinstance(field.source, int):
+            return None
+        phase += field.source % field.size * factor
+    return phase if prod(field.size for field, _ in inner) == step else None

@@ -9,8 +9,7 @@ from ....base.tables import merged
 from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ...llvm.builder import Vec, repeat
-from ...llvm.target import CpuTarget
-from ..loopnest.cache_hints import prefetched_reads
+from ...llvm.object import CpuTarget
 from ..loopnest.nodes import (
     For,
     Get,
@@ -29,7 +28,8 @@ from ..loopnest.nodes import (
     Transpose,
     walk,
 )
-from . import atomics, control, elementwise, layout, matmul, memory, reduction
+from ..loopnest.optimize import prefetched_reads
+from . import atomics, control, elementwise, layout, matmul, memory, private, reduction
 from .access import from_memory, perform_if
 from .emitter import Compute, LlvmEmitter, TensorPointer, memory_type
 from .layout import transpose
@@ -99,7 +99,7 @@ def _copy(emitter: LlvmEmitter, statement: SharedStmt) -> Vec:
 
 
 def _wide(emitter: LlvmEmitter, number: Value) -> Vec:
-    """Return a number of the key as one word."""
+    """Extend a number of the key to 64 bits."""
     value = emitter.scalar(number)
     return value if value.elem == "i64" else value.cast("zext", "i64")
 
@@ -175,13 +175,14 @@ def emit_module(plan: Plan, cpu: CpuTarget) -> str:
 
 
 def _prologue(emitter: LlvmEmitter) -> None:
-    """Emit what all blocks share: arguments, buffers."""
+    """Emit the code that all blocks share: arguments, buffers."""
     read_parameters(emitter)
     scratch = Vec(emitter.body, "%scratch", "ptr", 1)
     for buffer, at in emitter.plan.offsets.items():
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
     emitter.tiles = dict(emitter.buffers)
     memory.begin(emitter)
+    private.begin(emitter)
     begin(emitter)
 
 
@@ -250,6 +251,7 @@ def _blocks(emitter: LlvmEmitter) -> None:
     emitter.store(emitter.load(counter, "i64") + emitter.blocks, counter)
     body.jump(head)
     body.label(done)
+    private.end(emitter)
     memory.end(emitter)
     emitter.do("ret void")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -57,6 +57,8 @@ def read_element(frame: NestFrame, buffer: TileBuffer, index: Index) -> Vec:
     first = _address(frame, buffer, place)
     if lanes == 1 or place.step == 1:
         return access.load_dense(emitter, first, buffer.elem, lanes)
+    if place.phase is not None and access.is_interleaved(place.step, place.phase):
+        return access.load_interleaved(emitter, first, buffer.elem, lanes, place.step, place.phase)
     each = _each(emitter, first, place, lanes, buffer)
     padding = emitter.body.constant(memory_type(buffer.elem), lanes, 0)
     return access.gather(emitter, each, access.truths(emitter, lanes), padding, buffer.elem)
@@ -99,6 +101,38 @@ def write_buffer(frame: NestFrame, write: WriteBuffer) -> None:
     lanes = frame.nest.lanes if frame.is_vector(loops_in(write.index)) else 1
     value = frame.value(write.value, lanes)
     write_element(frame, write.buffer, write.index, value, write.part, write.shift)
+
+
+def interleaved(frame: NestFrame, write: WriteBuffer, following: Sequence[WriteBuffer]) -> int:
+    """Return how many writes, of those that begin here, fill memory without gaps: each stores one
+    of every few neighbours. One if that is not so."""
+    if not frame.is_vector(loops_in(write.index)):
+        return 1
+    step = sum(
+        factor
+        for field, factor in offset(write.index, write.layout)
+        if field.source is frame.nest.loops[-1]
+    )
+    count = min(step, access.MOST_PHASES)
+    together = [write, *following][:count]
+    if count < 2 or count < step or len(together) < count:
+        return 1
+    same = all(
+        other.buffer is write.buffer
+        and (other.index, other.layout) == (write.index, write.layout)
+        and other.shift == write.shift + number
+        for number, other in enumerate(together)
+    )
+    return count if same else 1
+
+
+def write_interleaved(frame: NestFrame, writes: Sequence[WriteBuffer]) -> None:
+    """Emit writes that fill memory without gaps as one store."""
+    first, buffer = writes[0], writes[0].buffer
+    place = frame.sum(offset(first.index, first.layout))
+    address = _address(frame, buffer, LinearIndex(place.base + first.shift, place.step))
+    values = [frame.value(write.value, frame.nest.lanes) for write in writes]
+    access.store_interleaved(frame.emitter, values, address, buffer.elem)
 
 
 def _scalar(emitter: LlvmEmitter, op: Op) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ....base.errors import InternalError
 from ...llvm.builder import FunctionBody, Vec, vector
-from ...llvm.target import CpuTarget
+from ...llvm.object import CpuTarget
 from ..loopnest.nodes import Matmul, TileBuffer
-from ..loopnest.vectorize import RegisterBlock, block_of, row_blocks
+from ..loopnest.optimize import RegisterBlock, block_of, row_blocks
 from .access import mangled
 from .emitter import LlvmEmitter, memory_type
 
@@ -131,7 +131,7 @@ class MatmulShape:
 
 
 def shape_of(step: Matmul, cpu: CpuTarget) -> MatmulShape:
-    """Return how a multiply is cut into panels."""
+    """Return the division of a multiply into panels."""
     kind = memory_type(step.result.elem)
     *batch, m, n = step.result.shape
     k = step.lhs.shape[-1]
@@ -157,7 +157,7 @@ def _pairs(lanes: int, cpu: CpuTarget) -> str:
 
 
 def _steps(rhs: TileBuffer, width: int) -> tuple[int, int]:
-    """Return how far apart rows and panels of `width` columns are in the right side."""
+    """Return the distances between rows and between panels of `width` columns in the right side."""
     rows, columns = rhs.layout[-2:]
     if len(columns) == 1:
         # It is not packed: a panel is the next columns of the same row.

@@ -8,7 +8,6 @@ from ....base.cpu_abi import CpuLaunchWord
 from ....ir.core import Op, Value
 from ....ir.types import Elem, PtrType, ViewType
 from ...llvm.builder import Vec, where
-from ..loopnest.cache_hints import LINE, nontemporal_stores
 from ..loopnest.index import Index, loops_in, terms
 from ..loopnest.nodes import (
     AtomicView,
@@ -19,9 +18,11 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from ..loopnest.optimize import LINE, nontemporal_stores
 from . import access as lanes_access
+from . import private
 from .access import alignment, load_through, perform_if, store_dense, store_through, to_memory
-from .atomics import update
+from .atomics import update, update_stretch
 from .control import launch_word, report
 from .emitter import Compute, LlvmEmitter, TensorPointer, literal, memory_type
 from .frame import NestFrame, Window
@@ -74,7 +75,7 @@ def store_nontemporal(
 
 
 def metadata(emitter: LlvmEmitter) -> list[str]:
-    """Return what `!nontemporal` refers to."""
+    """Return the metadata node that `!nontemporal` refers to."""
     return [] if emitter.cached is None else ["!0 = !{i32 1}"]
 
 
@@ -97,7 +98,7 @@ FOR_READING, INTO_SECOND_LEVEL, OF_DATA = 0, 2, 1
 
 
 def distance(emitter: LlvmEmitter, read: ReadView, window: Window) -> Vec:
-    """Return how many elements the next block's tile is away from this one's."""
+    """Return the distance, in elements, from this block's tile to the next block's."""
     assert read.prefetch is not None, "only such loads are prefetched"
     view = read.access.view
     total = emitter.integer(0)
@@ -154,7 +155,7 @@ def _wide(emitter: LlvmEmitter, value: Value) -> Vec:
 
 
 def _make_view(emitter: LlvmEmitter, op: Op) -> None:
-    """Bind a view to its tensor, which is all it is at run time."""
+    """Bind a view to its tensor, since a view has no code."""
     emitter.tensors[op.result] = emitter.tensors[op.one("tensor")]
 
 
@@ -181,7 +182,7 @@ def _check(emitter: LlvmEmitter, op: Op) -> None:
 
 
 def window(emitter: LlvmEmitter, access: ElementAccess) -> Window:
-    """Return where the tile of an access starts, and which part of it is inside."""
+    """Return the start of the tile of an access, and the part of it that is in bounds."""
     view, tensor = access.view, emitter.tensors[access.tensor]
     origin = emitter.integer(0)
     low: list[Vec] = []
@@ -273,6 +274,16 @@ class Element:
         stride = self.view.tensor.strides[self.view.dim_map[k]]
         return stride == 1 and self.places[k].step == 1
 
+    def interleaving(self) -> tuple[int, int] | None:
+        """Return the step and the phase of lanes that take one of each few neighbours."""
+        k = self.lane_axis
+        if k is None or (self.row is not None and self.row.lanes > 1):
+            return None
+        step, phase = self.places[k].step, self.places[k].phase
+        if self.view.tensor.strides[self.view.dim_map[k]] != 1 or phase is None:
+            return None
+        return (step, phase) if lanes_access.is_interleaved(step, phase) else None
+
     def first(self) -> Vec:
         """Return the address of the first lane's element."""
         offset = self.emitter.integer(0)
@@ -309,7 +320,7 @@ class Element:
         return self.row.cast("sext", "i64")
 
     def common(self) -> Vec:
-        """Return whether what all lanes share is inside: a scalar."""
+        """Return a scalar condition: the part of the bounds test that all lanes share."""
         flags = [self.window.ok] if self.window.ok is not None else []
         for k, place in enumerate(self.places):
             if k not in (self.lane_axis, self.view.sparse):
@@ -333,7 +344,7 @@ class Element:
         return self.window.low[k] - base, end
 
     def mask(self, lanes: int) -> Vec:
-        """Return which lanes are inside."""
+        """Return a mask of the lanes that are in bounds."""
         flags = [self.emitter.splat(self.common(), lanes)]
         k = self.lane_axis
         if k is not None:
@@ -365,6 +376,8 @@ def _load_whole(emitter: LlvmEmitter, element: Element, lanes: int) -> Vec:
     elem = element.view.tensor.dtype
     if lanes == 1 or element.is_dense():
         return lanes_access.load_dense(emitter, element.first(), elem, lanes)
+    if (interleaving := element.interleaving()) is not None:
+        return lanes_access.load_interleaved(emitter, element.first(), elem, lanes, *interleaving)
     everywhere = lanes_access.truths(emitter, lanes)
     padding = emitter.body.constant(memory_type(elem), lanes, 0)
     return lanes_access.gather(emitter, element.each(lanes), everywhere, padding, elem)
@@ -422,16 +435,27 @@ def _store_tested(emitter: LlvmEmitter, element: Element, value: Vec) -> None:
 
 
 def _atomic_red_view(frame: NestFrame, effect: AtomicView) -> None:
-    """Emit the atomic update one element at a time."""
+    """Emit the update: of neighbours together, else one element at a time."""
     emitter = frame.emitter
     element = element_of(frame, effect)
-    value, address = frame.value(effect.value, 1), element.first()
-    elem = effect.access.view.tensor.dtype
+    lanes = frame.nest.lanes if frame.is_vector(loops_in(effect.index)) else 1
+    value, address = frame.value(effect.value, lanes), element.first()
+    dtype = effect.access.view.tensor.dtype
+    copy = emitter.private.get(effect.access.tensor)
+    low, high = element.stretch() if lanes > 1 else (None, None)
 
     def act() -> None:
-        update(emitter, effect.op, elem, address, value)
+        if copy is not None:
+            private.change(emitter, copy, address, value)
+        else:
+            update(emitter, effect.op, dtype, address, value)
 
-    lanes_access.perform_if(emitter, element.common(), act)
+    if low is None or high is None:
+        lanes_access.perform_if(emitter, element.common(), act)
+    elif copy is not None:
+        private.change_stretch(emitter, copy, address, low, high, value)
+    else:
+        update_stretch(emitter, effect.op, dtype, address, low, high, value)
 
 
 MEMORY_TABLE: dict[str, Callable[..., None]] = {

@@ -5,20 +5,19 @@ Sections: the ranges of needed and of unmasked steps, and the writer of nests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product, takewhile
 from typing import NamedTuple
 
 from ...llvm.builder import Vec
-from ..loopnest.cache_hints import LINE
 from ..loopnest.index import Axis, IndexField, Loop
 from ..loopnest.nodes import (
     AtomicPointer,
     AtomicView,
     Combine,
     Compute,
-    Effect,
     Nest,
+    NestEffect,
     Position,
     Read,
     ReadBuffer,
@@ -30,9 +29,11 @@ from ..loopnest.nodes import (
     WriteView,
     itemsize,
 )
+from ..loopnest.optimize import LINE
+from . import access
 from .emitter import LlvmEmitter
 from .frame import NestFrame
-from .layout import read_buffer, write_buffer
+from .layout import interleaved, read_buffer, write_buffer, write_interleaved
 from .memory import Element, element_of, is_nontemporal, is_whole, window
 from .reduction import Reducer, along_lanes
 
@@ -69,7 +70,7 @@ def used(frame: NestFrame, level: int) -> Range:
 
 
 def _start(frame: NestFrame, begin: Vec) -> Vec:
-    """Return where the vectors of a row begin, at `begin` or a little before, to be aligned.
+    """Return the aligned start of the vectors of a row, at `begin` or a little before.
 
     Aligned in memory if a store is non-temporal, else in the tile: what is read from a
     buffer has nothing before it.
@@ -87,7 +88,7 @@ def _start(frame: NestFrame, begin: Vec) -> Vec:
     return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
 
 
-def _needed(frame: NestFrame, effect: Effect, loop: Loop) -> Range | None:
+def _needed(frame: NestFrame, effect: NestEffect, loop: Loop) -> Range | None:
     """Return the steps of a loop for which a store has an element in bounds; None if all."""
     if not isinstance(effect, WriteView):
         return None
@@ -104,7 +105,7 @@ def _is_alone(axis: Axis, loop: Loop) -> bool:
 
 
 def untested(frame: NestFrame) -> Range | None:
-    """Return the range of lane steps all of whose accesses are in bounds.
+    """Return the range of lane steps in which all accesses are in bounds.
 
     The loops around the last one stand somewhere; None if that cannot be known before it runs.
     """
@@ -126,7 +127,7 @@ def untested(frame: NestFrame) -> Range | None:
 
 
 def _at_start(frame: NestFrame, statements: list[ReadView | WriteView]) -> list[Element]:
-    """Return what statements touch where the innermost loop begins."""
+    """Return the elements that statements access at the start of the innermost loop."""
     frame.variables[frame.nest.loops[-1]] = frame.emitter.integer(0)
     return [element_of(frame, statement) for statement in statements]
 
@@ -200,9 +201,8 @@ class NestWriter:
             if self.level(nest, read) == level:
                 self.read_in_all(frames, read)
         if level == len(nest.loops):
-            for effect in nest.effects:
-                for frame in frames:
-                    self.effect(frame, effect)
+            for effect, frame in product(self.grouped(frames[0]), frames):
+                self.effect(frame, effect)
             return
         # Accumulators along the lanes are initialized before, and folded after, the outermost loop
         # that they reduce.
@@ -216,11 +216,11 @@ class NestWriter:
             self.reducer.end(frame, effect)
 
     def level(self, nest: Nest, read: Read) -> int:
-        """Return how many loops a statement is inside of."""
+        """Return the number of loops around a statement."""
         # Loop-invariant code motion by construction: a read is emitted at its innermost loop.
         return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
-    def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
+    def starts(self, nest: Nest, effect: NestEffect, level: int) -> bool:
         """Return whether the accumulators of an effect live around the loop of this level."""
         if not isinstance(effect, Combine) or not along_lanes(nest, effect):
             return False
@@ -365,9 +365,26 @@ class NestWriter:
             case Position() | ReadView() | ReadPointer():
                 self.table[NAMES[type(read)]](frame, read)
 
-    def effect(self, frame: NestFrame, effect: Effect) -> None:
+    def grouped(self, frame: NestFrame) -> Iterator[NestEffect | Sequence[WriteBuffer]]:
+        """Return the statements that write; those that fill memory together as one."""
+        effects = list(frame.nest.effects)
+        while effects:
+            effect, following = effects[0], effects[1 : access.MOST_PHASES]
+            count = 1
+            if isinstance(effect, WriteBuffer):
+                writes = takewhile(lambda e: isinstance(e, WriteBuffer), following)
+                count = interleaved(
+                    frame, effect, [e for e in writes if isinstance(e, WriteBuffer)]
+                )
+            together = [e for e in effects[:count] if isinstance(e, WriteBuffer)]
+            yield effect if count == 1 else together
+            del effects[:count]
+
+    def effect(self, frame: NestFrame, effect: NestEffect | Sequence[WriteBuffer]) -> None:
         """Emit a statement that writes."""
         match effect:
+            case [*writes]:
+                write_interleaved(frame, writes)
             case WriteBuffer():
                 write_buffer(frame, effect)
             case SetVariable():

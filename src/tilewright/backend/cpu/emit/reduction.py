@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ....analysis.neutral import identities_of
+from ....analysis.structure import identities_of
 from ....base.errors import InternalError
 from ....ir.core import Op, Value
 from ....ir.opdef import Trait
@@ -66,7 +66,7 @@ class Reducer:
             put(frame, target, effect.index, value)
 
     def way(self, emitter: LlvmEmitter, effect: Combine) -> Way:
-        """Return how elements accumulate."""
+        """Return the form of accumulation."""
         short = None if effect.scan else extreme(effect.op, emitter.cpu)
         return short or Direct(partial(self.body, emitter, effect.op))
 
@@ -112,7 +112,7 @@ class Reducer:
                 put(frame, target, effect.index, value)
 
     def _starts(self, frame: NestFrame, effect: Combine, lanes: int) -> list[Vec]:
-        """Return what leaves elements as they are."""
+        """Return the identities of the combiner."""
         values = zip(effect.op.operands, identities_of(effect.op), strict=True)
         return [frame.emitter.literal(v.tile.elem, start, lanes) for v, start in values]
 
@@ -182,7 +182,7 @@ def moved(emitter: LlvmEmitter, x: Vec, start: Vec, distance: int) -> Vec:
 
 
 def spread_lane(emitter: LlvmEmitter, x: Vec, lane: int) -> Vec:
-    """Return what one lane holds, in all lanes."""
+    """Broadcast the value of one lane to all lanes."""
     if x.lanes == 1:
         return x
     order = ", ".join([f"i32 {lane}"] * x.lanes)

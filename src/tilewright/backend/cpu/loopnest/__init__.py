@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from ....ir.core import Func
-from ...llvm.target import CpuTarget
-from .block_coarsening import coarsen_blocks
+from ...llvm.object import CpuTarget
 from .buffers import place_buffers
-from .cache_hints import mark_nontemporal_stores, mark_prefetches
 from .lower import lower
 from .nodes import Plan
+from .optimize import (
+    coarsen_blocks,
+    jam_reductions,
+    mark_nontemporal_stores,
+    mark_prefetches,
+    narrow_streams,
+)
 from .packing import reuse_packed_tiles
-from .printer import decisions, print_plan
-from .vectorize import jam_reductions, narrow_streams
-from .verify import InvalidPlan, verify_plan
+from .printer import InvalidPlan, decisions, print_plan, verify_plan
+from .privatize import privatize_accumulators
 
 __all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
 
 
 def build_plan(func: Func, cpu: CpuTarget) -> Plan:
-    """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
+    """Plan a kernel for a CPU: loop nests, and the buffers of materialized tiles."""
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
     reuse_packed_tiles(plan, cpu.scratch_limit)
+    privatize_accumulators(plan, cpu.scratch_limit)
     mark_nontemporal_stores(plan)
     narrow_streams(plan, cpu)
     jam_reductions(plan)

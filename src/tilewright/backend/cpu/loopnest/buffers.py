@@ -69,13 +69,13 @@ class Liveness:
         self.scopes: list[Live] = []
 
     def body(self, statements: list[Stmt], live: Live) -> Live:
-        """Return what is live before a run of statements."""
+        """Return the buffers that are live before a run of statements."""
         for statement in reversed(statements):
             live = self.statement(statement, live)
         return live
 
     def statement(self, statement: Stmt, live: Live) -> Live:
-        """Return what is live before a statement."""
+        """Return the buffers that are live before a statement."""
         match statement:
             case JumpStmt():
                 return self.jump(statement)
@@ -95,7 +95,7 @@ class Liveness:
                 return (live - set(kills(statement))) | set(reads_of(statement))
 
     def loop(self, loop: For | Repeat, live: Live) -> Live:
-        """Return what is live before a loop, by iteration to a fixpoint."""
+        """Return the buffers that are live before a loop, by iteration to a fixpoint."""
         # A `for` may run no iteration, so what is live after it is live at its head; a `loop` is
         # left by a break only.
         targets = _Targets(live if isinstance(loop, For) else NONE, live)
@@ -110,7 +110,7 @@ class Liveness:
         return targets.head
 
     def jump(self, jump: JumpStmt) -> Live:
-        """Return what is live where a jump goes."""
+        """Return the buffers that are live at the target of a jump."""
         if jump.kind == "return":
             return NONE
         if jump.kind == "leave":
@@ -170,7 +170,7 @@ def interference(body: list[Stmt], exact: Callable[[Nest, TileBuffer, TileBuffer
 
 
 def copied_from(statement: Stmt, target: TileBuffer) -> list[TileBuffer]:
-    """Return the buffer that a nest copies into `target`, element by element and nothing else."""
+    """Return the buffer that a nest merely copies into `target`, or None."""
     if not isinstance(statement, Nest):
         return []
     writes = [e for e in statement.effects if isinstance(e, WriteBuffer) and e.buffer is target]
@@ -346,7 +346,7 @@ def _rename_effect(effect: object, old: TileBuffer, new: TileBuffer) -> None:
 
 
 def _is_idle(effect: object, nest: Nest) -> bool:
-    """Return whether an effect writes back what was just read from the same place."""
+    """Return whether an effect stores a value back to the place it was read from."""
     if not isinstance(effect, WriteBuffer) or effect.part:
         return False
     return any(

@@ -33,12 +33,12 @@ NIBBLES = (PACK, UNPACK)
 
 
 def is_lazy_op(op: Op) -> bool:
-    """Return whether a tile is not computed where its op stands, but in the loops that use it."""
+    """Return whether a tile is computed in the loops that use it, instead of at its op."""
     return op.has(Trait.ELEMENTWISE) or is_transparent(op) or op.is_a(*READS, *NIBBLES)
 
 
 def is_transparent(op: Op) -> bool:
-    """Return whether an op is always worth computing again: it costs nothing by itself."""
+    """Return whether an op is always rematerialized, because it costs nothing by itself."""
     return op.has(Trait.REMATERIALIZABLE)
 
 
@@ -76,7 +76,7 @@ class PlanFacts:
         return op is not None and is_tile(value) and is_lazy_op(op)
 
     def cost(self, value: Value) -> int:
-        """Return what computing one element takes, from tiles that are in memory."""
+        """Return the cost of computing one element, from tiles that are in memory."""
         if not is_tile(value):
             return 0
         if value not in self.costs:
@@ -131,7 +131,7 @@ def captured(op: Op) -> list[Value]:
 
 
 def is_regroupable(op: Op) -> bool:
-    """Return whether a scan combines by one op whose terms may be grouped in any way."""
+    """Return whether a scan combines by one associative op."""
     (body,) = op.regions
     first, *others = body.ops
     if not first.has(Trait.ASSOCIATIVE) or len(others) != 1:
@@ -201,7 +201,7 @@ def reads_in_order(op: Op) -> bool:
 
 
 def is_read_only(op: Op, facts: PlanFacts) -> bool:
-    """Return whether a load reads memory that nothing writes while the kernel runs."""
+    """Return whether a load reads memory that the kernel does not write."""
     tensor = op.one("view").view.tensor
     return tensor.param is not None and not (tensor.mutable or facts.has_pointers)
 

@@ -123,7 +123,7 @@ def reshape(index: Index, shape: Shape) -> Index:
 
 
 def permute(index: Index, order: Sequence[int]) -> Index:
-    """Return the index of the argument whose axis order[i] became axis i."""
+    """Return the index in the argument of an element whose axis i was axis order[i]."""
     axes: list[Axis] = [()] * len(index)
     for axis, k in zip(index, order, strict=True):
         axes[k] = axis
@@ -131,7 +131,7 @@ def permute(index: Index, order: Sequence[int]) -> Index:
 
 
 def broadcast(index: Index, shape: Shape) -> Index:
-    """Return the index of an argument of `shape`, whose axes of length 1 were repeated."""
+    """Return the index in an argument of `shape` whose axes of length 1 were repeated."""
     return tuple(() if n == 1 else axis for axis, n in zip(index, shape, strict=True))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from ....base.dtypes import AnyDType, f16, f32, f64, i32
 from ....ir.attrs import Predicate, Rounding
+from ....ir.builder import Rewriter, rewrite
 from ....ir.core import Block, Func, Op, Value
 from ....ir.opdef import OpDef, declare
 from ....ir.ops.elementwise import DIVF
 from ....ir.ops.layout import BROADCAST, PERMUTE, RESHAPE
 from ....ir.ops.matmul import MMAF, MMAI
 from ....ir.ops.memory import MAKE_VIEW
-from ....ir.rewrite import Rewriter, rewrite
 from ....ir.types import Type, ViewType
 from .facts import SMALLEST_TURN
 
@@ -58,7 +58,7 @@ def legalize(func: Func) -> Func:
 
 
 def _operands(func: Func) -> dict[Value, list[AnyDType]]:
-    """Return which values are operands of a multiply, and what they must be converted to."""
+    """Return the operands of multiplies, and the types they must be converted to."""
     found: dict[Value, list[AnyDType]] = {}
     for op in func.walk():
         if op.is_a(MMAF, MMAI):
@@ -141,7 +141,7 @@ def straight_order(view: ViewType) -> tuple[int, ...] | None:
 def _straight(
     rewriter: Rewriter, op: Op, tensor: Value, order: Sequence[int]
 ) -> tuple[Value, list[Value], Value | None]:
-    """Return the view with its axes in another order, the indices likewise, the guard."""
+    """Return the view and the indices with axes in the order of memory, and the guard."""
     view, index, guard = op.one("view").view, op.all("index"), op.maybe("guard")
     new = rewriter.emit(
         "make_view",
@@ -214,7 +214,7 @@ def share_reciprocals(func: Func) -> Func:
 
 
 def _shared_divisor(op: Op, definition: dict[Value, Op]) -> Value | None:
-    """Return what an op divides by, before it is repeated for all lanes; None if it is to stay."""
+    """Return the scalar divisor of an op before it is broadcast; None if the division must stay."""
     if not op.is_a(DIVF) or op.attrs["rounding"] not in WITHIN_BOUND:
         return None
     tile, spread = op.result.tile, definition.get(op.one("rhs"))

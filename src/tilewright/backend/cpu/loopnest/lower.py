@@ -1,8 +1,15 @@
-"""Typed IR to plan: walk control flow, schedule each segment, build its nests."""
+"""Typed IR to plan: walk control flow, schedule segments, materialize tiles, build nests.
+
+A tile that later segments need, or that several nests would compute, gets a buffer unless
+rematerializing it is cheaper than reading it back. So does a tile of which one nest needs several
+elements per iteration: fused into each other, such tiles would be computed exponentially often. If
+a cheap tile is rematerialized, the demand passes on to its operands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ....base.errors import InternalError
 from ....ir.artifact import reporting_ops
@@ -11,10 +18,10 @@ from ....ir.opdef import CARRIES, Trait
 from ....ir.ops.control import PRINT, YIELD
 from ....ir.ops.layout import PERMUTE
 from ....ir.ops.memory import TOKEN_OPS
-from .facts import PlanFacts, collect, is_tile
+from . import facts as kinds
+from .facts import PlanFacts, collect, is_read_only, is_tile, squeezed
 from .index import Layout, panels
-from .legalize import legalize, share_reciprocals
-from .materialize import materialize_tiles
+from .legalize import MATMUL, legalize, share_reciprocals
 from .nest import build_nest, build_scalar, needs_nest
 from .nodes import (
     For,
@@ -32,7 +39,134 @@ from .nodes import (
     Transpose,
     Variable,
 )
-from .schedule import NestDraft, Segment, State, StepDraft
+from .schedule import Keep, Key, NestDraft, Segment, State, StepDraft, draft, is_packed, sink_values
+
+# --- decide which lazy tiles of a scheduled segment are materialized ---------------------------
+
+MOST_COPIES = 4
+"""The most elements of a tile per iteration of a nest before the tile gets a buffer."""
+
+Reindexing: TypeAlias = tuple[Op, ...]
+"""The layout ops between an element of a nest and an element of a tile, the latter's user first."""
+
+
+def _needs_buffer(user: Op, value: Value) -> bool:
+    """Return whether an op works on a tile in memory; an accumulator is copied there anyway."""
+    return user.is_a(PRINT) or (user.is_a(MATMUL) and value in user.operands[:2])
+
+
+def materialize_tiles(segment: Segment) -> None:
+    """Add the missing `Keep` sinks to a segment."""
+    _keep_what_leaves(segment)
+    _keep_what_is_shared(segment)
+
+
+def _keep_what_leaves(segment: Segment) -> None:
+    facts = segment.facts
+    needed: list[Value] = []
+    leaves: set[Value] = set()
+    for op in reversed(_lazy_ops(segment)):
+        value = op.result
+        outside = [user for user in facts.users_of(value) if user not in segment.members]
+        if not outside and value not in leaves:
+            continue
+        if any(_needs_buffer(user, value) for user in outside) or not recomputed(op, facts):
+            needed.append(value)
+        else:
+            # It is rematerialized outside; its operands are needed there in its place.
+            leaves.update(v for v in op.operands if is_tile(v))
+    for value in reversed(needed):
+        why = "it is used in another part of the program"
+        layout = segment.state.panels(value) if is_packed(value, facts) else None
+        segment.force(value, why, layout)
+
+
+def recomputed(op: Op, facts: PlanFacts) -> bool:
+    """Return whether a tile is rematerialized at each use, in other segments too."""
+    if kinds.is_transparent(op):
+        return True
+    if facts.cost(op.result) > kinds.CHEAP:
+        return False
+    if op.is_a(*kinds.READS):
+        return is_read_only(op, facts)
+    return all(not facts.is_lazy(v) or recomputed(facts.definition[v], facts) for v in op.operands)
+
+
+def _lazy_ops(segment: Segment) -> list[Op]:
+    """Return the lazy ops, except those that got a buffer while scheduling."""
+    lazy = [op for op in segment.ops if any(segment.facts.is_lazy(v) for v in op.results)]
+    placed = segment.state.buffers.keys() - segment.kept.keys()
+    return [op for op in lazy if op.result not in placed]
+
+
+def _keep_what_is_shared(segment: Segment) -> None:
+    """Visit uses before definitions: all demand of a tile is known when it is decided on."""
+    # `demand` has the nests that compute a tile; `copies` the distinct index mappings under which
+    # one iteration of a nest needs its elements.
+    demand = _direct_demand(segment)
+    copies: dict[Value, set[Reindexing]] = {value: {()} for value in demand}
+    drafts = {step.key: step for step in segment.steps if isinstance(step, NestDraft)}
+    for op in reversed(_lazy_ops(segment)):
+        value = op.result
+        keys, elements = demand.get(value, set()), copies.get(value, {()})
+        if value in segment.kept:
+            home = segment.kept[value]
+            # Nests after the materialization read the buffer; only earlier ones still compute the
+            # tile.
+            keys, elements = {home, *(key for key in keys if key <= home)}, {()}
+        elif keys and _is_worth_keeping(op, segment.facts):
+            several = len(elements) > MOST_COPIES
+            if several or len(keys) > 1:
+                home = _keep(segment, value, drafts[min(keys)], drafts, before=several)
+                keys, elements = {home}, {()}
+        through = {(op, *each) for each in elements} if op.has(Trait.REARRANGES) else elements
+        for operand in op.operands:
+            if is_tile(operand):
+                demand.setdefault(operand, set()).update(keys)
+                copies.setdefault(operand, set()).update(through)
+
+
+def _is_worth_keeping(op: Op, facts: PlanFacts) -> bool:
+    return not kinds.is_transparent(op) and facts.cost(op.result) > kinds.CHEAP
+
+
+def _direct_demand(segment: Segment) -> dict[Value, set[Key]]:
+    demand: dict[Value, set[Key]] = {}
+    for step in segment.steps:
+        if isinstance(step, StepDraft):
+            continue
+        for value in (v for sink in step.sinks for v in sink_values(sink)):
+            if is_tile(value):
+                demand.setdefault(value, set()).add(step.key)
+    return demand
+
+
+def _keep(
+    segment: Segment, value: Value, first: NestDraft, drafts: dict[Key, NestDraft], *, before: bool
+) -> Key:
+    """Keep a tile in the first nest that computes it, or in a new one just before.
+
+    It must be a new one (`before`) where that nest needs other elements than the one at hand.
+    """
+    op = segment.facts.definition[value]
+    buffer = segment.state.buffer(value, "several loops use it", op.span)
+    sink = Keep(value, buffer)
+    # The first nest that computes the tile can also write it; no separate loop is needed.
+    if not (before or first.exclusive) and first.dims == squeezed(value.tile.shape):
+        first.sinks.append(sink)
+        home = first.key
+    else:
+        step = segment.steps[first.key[0]]
+        home = (first.key[0], -1 - len(step.before))
+        new = draft(sink, home)
+        step.before.insert(0, new)
+        drafts[home] = new
+    segment.state.buffers[value] = buffer
+    segment.kept[value] = home
+    return home
+
+
+# --- typed IR to plan --------------------------------------------------------------------------
 
 Target = TileBuffer | Variable
 FIRST = -(1 << 30)
@@ -56,7 +190,7 @@ class Lowering:
     # Straight runs.
 
     def block(self, block: Block, yields: list[Target]) -> list[Stmt]:
-        """Return the statements of a block; what it yields goes to `yields`."""
+        """Lower a block to statements; yielded values go to `yields`."""
         body: list[Stmt] = []
         start = 0
         for number, op in enumerate(block.ops):
@@ -114,7 +248,7 @@ class Lowering:
         return [Matmul(lhs, rhs, result, step.op.span)]
 
     def jump(self, op: Op, segment: Segment, yields: list[Target]) -> list[Stmt]:
-        """Return a terminator: values go to their targets, control goes on."""
+        """Lower a terminator: assign values to their targets, and jump."""
         targets = {
             "yield": yields,
             "continue": self.loops[-1] if self.loops else [],
@@ -143,7 +277,7 @@ class Lowering:
         return [*before, BODIES[op.name](self, op, targets), *after]
 
     def target(self, value: Value, op: Op) -> Target:
-        """Return where a carried or yielded value lives."""
+        """Return the location of a carried or yielded value."""
         if is_tile(value):
             return self.state.buffer(value, f"it is the result of a {op.name}", op.span)
         if value.tile.rank:
@@ -151,7 +285,7 @@ class Lowering:
         return self.state.variable(value.tile.elem)
 
     def loop_body(self, block: Block, args: tuple[Value, ...], targets: list[Target]) -> list[Stmt]:
-        """Return the body of a loop; its arguments are what the targets hold."""
+        """Lower the body of a loop, whose arguments are read from the targets."""
         gets: list[Stmt] = []
         for arg, target in zip(args, targets, strict=True):
             if isinstance(target, Variable):
@@ -212,5 +346,5 @@ def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
 
 
 def panel_width(itemsize: int, vector_bytes: int) -> int:
-    """Return how many columns of a product are computed together: two vectors."""
+    """Return the number of columns of a product that are computed together: two vectors."""
     return 2 * vector_bytes // itemsize

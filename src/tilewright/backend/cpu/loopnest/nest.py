@@ -24,11 +24,11 @@ from .nodes import (
     AtomicView,
     Combine,
     Compute,
-    Effect,
     ElementAccess,
     Get,
     Literal,
     Nest,
+    NestEffect,
     Operand,
     Position,
     Read,
@@ -44,8 +44,8 @@ from .nodes import (
     WritePointer,
     WriteView,
 )
+from .optimize import lane_width
 from .schedule import Assign, CatPart, EffectDraft, Keep, Key, NestDraft, Sink, State, sink_shape
-from .vectorize import lane_width
 
 # -------------------------------------------------------------------------------------------------
 # Demand-driven lowering of element expressions: what an element needs, and how it is computed.
@@ -84,7 +84,7 @@ class ExprBuilder:
         return self.known[wanted]
 
     def _visit(self, element: Element) -> list[Element]:
-        """Build an element, or return what must be built before it."""
+        """Build an element, or return the elements that must be built before it."""
         value, index = element
         if not is_tile(value):
             self.known[element] = self.scalar(value)
@@ -100,19 +100,19 @@ class ExprBuilder:
         return missing
 
     def compute(self, op: Op, index: Index) -> Operand:
-        """Return one element of what an op gives."""
+        """Emit one element of the result of an op."""
         needs = self.needs(op, index)
         return self.make(op, index, [self.pull(*need) for need in needs])
 
     def needs(self, op: Op, index: Index) -> list[Element]:
-        """Return what an element of a lazy op is made of."""
+        """Return the operand elements that an element of a lazy op depends on."""
         found = NEEDS[op.name](self, op, index) if op.name in NEEDS else [
             (v, index) for v in op.operands
         ]  # fmt: skip
         return [(value, at if is_tile(value) else ()) for value, at in found]
 
     def make(self, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
-        """Return an element of a lazy op from what it needs."""
+        """Emit an element of a lazy op from the elements it needs."""
         if op.has(Trait.ELEMENTWISE):
             return self.apply(op, given)
         return MAKES[op.name](self, op, index, given)
@@ -283,7 +283,7 @@ class NestBuilder(ExprBuilder):
         self.loops = tuple(loop for group in self.groups for loop in group)
         for number, loop in enumerate(self.loops):
             loop.name = f"i{number}"
-        self.effects: list[Effect] = []
+        self.effects: list[NestEffect] = []
         self.gets: list[Get] = []
         self.descending = False
         self.scans_lanes = False
@@ -307,7 +307,7 @@ class NestBuilder(ExprBuilder):
         self.effects.append(WriteBuffer(buffer, index, value))
 
     def sink(self, sink: Sink) -> None:
-        """Build what a sink reads and does."""
+        """Build the reads and the effect of a sink."""
         index = self.index(sink_shape(sink))
         match sink:
             case Keep() | Assign():
@@ -327,7 +327,7 @@ class NestBuilder(ExprBuilder):
         self.effects.append(WriteBuffer(sink.buffer, index, value, part, sink.shift))
 
     def target(self, value: Value) -> TileBuffer | Variable:
-        """Return where a result of this nest goes."""
+        """Return the destination of a result of this nest."""
         if is_tile(value):
             return self.state.buffers[value]
         variable = self.state.variable(value.tile.elem)
@@ -380,9 +380,21 @@ def _store_ptr(builder: NestBuilder, op: Op, index: Index) -> None:
 
 
 def _atomic_view(builder: NestBuilder, op: Op, index: Index) -> None:
-    builder.is_serial = True
     row, value = _row(builder, op, index), builder.pull(op.one("value"), index)
+    builder.is_serial |= not _lanes_are_neighbours(builder, op, index)
     builder.effects.append(AtomicView(op, builder.access(op), index, value, row))
+
+
+def _lanes_are_neighbours(builder: NestBuilder, op: Op, index: Index) -> bool:
+    """Return whether the last loop walks along neighbours in memory."""
+    view = op.one("view").view
+    return any(
+        axis[-1:] == (IndexField(builder.loops[-1], builder.loops[-1].size),)
+        and k != view.sparse
+        and view.tensor.strides[view.dim_map[k]] == 1
+        for k, axis in enumerate(index)
+        if axis
+    )
 
 
 def _atomic_pointer(builder: NestBuilder, op: Op, index: Index) -> None:
@@ -439,7 +451,7 @@ SINKS: dict[str, Callable[[NestBuilder, Op, Index], None]] = {
 def build_nest(
     state: State, kept: Mapping[Value, Key], draft: NestDraft, lane_bytes: int
 ) -> list[Stmt]:
-    """Return the nest of a draft, and what must be read from it afterwards."""
+    """Return the nest of a draft, and the values to read from it afterwards."""
     sizes = [[n] for n in draft.dims]
     while True:
         builder = NestBuilder(state, kept, draft.key, sizes)

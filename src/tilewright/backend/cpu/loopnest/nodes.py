@@ -22,7 +22,7 @@ from .index import Index, IndexField, Layout, Loop
 
 
 def itemsize(elem: Elem) -> int:
-    """Return bytes of one element in a buffer; pointers are addresses."""
+    """Return the size in bytes of one element in a buffer; pointers are addresses."""
     return 8 if isinstance(elem, PtrType) else elem.itemsize
 
 
@@ -257,7 +257,7 @@ class AtomicView:
     row: Operand | None = None
 
 
-Effect: TypeAlias = (
+NestEffect: TypeAlias = (
     WriteBuffer | WriteView | WritePointer | SetVariable | Combine | AtomicPointer | AtomicView
 )
 
@@ -273,7 +273,7 @@ class Nest:
     loops: tuple[Loop, ...]
     lanes: int
     reads: list[Read]
-    effects: list[Effect]
+    effects: list[NestEffect]
     descending: bool = False
     span: Span | None = None
     unroll: int = 1
@@ -294,7 +294,7 @@ class Nest:
         return found
 
 
-def targets_of(effect: Effect) -> list[TileBuffer]:
+def targets_of(effect: NestEffect) -> list[TileBuffer]:
     """Return the buffers that an effect writes."""
     match effect:
         case WriteBuffer():
@@ -307,7 +307,7 @@ def targets_of(effect: Effect) -> list[TileBuffer]:
             return []
 
 
-def operands_of(statement: Read | Effect) -> list[Operand]:
+def operands_of(statement: Read | NestEffect) -> list[Operand]:
     """Return the registers, scalars and constants that a statement of a nest reads."""
     given: list[Operand | None] = []
     match statement:
@@ -497,6 +497,19 @@ class Joined:
     spread: dict[ElementAccess, int]
 
 
+@dataclass(frozen=True, slots=True)
+class PrivateCopy:
+    """Scratch memory for a worker's own copy of an accumulator.
+
+    `op` updates it, `updates` elements per block at least; `capacity` elements fit, at `offset`.
+    """
+
+    op: Op
+    offset: int
+    capacity: int
+    updates: int
+
+
 @dataclass(eq=False, slots=True)
 class Plan:
     """A whole kernel. `offsets` places each buffer in the arena of `scratch_bytes`."""
@@ -508,6 +521,8 @@ class Plan:
     sites: dict[Op, int] = field(default_factory=dict[Op, int])
     offsets: dict[TileBuffer, int] = field(default_factory=dict[TileBuffer, int])
     scratch_bytes: int = 0
+    private: dict[Value, PrivateCopy] = field(default_factory=dict[Value, PrivateCopy])
+    """The accumulators that workers may have copies of."""
     joined: Joined | None = None
     decisions: list[str] = field(default_factory=list[str])
     grouping: Grouping | None = None

@@ -22,12 +22,12 @@ from .nodes import (
     AtomicPointer,
     Combine,
     Compute,
-    Effect,
     For,
     Get,
     Grouping,
     Matmul,
     Nest,
+    NestEffect,
     Plan,
     Position,
     Put,
@@ -239,7 +239,7 @@ def _parts(nest: Nest, packed: set[TileBuffer]) -> list[Nest]:
     return [*made, _part(nest, rest)] if rest else made
 
 
-def _part(nest: Nest, effects: list[Effect]) -> Nest:
+def _part(nest: Nest, effects: list[NestEffect]) -> Nest:
     part = replace(nest, effects=effects)
     part.reads = needed_reads(part)
     return part
@@ -339,7 +339,7 @@ Choice: TypeAlias = tuple[Candidate, tuple[Row, ...]]
 
 
 def _chosen(found: list[Candidate], roots: Roots) -> tuple[list[Choice], Grouping | None]:
-    """Return what is shared by blocks that follow each other, and in which order these run."""
+    """Return the tiles that adjacent blocks share, and the order in which these blocks run."""
     axes = sorted(set(roots.axes.values()))
     if not axes:
         return [], None
@@ -358,7 +358,7 @@ def _chosen(found: list[Candidate], roots: Roots) -> tuple[list[Choice], Groupin
 
 
 def _met_again(found: list[Candidate]) -> tuple[list[Choice], None]:
-    """Return what a block that visits tile after tile meets again before long.
+    """Return the tiles that a block which visits tile after tile uses again soon.
 
     Inside a group it goes back and forth along all axes that have more than one tile there; else
     along the last axis.
@@ -378,17 +378,17 @@ def _rows_along(tile: Candidate, sizes: dict[int, int]) -> tuple[Row, ...]:
 
 
 def _sets(rows: tuple[Row, ...]) -> int:
-    """Return how many sets of copies a tile has: one for each row."""
+    """Return the number of sets of copies of a tile: one for each row."""
     return prod(row.size for row in rows)
 
 
 def _words(tile: Candidate) -> int:
-    """Return how many words tell which tile a copy holds."""
+    """Return the number of words that identify the tile in a copy."""
     return 1 + len(tile.key)
 
 
 def _bytes(tile: Candidate) -> int:
-    """Return what one more copy takes."""
+    """Return the size in bytes of one more copy."""
     return tile.buffer.bytes + itemsize(i64) * _words(tile)
 
 

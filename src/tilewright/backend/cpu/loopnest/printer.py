@@ -1,4 +1,4 @@
-"""Print a plan as text, and summarize its decisions for `explain()`."""
+"""Verify a plan, print it as text, and summarize its decisions for `explain()`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from ....base.source import where
 from ....ir.core import Op, Value
 from ....ir.printer import attr_text
 from ....ir.types import Elem, PtrType
-from ...llvm.target import CpuTarget
-from .cache_hints import nontemporal_stores, prefetched_reads
-from .index import Axis, Index, Loop
+from ...llvm.object import CpuTarget
+from .buffers import interference
+from .index import Axis, Index, Layout, Loop, NeedSplit, check_sizes, offset, panels, row_major
 from .nodes import (
     AtomicPointer,
     AtomicView,
     Combine,
     Compute,
-    Effect,
     ElementAccess,
     For,
     Get,
@@ -24,6 +23,7 @@ from .nodes import (
     Literal,
     Matmul,
     Nest,
+    NestEffect,
     Operand,
     Plan,
     Position,
@@ -47,9 +47,133 @@ from .nodes import (
     WritePointer,
     WriteView,
     buffers_of,
+    operands_of,
     walk,
+    writes_of,
 )
-from .vectorize import block_of
+from .optimize import block_of, nontemporal_stores, prefetched_reads
+
+# --- verify a well-formed plan before code is generated from it --------------------------------
+
+
+class InvalidPlan(Exception):  # noqa: N818 - names the thing, as InvalidIR does
+    """A plan that breaks its own rules: a bug in the planner."""
+
+
+def verify_plan(plan: Plan) -> None:
+    """Reject a plan that is not well formed."""
+    for statement in walk(plan.body):
+        match statement:
+            case Nest():
+                _verify_nest(statement)
+            case Matmul():
+                _verify_matmul(statement)
+            case Transpose():
+                _transpose(statement)
+            case SharedStmt():
+                _verify_shared(statement)
+            case _:
+                pass
+    _places(plan)
+
+
+def _need(ok: bool, message: str) -> None:
+    if not ok:
+        raise InvalidPlan(message)
+
+
+def _verify_nest(nest: Nest) -> None:
+    lane, step = nest.lane_loop, nest.lanes * nest.unroll
+    _need(lane is None or lane.size % step == 0, "lanes do not divide the last loop")
+    jammed = nest.loops[-2].size if len(nest.loops) > 1 else 1
+    _need(jammed % nest.jam == 0, "steps side by side do not divide their loop")
+    known: set[Reg] = set()
+    for read in nest.reads:
+        _operands(read, known)
+        _index(read, nest.loops)
+        known.add(read.result)
+        _need(read.result.loops <= set(nest.loops), "a register depends on a foreign loop")
+    for effect in nest.effects:
+        _operands(effect, known)
+        _index(effect, nest.loops)
+
+
+def _operands(statement: Read | NestEffect, known: set[Reg]) -> None:
+    for operand in operands_of(statement):
+        unset = isinstance(operand, Reg) and operand not in known
+        _need(not unset, f"{type(statement).__name__} reads a register before it is set")
+
+
+def _index(statement: object, loops: tuple[Loop, ...]) -> None:
+    match statement:
+        case ReadBuffer():
+            _fits(statement.index, statement.buffer.layout, statement.buffer)
+        case WriteBuffer() if statement.part is None:
+            _fits(statement.index, statement.buffer.layout, statement.buffer)
+        case ReadView() | WriteView():
+            check_sizes(statement.index, statement.access.view.tile)
+        case Combine():
+            _need(set(statement.loops) <= set(loops), "a reduction over foreign loops")
+        case AtomicPointer() if isinstance(statement.target, TileBuffer):
+            _fits(statement.index, statement.target.layout, statement.target)
+        case _:
+            pass
+
+
+def _fits(index: Index, layout: Layout, buffer: TileBuffer) -> None:
+    try:
+        check_sizes(index, buffer.shape)
+        offset(index, layout)
+    except (NeedSplit, ValueError, IndexError) as error:
+        raise InvalidPlan(f"{buffer.name}: {error}") from None
+
+
+def _verify_matmul(step: Matmul) -> None:
+    lhs, rhs, result = step.lhs, step.rhs, step.result
+    _need(lhs.elem == rhs.elem == result.elem, "a multiply of mixed element types")
+    _need(lhs.shape[-1] == rhs.shape[-2], "a multiply whose inner extents differ")
+    wanted = (*lhs.shape[:-1], rhs.shape[-1])
+    _need(result.shape == wanted, f"a multiply into {result.shape}, expected {wanted}")
+    for name, buffer in (("left side", lhs), ("result", result)):
+        plain = buffer.layout == row_major(buffer.shape)
+        _need(plain, f"a multiply whose {name} {buffer.name} is not row-major")
+    width = rhs.layout[-1][-1].size
+    packed = rhs.layout == panels(rhs.shape, width)
+    _need(packed, f"a multiply whose right side {rhs.name} is neither row-major nor in panels")
+
+
+def _transpose(step: Transpose) -> None:
+    source, target = step.source, step.target
+    _need(source.layout == row_major(source.shape), "a tile that is turned is not row-major")
+    wanted = tuple(source.shape[k] for k in step.order)
+    _need(target.shape == wanted, f"a tile turned into {target.shape}, expected {wanted}")
+    _need(source.elem == target.elem, "a tile that is turned changes its element type")
+
+
+def _verify_shared(step: SharedStmt) -> None:
+    _need(step.buffer.copies % step.sets == 0, "copies of a tile that rows do not share evenly")
+    _need(step.number in step.key, "a tile whose copy is chosen by what it does not depend on")
+    wanted = (step.buffer.copies, 1 + len(step.key))
+    _need(step.tags.shape == wanted, f"tags of {step.tags.shape}, expected {wanted}")
+    filled = any(step.buffer in writes_of(inner) for inner in step.body)
+    _need(filled, f"{step.buffer.name} is shared and not filled")
+
+
+def _places(plan: Plan) -> None:
+    for buffer, at in plan.offsets.items():
+        inside = at >= 0 and _end(plan, buffer) <= plan.scratch_bytes
+        _need(inside, f"{buffer.name} is not inside the scratch memory")
+    graph = interference(plan.body, lambda nest, written, read: False)
+    for buffer, others in graph.items():
+        for other in others:
+            apart = _end(plan, buffer) <= plan.offsets[other]
+            apart = apart or _end(plan, other) <= plan.offsets[buffer]
+            _need(apart, f"{buffer.name} and {other.name} overlap while both are in use")
+
+
+def _end(plan: Plan, buffer: TileBuffer) -> int:
+    return plan.offsets[buffer] + buffer.bytes
+
 
 # -------------------------------------------------------------------------------------------------
 # The summary: which tiles were fused, and which are in memory and why.
@@ -82,6 +206,11 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
         lines.append(f"non-temporal stores to {name} if outputs are large")
     for name in dict.fromkeys(read.access.view.tensor.param for read in prefetched_reads(plan)):
         lines.append(f"prefetch {name} for the next block")
+    for tensor, copy in plan.private.items():
+        lines.append(
+            f"combine into a copy of {tensor.name} per worker, if it has at most {copy.capacity}"
+            " elements"
+        )
     if plan.grouping is not None:
         lines.append(f"order blocks in groups of {plan.grouping.rows} rows, column by column")
     if plan.joined is not None:
@@ -103,7 +232,7 @@ def lanes_text(nest: Nest) -> str:
 
 
 def _words(statement: object) -> list[str]:
-    """Return what a statement does, in a word or two."""
+    """Return a short description of a statement."""
     match statement:
         case Compute() | Combine() | AtomicPointer() | AtomicView():
             return [statement.op.name]
@@ -147,6 +276,9 @@ def print_plan(plan: Plan) -> str:
         printer.line(1, f"blocks along axis {plan.joined.axis} together")
     for buffer in buffers_of(plan):
         printer.line(1, _buffer(buffer, plan.offsets.get(buffer)))
+    for tensor, copy in plan.private.items():
+        words = f"up to {copy.capacity} elements at {copy.offset}"
+        printer.line(1, f"private copy of {printer.name(tensor)}, {words}")
     if plan.grouping is not None:
         printer.line(1, f"blocks in groups of {plan.grouping.rows} rows")
     printer.body(plan.body, 1)
@@ -310,7 +442,7 @@ class _PlanPrinter:
             case ReadPointer():
                 return f"load at {self.operand(read.address)} if {self.operand(read.mask)}"
 
-    def effect(self, effect: Effect) -> str:
+    def effect(self, effect: NestEffect) -> str:
         match effect:
             case WriteBuffer():
                 shift = f" + {effect.shift}" if effect.shift else ""

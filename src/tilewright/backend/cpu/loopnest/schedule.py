@@ -277,7 +277,7 @@ class Segment:
         return number
 
     def note(self, value: Value, number: int, exact: bool = False) -> None:
-        """Remember what computing a value at a step reads."""
+        """Remember the reads of a value that is computed at a step."""
         for pull in self.pulls(value):
             # A lazy tile reads memory when its user runs, so the read belongs to that step.
             self.reads.append((pull.location, number, exact and pull.exact))
@@ -296,7 +296,7 @@ class Segment:
         return number
 
     def hold(self, value: Value, why: str, layout: Layout | None = None) -> Value:
-        """Return a tile that has a buffer: the value, or a copy if another segment made it."""
+        """Return the operand for a buffered tile: the value, or a copy if it crosses segments."""
         if value not in self.state.buffers and not self.is_mine(value):
             value = self._copy(value)
         self.force(value, why, layout)
@@ -380,7 +380,7 @@ class Segment:
         )
 
     def _is_overtaken(self, load: Op) -> bool:
-        """Return whether memory changes before the last use of what was loaded."""
+        """Return whether memory changes between a load and the last use of its result."""
         here = self.facts.home[load].position
         location = location_of(load)
         return any(
@@ -390,7 +390,7 @@ class Segment:
         )
 
     def protect(self, value: Value, writer: Op) -> int:
-        """Materialize a stored value if computing it reads what the writer changes."""
+        """Materialize a stored value if its computation reads memory that the writer changes."""
         location = location_of(writer)
         for pull in self.pulls(value):
             # x[i] = f(x[i]) is safe in one loop; x[i] = f(x[j]) is not.
@@ -437,7 +437,7 @@ class Segment:
     def _unclashing(
         self, target: TileBuffer, value: Value, targets: set[TileBuffer]
     ) -> tuple[Value, int]:
-        """Return a copy of the value where computing it reads what is being assigned."""
+        """Return a copy of the value if its computation reads an assigned location."""
         for pull in self.pulls(value):
             own = pull.exact and pull.location.buffer is target
             if pull.location.buffer in targets and not own:
@@ -485,7 +485,7 @@ def _scan(segment: Segment, op: Op) -> None:
 
 
 def _buffered(segment: Segment, values: Sequence[Value]) -> list[int]:
-    """Return the first steps that may read those of the values that are kept."""
+    """Return the first steps that may read the buffered ones of the values, besides step 0."""
     return [0, *(segment.kept[v][0] + 1 for v in values if v in segment.kept)]
 
 

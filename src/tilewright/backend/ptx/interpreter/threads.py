@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .layout import SHARED_START, Layout
-from .memory import LocalMemory, Memory, ParamMemory
+from .memory import SHARED_START, BlockMemory, LocalMemory, ParamMemory, PtxLayout, PtxMemory
 from .program import PtxError, Register
-from .shared import SharedMemory
-from .values import ALL, BITS, Array, Lanes, UndefinedError, first
+from .values import ALL, BITS, Array, Lanes, UndefinedPtxError, first
 
 if TYPE_CHECKING:
-    from .code import Code
+    from .launch import PtxCode
 
 Index = tuple[int, int, int]
 WARP = 32
@@ -36,11 +34,11 @@ POISON = {1: True, 8: 0xAB, 16: 0xABBA, 32: 0xDEADBEEF, 64: 0xDEADBEEFABADCAFE}
 
 
 @dataclass(slots=True)
-class Launch:
+class PtxLaunch:
     """What all blocks of a launch share."""
 
-    code: Code
-    memory: Memory
+    code: PtxCode
+    memory: PtxMemory
     params: bytes
     grid: Index
     block: Index
@@ -49,15 +47,15 @@ class Launch:
     rng: np.random.Generator
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PtxLayout:
         """Where everything is that the code names."""
         return self.code.layout
 
 
-class Threads:
+class PtxThreads:
     """The state of all threads of some blocks; those of a block fill whole warps."""
 
-    def __init__(self, launch: Launch, blocks: Array) -> None:
+    def __init__(self, launch: PtxLaunch, blocks: Array) -> None:
         self.launch = launch
         x, y, z = launch.block
         self.per_block = x * y * z
@@ -70,7 +68,7 @@ class Threads:
         self.exists = self.in_block < self.per_block
         layout = launch.layout
         size = layout.shared_end - SHARED_START + launch.dynamic
-        self.shared = SharedMemory(len(blocks), size, self)
+        self.shared = BlockMemory(len(blocks), size, self)
         self.local = LocalMemory(self.count, layout.local_end)
         self.params = ParamMemory(self.count, layout.param_end)
         self.epoch = np.zeros(len(blocks), np.int64)
@@ -122,10 +120,10 @@ class Threads:
         """Return the register of some threads, which all must have written it."""
         found = self._registers[register.number]
         if found is None:
-            raise UndefinedError(f"{register.name} is read, and nothing has written it")
+            raise UndefinedPtxError(f"{register.name} is read, and nothing has written it")
         defined = self._defined.get(register.number)
         if defined is not None and not (known := defined[lanes]).all():
-            raise UndefinedError(
+            raise UndefinedPtxError(
                 f"{register.name} is read, and this thread has not written it", first(~known)
             )
         return found if isinstance(lanes, slice) else found[lanes]

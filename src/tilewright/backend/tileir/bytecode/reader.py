@@ -129,7 +129,7 @@ class Bytes:
         return value >> 1 ^ -(value & 1)
 
     def count(self, width: int = 1) -> int:
-        """Return the length of a list whose elements take at least so many bytes each."""
+        """Read the length of a list whose elements take at least so many bytes each."""
         n = self.varint()
         if n * width > self.left:
             raise self.wrong(f"a list of {n} where {self.left} bytes are left")

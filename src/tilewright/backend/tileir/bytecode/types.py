@@ -85,11 +85,11 @@ class TileValueType:
         return size(self.shape)
 
     def of(self, elem: ScalarType | Pointer) -> TileValueType:
-        """Return the same shape with another element."""
+        """Return a tile type of this shape with another element."""
         return TileValueType(elem, self.shape)
 
     def shaped(self, shape: Shape) -> TileValueType:
-        """Return the same element in another shape."""
+        """Return a tile type of this element with another shape."""
         return TileValueType(self.elem, shape)
 
     def __str__(self) -> str:
@@ -211,7 +211,7 @@ SCALAR_OF: dict[AnyDType, ScalarType] = {
 
 
 def kind_of(t: Type) -> TileValueType | Token:
-    """Return the type here of what may be a value there: a tile or a token."""
+    """Return the type of an operand that must be a tile or a token."""
     if isinstance(t, TokenType):
         return TOKEN
     assert isinstance(t, TileType), f"{t} is no value of Tile IR"

@@ -144,7 +144,7 @@ class TooOldError(Exception):
 
 
 def need(what: str, since: Version, version: Version) -> None:
-    """Reject what came later than a version."""
+    """Reject a feature of a later version."""
     if since > version:
         raise TooOldError(what, since)
 
@@ -218,7 +218,7 @@ class Tables:
         return varint(tag) + flags + inner + padding
 
     def _padding(self, padding: PaddingMode | None) -> tuple[bytes, bytes]:
-        """Return what comes before a view's fields, and what after them."""
+        """Return the bytes before a view's fields, and those after them."""
         there, code = (0, b"") if padding is None else (1, varint(padding.value))
         if self.version >= V13_3:
             return varint(there), code

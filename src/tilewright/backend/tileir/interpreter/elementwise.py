@@ -1,8 +1,14 @@
-"""Elementwise instructions: integers, floats, conversions."""
+"""Elementwise instructions: integers, floats, approximations of the hardware, conversions.
+
+The interpreter computes functions exactly and rounds once. A test that wants to know what a kernel
+makes of the errors of a GPU asks for them: `with errors(+1):` makes each approximate result as much
+larger as it can be, `errors(-1)` smaller, and `errors(0)` one or the other by its bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +16,6 @@ import numpy as np
 from ..bytecode.enums import ComparisonCode, NanOrdering, OverflowCode, RoundingCode, Signedness
 from ..bytecode.program import Instr
 from ..bytecode.types import F4E2M1FN, F32, F64, I1, TF32, ScalarType
-from .approximations import worst
 from .machine import BlockFrame, Results, Rule, number_of
 from .values import (
     DIRECTED,
@@ -29,6 +34,75 @@ from .values import (
     tile_kind,
     unsigned,
 )
+
+# --- approximations of the hardware, with the greatest errors that NVIDIA documents for them ---
+
+ULPS_2 = 2.0**-22
+"""Two ulp of f32, relative to numbers just above a power of two."""
+LARGEST_DIVISOR = 2.0**126
+"""Beyond it an approximate reciprocal is 0."""
+RELATIVE: Mapping[str, float] = {
+    "exp": ULPS_2,
+    "exp2": ULPS_2,
+    "tanh": ULPS_2,
+    "rsqrt": 2.0**-22.4,
+    "log": ULPS_2, "log2": ULPS_2, "sin": ULPS_2, "cos": ULPS_2,
+    "tan": 2.0**-21.4, "sinh": 2.0**-21.4, "cosh": 2.0**-21.7,
+    "pow": 2.0**-21.7, "atan2": ULPS_2,
+}  # fmt: skip
+"""The greatest relative errors of functions that are no single instruction, or exact."""
+BY_MODE: Mapping[tuple[str, RoundingCode], float] = {
+    ("tanh", RoundingCode.APPROX): 2.0**-11,
+    ("exp", RoundingCode.APPROX): 2.0**-17,
+    ("sqrt", RoundingCode.APPROX): 2.0**-23,
+    ("divf", RoundingCode.APPROX): ULPS_2,
+    ("divf", RoundingCode.FULL): ULPS_2,
+}
+"""Those of modes that a function can be asked for."""
+
+
+class _Direction:
+    """Where errors go; None leaves results as exact as they can be."""
+
+    now: int | None = None
+
+
+@contextmanager
+def errors(direction: int) -> Generator[None]:
+    """Set the errors of approximations to their bounds: up (1), down (-1), or by their bits (0)."""
+    before, _Direction.now = _Direction.now, direction
+    try:
+        yield
+    finally:
+        _Direction.now = before
+
+
+def worst(instr: Instr, made: Array, arrays: Sequence[Array]) -> Array:
+    """Return a result of f32 with the largest documented error of a GPU, if requested."""
+    direction = _Direction.now
+    if direction is None or tile_kind(instr.result.kind).scalar is not F32:
+        return made
+    mode = _approximate_mode(instr)
+    error = BY_MODE.get((instr.op.name, mode), RELATIVE.get(instr.op.name, 0.0))
+    signs = _by_bits(made) if direction == 0 else direction
+    wide = made.astype(np.float64)
+    with np.errstate(all="ignore"):
+        moved = np.where(np.isfinite(wide), wide * (1 + signs * error), wide)
+        if instr.op.name == "divf" and mode is RoundingCode.APPROX:
+            moved = np.where(np.abs(arrays[1]) > LARGEST_DIVISOR, arrays[0] * 0.0, moved)
+        return moved.astype(made.dtype)
+
+
+def _approximate_mode(instr: Instr) -> RoundingCode:
+    has_mode = any(f.name == "rounding_mode" for f in instr.op.fields)
+    return RoundingCode(number_of(instr, "rounding_mode")) if has_mode else RoundingCode.FULL
+
+
+def _by_bits(made: Array) -> Array:
+    """Return 1 or -1 for each number, as good as drawn (Fibonacci hashing)."""
+    hashed = np.ascontiguousarray(made).view(np.uint32) * np.uint32(2654435769)
+    return np.where(hashed >> np.uint32(31), 1, -1)
+
 
 # -------------------------------------------------------------------------------------------------
 # Integer arithmetic, bits, shifts, comparisons; promises that do not hold are reported.
@@ -65,7 +139,7 @@ def readings(instr: Instr, arrays: list[Array], name: str = "signedness") -> lis
 
 
 def _exact_integer(arrays: list[Array], *, is_signed: bool) -> list[Array]:
-    """Return integers of which sums and products are exact: Python's own if they are wide."""
+    """Return integers whose sums and products are exact: Python's own if they are wide."""
     read = [(signed if is_signed else unsigned)(x) for x in arrays]
     wide = any(x.dtype.itemsize > 4 for x in read)
     return [x.astype(object if wide else np.int64) for x in read]
@@ -217,16 +291,6 @@ def _trunci(frame: BlockFrame, instr: Instr) -> Results:
     return (integers(arrays[0], kind),)
 
 
-INTEGERS_RULES: dict[str, Rule] = {
-    "addi": _wrapping(np.add), "subi": _wrapping(np.subtract), "muli": _wrapping(np.multiply),
-    "negi": _wrapping(np.negative), "divi": _divi, "remi": _remi, "mulhii": _mulhii,
-    "absi": _absi, "maxi": _integer_extreme(np.maximum), "mini": _integer_extreme(np.minimum),
-    "andi": _bitwise(np.bitwise_and), "ori": _bitwise(np.bitwise_or),
-    "xori": _bitwise(np.bitwise_xor), "shli": _shli, "shri": _shri,
-    "cmpi": _cmpi, "exti": _exti, "trunci": _trunci,
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Float arithmetic, functions and comparisons.
 #
@@ -275,7 +339,7 @@ def _rounded(native: Callable[..., Array], sign: Sign, *others: RoundingCode) ->
 
 
 def _negative_zeros(made: Array, first: Array, second: Array) -> Array:
-    """Return which exact zero sums are -0: those toward -infinity, unless all terms are +0."""
+    """Return a mask of the exact zero sums that are -0: toward -inf, unless all terms are +0."""
     positive = ~(np.signbit(first) | np.signbit(second))
     is_exact = (first == -second) & ~positive
     return np.where((made == 0) & is_exact, -np.abs(made), made).astype(made.dtype)
@@ -413,19 +477,6 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt": _rsqrt, "pow": np.power, "atan2": np.arctan2,
 }  # fmt: skip
 
-FLOATS_RULES: dict[str, Rule] = {
-    "addf": _rounded(np.add, sign_of(_sum)),
-    "subf": _rounded(np.subtract, sign_of(_difference)),
-    "mulf": _rounded(np.multiply, sign_of(_product)),
-    "divf": _rounded(np.divide, sign_of_quotient, *FAST),
-    "sqrt": _rounded(np.sqrt, sign_of_root, RoundingCode.APPROX),
-    "fma": _rounded(_fma, sign_of(_product_sum)),
-    "maxf": _float_extreme, "minf": _float_extreme, "remf": _remainder, "cmpf": _cmpf,
-    "negf": _exact_float(_negf), "absf": _exact_float(np.abs), "ceil": _exact_float(np.ceil),
-    "floor": _exact_float(np.floor),
-    **{name: _function(native) for name, native in FUNCTIONS.items()},
-}  # fmt: skip
-
 
 # -------------------------------------------------------------------------------------------------
 # Conversions between element types, and reinterpretation of bits.
@@ -468,7 +519,7 @@ def _itof(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _sticky(source: Array) -> Array:
-    """Return integers that f64 holds, and that round as the given ones do to types of few bits."""
+    """Return integers that f64 holds and that round like the given ones to narrow types."""
     if source.dtype.itemsize < 8:
         return source
     negative = source < 0
@@ -529,11 +580,44 @@ def _repacked(frame: BlockFrame, instr: Instr) -> Results:
     return (data.view(ELEMENTS[kind]),)
 
 
-CONVERSIONS_RULES: dict[str, Rule] = {
-    "ftof": _ftof, "itof": _itof, "ftoi": _ftoi, "bitcast": _bitcast,
-    "pack": _repacked, "unpack": _repacked,
-}  # fmt: skip
-
 RULES: dict[str, Rule] = {
-    **INTEGERS_RULES, **FLOATS_RULES, **CONVERSIONS_RULES,
-}  # fmt: skip
+    "addi": _wrapping(np.add),
+    "subi": _wrapping(np.subtract),
+    "muli": _wrapping(np.multiply),
+    "negi": _wrapping(np.negative),
+    "divi": _divi,
+    "remi": _remi,
+    "mulhii": _mulhii,
+    "absi": _absi,
+    "maxi": _integer_extreme(np.maximum),
+    "mini": _integer_extreme(np.minimum),
+    "andi": _bitwise(np.bitwise_and),
+    "ori": _bitwise(np.bitwise_or),
+    "xori": _bitwise(np.bitwise_xor),
+    "shli": _shli,
+    "shri": _shri,
+    "cmpi": _cmpi,
+    "exti": _exti,
+    "trunci": _trunci,
+    "addf": _rounded(np.add, sign_of(_sum)),
+    "subf": _rounded(np.subtract, sign_of(_difference)),
+    "mulf": _rounded(np.multiply, sign_of(_product)),
+    "divf": _rounded(np.divide, sign_of_quotient, *FAST),
+    "sqrt": _rounded(np.sqrt, sign_of_root, RoundingCode.APPROX),
+    "fma": _rounded(_fma, sign_of(_product_sum)),
+    "maxf": _float_extreme,
+    "minf": _float_extreme,
+    "remf": _remainder,
+    "cmpf": _cmpf,
+    "negf": _exact_float(_negf),
+    "absf": _exact_float(np.abs),
+    "ceil": _exact_float(np.ceil),
+    "floor": _exact_float(np.floor),
+    **{name: _function(native) for name, native in FUNCTIONS.items()},
+    "ftof": _ftof,
+    "itof": _itof,
+    "ftoi": _ftoi,
+    "bitcast": _bitcast,
+    "pack": _repacked,
+    "unpack": _repacked,
+}

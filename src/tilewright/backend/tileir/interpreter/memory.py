@@ -46,7 +46,7 @@ ATOMIC = tuple(order for order in MemoryOrdering if order is not MemoryOrdering.
 
 
 def pointee(value: Val) -> ScalarType:
-    """Return what a tile of pointers points to."""
+    """Return the element type that a tile of pointers points to."""
     elem = tile_kind(value.kind).elem
     assert isinstance(elem, Pointer), f"{value.kind} holds no pointers"
     return elem.to
@@ -196,7 +196,7 @@ def _atomic(
 
 
 def _apart(piece: Piece) -> list[Piece]:
-    """Return a piece in parts whose elements have distinct addresses."""
+    """Split an access into parts whose elements have distinct addresses."""
     if len(np.unique(piece.index)) == len(piece.index):
         return [piece]
     return [
@@ -204,13 +204,6 @@ def _apart(piece: Piece) -> list[Piece]:
               piece.itemsize)
         for i in range(len(piece.index))
     ]  # fmt: skip
-
-
-ACCESSES_RULES: dict[str, Rule] = {
-    "offset": _offset, "ptr_to_int": _ptr_to_int, "int_to_ptr": _int_to_ptr,
-    "ptr_to_ptr": _ptr_to_ptr, "load_ptr_tko": _load_pointers, "store_ptr_tko": _store_pointers,
-    "atomic_rmw_tko": _rmw, "atomic_cas_tko": _cas,
-}  # fmt: skip
 
 
 # -------------------------------------------------------------------------------------------------
@@ -242,7 +235,7 @@ def _make_tensor(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _wrapped(stride: int) -> int:
-    """Return a stride as addresses see it, which wrap around after 64 bits."""
+    """Return a stride modulo 2**64, as addresses wrap around."""
     return stride - (1 << 64) if stride >> 63 else stride
 
 
@@ -257,7 +250,7 @@ def _make_view(frame: BlockFrame, instr: Instr) -> Results:
 
 
 def _steps(view: ViewValue) -> tuple[int, ...]:
-    """Return how far apart tiles start, along each axis of the tile."""
+    """Return the distance between the starts of tiles, along each axis of the tile."""
     match view.kind:
         case GatherView():
             return (1,) * len(view.kind.tile)
@@ -320,7 +313,7 @@ def _view(frame: BlockFrame, value: Val) -> ViewValue:
 
 
 def _padded(view: ViewValue, kind: TileValueType) -> Array:
-    """Return a tile of what elements outside of the tensor are."""
+    """Return a tile of padding, for elements outside of the tensor."""
     if view.kind.padding is None:
         return garbage(kind)
     value = PADDINGS[view.kind.padding]
@@ -376,15 +369,21 @@ def _tensor_shape(frame: BlockFrame, instr: Instr) -> Results:
     return _dims(frame, instr, tensor.shape)
 
 
-VIEWS_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    "offset": _offset,
+    "ptr_to_int": _ptr_to_int,
+    "int_to_ptr": _int_to_ptr,
+    "ptr_to_ptr": _ptr_to_ptr,
+    "load_ptr_tko": _load_pointers,
+    "store_ptr_tko": _store_pointers,
+    "atomic_rmw_tko": _rmw,
+    "atomic_cas_tko": _cas,
     "make_tensor_view": _make_tensor,
     **dict.fromkeys(
         ("make_partition_view", "make_strided_view", "make_gather_scatter_view"), _make_view
     ),
-    "load_view_tko": _load_tile, "store_view_tko": _store_tile,
-    "get_index_space_shape": _index_space_shape, "get_tensor_shape": _tensor_shape,
-}  # fmt: skip
-
-RULES: dict[str, Rule] = {
-    **ACCESSES_RULES, **VIEWS_RULES,
-}  # fmt: skip
+    "load_view_tko": _load_tile,
+    "store_view_tko": _store_tile,
+    "get_index_space_shape": _index_space_shape,
+    "get_tensor_shape": _tensor_shape,
+}

@@ -159,7 +159,7 @@ def stored(kind: ScalarType) -> DType:
 
 
 def _elements(piece: Piece, kind: ScalarType) -> Array:
-    """Return an allocation as an array of elements, the last word filled up."""
+    """Return an allocation as an array of elements, padded to a complete last word."""
     data, dtype = piece.allocation.data, stored(kind)
     count = -(-len(data) // dtype.itemsize)
     if count * dtype.itemsize == len(data):

@@ -95,7 +95,7 @@ Value: TypeAlias = Array | TensorValue | ViewValue | TokenValue
 
 
 def dtype_of(elem: ScalarType | Pointer) -> DType:
-    """Return the NumPy type of what a tile holds."""
+    """Return the NumPy type of the elements of a tile."""
     return POINTER if isinstance(elem, Pointer) else ELEMENTS[elem]
 
 
@@ -125,7 +125,7 @@ def integers(array: Array, kind: ScalarType) -> Array:
 
 
 def element(bits: int, kind: ScalarType) -> Array:
-    """Return a number given by its bits."""
+    """Return the number with the given bits."""
     if kind is TF32:
         return np.array(bits << TF32_DROPPED, np.uint32).view(np.float32)
     data = bits.to_bytes(max(kind.nbytes, 1), "little")
@@ -194,7 +194,7 @@ def narrow(wide: Array, kind: ScalarType) -> Array:
 
 
 def _odd_f32(wide: Array) -> Array:
-    """Round f64 to f32 toward zero, and set the last bit of what is inexact."""
+    """Round f64 to f32 toward zero, and set the last bit of an inexact result (round to odd)."""
     nearest = wide.astype(np.float32)
     back = nearest.astype(np.float64)
     bits = nearest.view(np.int32)
@@ -204,7 +204,7 @@ def _odd_f32(wide: Array) -> Array:
 
 
 def _tf32(single: Array) -> Array:
-    """Round f32 to tf32, ties to even; what is not finite stays."""
+    """Round f32 to tf32, ties to even; infinity and NaN stay."""
     bits = single.view(np.uint32)
     half = np.uint32((1 << TF32_DROPPED - 1) - 1) + (bits >> TF32_DROPPED & 1)
     rounded = (bits + half) >> TF32_DROPPED << TF32_DROPPED
@@ -245,7 +245,7 @@ def _fma_f64(a: float, b: float, c: float) -> float:
 
 
 def _where_finite(made: Array, given: list[Array], function: Callable[..., float]) -> Array:
-    """Return what a function of numbers gives, where all of these are finite."""
+    """Evaluate a function of numbers where all of these are finite."""
     shaped = np.broadcast_arrays(*given)
     result = np.array(made, np.float64)
     finite = np.logical_and.reduce([np.isfinite(x) for x in shaped])
@@ -262,7 +262,7 @@ DIRECTED = (RoundingCode.ZERO, RoundingCode.NEGATIVE_INF, RoundingCode.POSITIVE_
 def directed(
     nearest: Array, sign: Callable[..., int], given: list[Array], mode: RoundingCode
 ) -> Array:
-    """Round in one direction what was rounded to nearest.
+    """Move nearest results to those of a directed rounding.
 
     `sign` tells by the numbers of one element, the nearest result last, whether the exact result is
     above (1), below (-1) or the same. Where it is the same zero, it is -0 toward -infinity.
@@ -271,8 +271,8 @@ def directed(
     shaped = np.broadcast_arrays(*given, result)
     for at in np.ndindex(result.shape):
         row = [float(x[at]) for x in shaped]
-        if not all(map(math.isfinite, row[:-1])):
-            continue
+        if not all(map(math.isfinite, row[:-1])) or math.isnan(row[-1]):
+            continue  # exact, or without a value: the square root of a negative number
         target = _target(row[-1], sign(*row), mode)
         if target is not None:
             result[at] = np.nextafter(result[at], np.asarray(target, result.dtype))
@@ -280,7 +280,7 @@ def directed(
 
 
 def _target(nearest: float, sign: int, mode: RoundingCode) -> float | None:
-    """Return where to move by one step what was rounded to nearest; None if it stays."""
+    """Return the direction in which to move a nearest result by one step; None if it stays."""
     if mode is RoundingCode.POSITIVE_INF and sign > 0:
         return math.inf
     if mode is RoundingCode.NEGATIVE_INF and sign < 0:
@@ -303,13 +303,13 @@ def sign_of(exact: Exact) -> Callable[..., int]:
 
 
 def sign_of_root(x: float, nearest: float) -> int:
-    """Return the same for a square root."""
+    """Return whether a square root lies above (1), below (-1) or on what it was rounded to."""
     rest = Fraction(x) - Fraction(nearest) ** 2
     return (rest > 0) - (rest < 0)
 
 
 def sign_of_quotient(a: float, b: float, nearest: float) -> int:
-    """Return the same for a quotient, which a divisor of zero does not have."""
+    """Return whether a quotient lies above, below or on its rounded value; 0 for divisor 0."""
     return sign_of(_quotient)(a, b, nearest) if b else 0
 
 

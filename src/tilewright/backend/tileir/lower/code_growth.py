@@ -9,9 +9,10 @@ instructions, the number of iterations is hidden from the assembler, or the loop
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from ....base.source import where
+from ....base.source import Span, where
 from ....ir.core import Op
 from ..bytecode.program import Hints, Instr, InstructionRegion, Val
 from ..bytecode.types import INDEX
@@ -33,6 +34,8 @@ in it branch; and in a loop with products, whose factors wait in the shared memo
 LOADS = ("load_view_tko", "load_ptr_tko")
 NOT_PIPELINED = 10
 """A latency for which the assembler would need more registers than there are: the largest."""
+MANY_COPIES, LARGEST_REPEATED = 4, 4096
+"""Copies of a line of source code, and their instructions, beyond which a note suggests a loop."""
 WARPS = 4
 """Warps of a block of which nothing is said."""
 
@@ -65,8 +68,36 @@ def bounded(em: TileEmitter, loop: Op, bounds: Sequence[Val], body: InstructionR
     return upper
 
 
+def note_repetition(em: TileEmitter, body: InstructionRegion) -> None:
+    """Note the lines of which much code is there many times, as `static_range` makes it.
+
+    The author asked for these copies, so they stay; the assembler takes time for each.
+    """
+    measure = code_size(em)
+    for region in (body, *(r for i in instructions(body) for r in i.regions if r is not None)):
+        places: dict[Span, list[Instr]] = {}
+        for instr in region.code:
+            if instr.span is not None:
+                places.setdefault(instr.span, []).append(instr)
+        copies = {
+            span: min(Counter(instr.op.name for instr in found).values())
+            for span, found in places.items()
+        }
+        times = max(copies.values(), default=1)
+        size = sum(
+            measure.instruction(instr)
+            for span, found in places.items() if copies[span] > 1 for instr in found
+        )  # fmt: skip
+        if times >= MANY_COPIES and size > LARGEST_REPEATED:
+            first = min(copies, key=lambda span: (copies[span] < times, span.line))
+            em.notes.append(
+                f"{times} copies of unrolled code, {_kib(size)} in all: `range` instead of"
+                f" `static_range` makes one loop of them{where(first)}"
+            )
+
+
 def code_size(em: TileEmitter) -> CodeSize:
-    """Return what measures the code of this kernel."""
+    """Return the measure of the code of this kernel."""
     hints = em.decisions.hints.get(em.target.arch, {})
     warps = int(hints.get("num_worker_warps_per_cta", WARPS))
     return CodeSize(warps * WARP, em.makers, em.loop_sizes, em.vectors)
@@ -87,7 +118,7 @@ def _constant(em: TileEmitter, value: Val) -> int | None:
 
 
 def _hidden(em: TileEmitter, upper: Val) -> Val:
-    """Return the same number, though the assembler takes every number for possible."""
+    """Return the number behind a select that the assembler cannot decide."""
     block, _, _ = em.op("get_tile_block_id", [INDEX] * 3)
     kind = tile(upper)
     other = em.widened(block, kind.scalar) if kind.scalar.width > INDEX.scalar.width else block
@@ -117,7 +148,7 @@ def _keep_in_order(em: TileEmitter, loads: Sequence[Instr]) -> None:
 
 
 def _latency(em: TileEmitter, load: Instr) -> int:
-    """Return how early a load shall begin; 0 if nothing is said."""
+    """Return the iterations by which a load is prefetched; 0 if no hint says so."""
     return int(_hints(em, load).get("latency", 0))
 
 

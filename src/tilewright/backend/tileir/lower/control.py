@@ -66,7 +66,7 @@ def _tile_index(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def numbers(em: TileEmitter) -> Numbers[Val]:
-    """Return how to calculate indices with instructions.
+    """Return the arithmetic that calculates indices with instructions.
 
     Nothing is below 0: divisions that knew signs would take half as many instructions again.
     """
@@ -80,13 +80,6 @@ def numbers(em: TileEmitter) -> Numbers[Val]:
         ),
         least=lambda a, b: em.same("mini", a, b, signedness=Signedness.SIGNED),
     )
-
-
-GRID_RULES: dict[str, Rule] = {
-    "block_id": _block_id,
-    "num_blocks": _num_blocks,
-    "tile_index": _tile_index,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -249,7 +242,6 @@ def _store_at(em: TileEmitter, start: Val, at: int, value: Val) -> None:
     em.op("store_ptr_tko", [TOKEN], base, value, memory_ordering_semantics=MemoryOrdering.WEAK)
 
 
-DEBUG_RULES: dict[str, Rule] = {"print": _print, "assert": _assert}
 CHECK: dict[str, Rule] = {"check": _check}
 """Declared with memory, but a report like the others."""
 
@@ -338,7 +330,7 @@ def _yield_as(em: TileEmitter, arm: InstructionRegion, kinds: Sequence[Kind]) ->
 
 
 def _given(em: TileEmitter, value: Val, kind: Kind, is_own: bool) -> Val:
-    """Return a value as an arm gives it; `is_own` if it was made there."""
+    """Return a value as the result of an arm; `is_own` if the arm computed it."""
     given = value
     if value.kind != kind:
         given = em.one("exti", kind, value, signedness=Signedness.UNSIGNED)
@@ -348,7 +340,7 @@ def _given(em: TileEmitter, value: Val, kind: Kind, is_own: bool) -> Val:
 
 
 def _remade(em: TileEmitter, value: Val, kind: TileValueType) -> Val:
-    """Return the same bits by a redundant instruction that the assembler cannot remove."""
+    """Copy bits by a redundant instruction that the assembler cannot remove."""
     if kind.elem not in BITS:
         return value
     whole = kind.of(BITS[kind.elem])
@@ -377,12 +369,16 @@ def _desugared(em: TileEmitter, op: Op) -> Sequence[Val]:
     raise AssertionError(f"{op.name} is left: lower_control_flow comes before this backend")
 
 
-CONTROL_RULES: dict[str, Rule] = {
-    "for": _for, "loop": _loop, "if": _if, "return": _return,
+RULES: dict[str, Rule] = {
+    "for": _for,
+    "loop": _loop,
+    "if": _if,
+    "return": _return,
     **dict.fromkeys(("yield", "continue", "break"), _jump),
     **dict.fromkeys(("scope", "leave"), _desugared),
-}  # fmt: skip
-
-RULES: dict[str, Rule] = {
-    **CONTROL_RULES, **GRID_RULES, **DEBUG_RULES,
-}  # fmt: skip
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "tile_index": _tile_index,
+    "print": _print,
+    "assert": _assert,
+}

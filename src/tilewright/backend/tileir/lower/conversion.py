@@ -103,7 +103,7 @@ def _ftof(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _zero_for_nan(em: TileEmitter, arg: Val) -> Val:
-    """Return a float for a type without NaN, of which hardware would make the largest number."""
+    """Replace NaN by zero; hardware would make the largest number of it."""
     kind = tile(arg)
     ordinary = _ask(em, ComparisonCode.EQUAL, arg, arg)
     return em.one("select", kind, ordinary, arg, em.number(0.0, kind))
@@ -120,7 +120,7 @@ OVERFLOWS_TO: dict[ScalarType | Pointer, tuple[ComparisonCode, float, float]] = 
 
 
 def _overflowing(em: TileEmitter, arg: Val, narrow: Val, kind: TileValueType) -> Val:
-    """Return what was converted, or what numbers too large become."""
+    """Select the converted number, or the result of overflow where a number is too large."""
     predicate, bound, beyond = OVERFLOWS_TO[kind.elem]
     source = tile(arg)
     large = _ask(em, predicate, em.same("absf", arg), em.number(bound, source))

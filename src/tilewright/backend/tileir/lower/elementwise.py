@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....analysis.approximate_forms import form_of
+from ....analysis.needed_precision import form_of
 from ....base.dtypes import bf16, f32, int_range
 from ....ir.attrs import Overflow, Predicate, Rounding
 from ....ir.core import Op, Value
@@ -15,9 +15,8 @@ from ..bytecode import enums
 from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import F4E2M1FN, F32, I1, TileValueType
-from .approximate_math import FORMS, approximated
 from .emitter import Rule, TileEmitter, tile
-from .math_expansion import COMPOSED, in_f64, power_of_two
+from .math_expansion import COMPOSED, FORMS, approximated, in_f64, power_of_two
 
 # -------------------------------------------------------------------------------------------------
 # Division of rows by one divisor each: multiplication by its reciprocal, computed once.
@@ -28,7 +27,7 @@ LEAST = 4
 
 
 def shared_divisor(em: TileEmitter, op: Op) -> Val | None:
-    """Return what an f32 division divides by, before it was repeated for many elements, if it was.
+    """Return the scalar divisor of an f32 division before it was broadcast, or None.
 
     A single number is known early, so that its reciprocal is worth it for any tile.
     """
@@ -66,7 +65,7 @@ def multiplied(em: TileEmitter, number: Val, divisor: Val) -> Val:
 
 
 def _reciprocal(em: TileEmitter, value: Val) -> Val:
-    """Return the reciprocal of what is not very large or small: the hardware's own, made better.
+    """Return the reciprocal of a number of medium size: the hardware's, refined by Newton's method.
 
     Of 0 and infinity it cannot be made better.
     """
@@ -182,7 +181,7 @@ def _absi(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _divisor(em: TileEmitter, op: Op) -> tuple[Val, Val | None]:
-    """Return a divisor that leaves nothing open, and where the given one is zero (None: nowhere).
+    """Return a divisor without undefined behaviour, and the mask of zero divisors (None: none).
 
     Dividing by 1 instead of -1 gives MIN for MIN / -1, and 0 for the remainder.
     """
@@ -227,18 +226,6 @@ def _remi(em: TileEmitter, op: Op) -> Sequence[Val]:
     return (rest if zero is None else em.one("select", lhs.kind, zero, lhs, rest),)
 
 
-ARITHMETIC_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("addf", "subf", "mulf"), rounded),
-    "fma": _fma,
-    "divf": _divf,
-    **dict.fromkeys(("remf", "negf", "absf"), plain),
-    **dict.fromkeys(("maxf", "minf"), _extreme),
-    **dict.fromkeys(("addi", "subi", "muli", "negi"), wrapping),
-    **dict.fromkeys(("maxi", "mini"), signed),
-    "divi": _divi, "remi": _remi, "mulhi": renamed("mulhii"), "absi": _absi,
-}  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Functions of floats: one to one, except exponentials and functions that Tile IR lacks.
 
@@ -267,7 +254,7 @@ def _rough(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _by_need(exact: Rule) -> Rule:
-    """Return a function in the fastest form that keeps the bits that are needed."""
+    """Return a rule that uses the fastest form with the needed bits."""
 
     def rule(em: TileEmitter, op: Op) -> Sequence[Val]:
         form = form_of(FORMS, op)
@@ -285,7 +272,6 @@ EXACT_RULES: dict[str, Rule] = {
     "sqrt": rounded,
     **COMPOSED,
 }
-MATH_RULES: dict[str, Rule] = {name: _by_need(rule) for name, rule in EXACT_RULES.items()}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -344,9 +330,6 @@ def _select_wide(em: TileEmitter, cond: Val, a: Val, b: Val, kind: TileValueType
     return em.one("ftof", kind, em.one("select", kind.of(F32), cond, *wide))
 
 
-COMPARISON_RULES: dict[str, Rule] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": _select}
-
-
 # -------------------------------------------------------------------------------------------------
 # Bitwise ops; shift amounts are reduced below the width first, as Tile IR leaves others open.
 
@@ -370,7 +353,7 @@ def _small(em: TileEmitter, amount: Val, width: int) -> Val:
 
 
 def _or_zero(em: TileEmitter, amount: Val, width: int, shifted: Val) -> Val:
-    """Return what was shifted, or 0 where the amount is the width or more."""
+    """Select the shifted value, or 0 where the amount is the width or more."""
     kind = tile(shifted)
     inside = em.compare(ComparisonCode.LESS_THAN, amount, em.number(width, kind), signed=False)
     return em.one("select", kind, inside, shifted, em.number(0, kind))
@@ -395,11 +378,24 @@ def _shri(em: TileEmitter, op: Op) -> Sequence[Val]:
     return (shifted if signed else _or_zero(em, amount, width, shifted),)
 
 
-BITWISE_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("andi", "ori", "xori"), plain),
-    "noti": _noti, "shli": _shli, "shri": _shri,
-}  # fmt: skip
-
 RULES: dict[str, Rule] = {
-    **ARITHMETIC_RULES, **MATH_RULES, **COMPARISON_RULES, **BITWISE_RULES,
-}  # fmt: skip
+    **dict.fromkeys(("addf", "subf", "mulf"), rounded),
+    "fma": _fma,
+    "divf": _divf,
+    **dict.fromkeys(("remf", "negf", "absf"), plain),
+    **dict.fromkeys(("maxf", "minf"), _extreme),
+    **dict.fromkeys(("addi", "subi", "muli", "negi"), wrapping),
+    **dict.fromkeys(("maxi", "mini"), signed),
+    "divi": _divi,
+    "remi": _remi,
+    "mulhi": renamed("mulhii"),
+    "absi": _absi,
+    **{name: _by_need(rule) for name, rule in EXACT_RULES.items()},
+    "cmpi": _cmpi,
+    "cmpf": _cmpf,
+    "select": _select,
+    **dict.fromkeys(("andi", "ori", "xori"), plain),
+    "noti": _noti,
+    "shli": _shli,
+    "shri": _shri,
+}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from ....analysis.constants import Constants, constants
+from ....analysis.dataflow import Constants, constants
 from ....analysis.ranges import Ranges, ranges
 from ....analysis.structure import Structure, structure
 from ....base.errors import Code, CompileError
@@ -64,14 +64,14 @@ def number_bits(value: float | int | bool, kind: ScalarType) -> int:
 
 
 def bits_of(bits: int, kind: ScalarType) -> bytes:
-    """Return one element of a constant, given by its bits."""
+    """Return the bytes of one element of a constant with the given bits."""
     if kind is I1:  # all elements alike are all ones or all zeros
         return b"\xff" if bits else b"\0"
     return bits.to_bytes(kind.nbytes, "little")
 
 
 def constant_bytes(value: float | int | bool, kind: ScalarType) -> bytes:
-    """Return one element of a constant, which stands for all of them."""
+    """Return the bytes of one element of a constant tile."""
     return bits_of(number_bits(value, kind), kind)
 
 
@@ -193,12 +193,12 @@ class TileEmitter:
         return self.one("constant", kind, value=constant_bytes(value, kind.scalar))
 
     def bits(self, bits: int, kind: TileValueType) -> Val:
-        """Return a tile of one number given by its bits."""
+        """Emit a constant tile whose elements have the given bits."""
         return self.one("constant", kind, value=bits_of(bits, kind.scalar))
 
     @staticmethod
     def zero_identity(kind: ScalarType) -> tuple[Identity, ...]:
-        """Return what a sum of integers starts with."""
+        """Return the initial value of a sum of integers."""
         return (Identity(kind, 0),)
 
     def index(self, value: int) -> Val:
@@ -272,7 +272,7 @@ class TileEmitter:
         return self.op("if", [v.kind for v in results[0]], condition, regions=regions)
 
     def branch(self, condition: Val, then: Callable[[], None]) -> None:
-        """Do something only if a condition holds."""
+        """Emit code that runs only if a condition holds."""
         region = InstructionRegion()
         with self.inside(region):
             then()
@@ -286,11 +286,11 @@ class TileEmitter:
         self.values.update(zip(old, new, strict=False))
 
     def get(self, value: Value) -> Val:
-        """Return what a value of the IR became."""
+        """Return the lowered form of an IR value."""
         return self.values[value]
 
     def all(self, op: Op) -> list[Val]:
-        """Return what the operands of an op became."""
+        """Return the lowered operands of an op."""
         return [self.values[v] for v in op.operands]
 
     def constant_of(self, value: Value) -> float | int | bool | None:
@@ -326,7 +326,7 @@ class TileEmitter:
         )
 
     def fail_version(self, what: str, since: Version) -> None:
-        """Reject what the installed assembler does not know."""
+        """Reject an instruction that the installed assembler does not have."""
         raise CompileError(
             f"{what} needs a newer tileiras",
             expected=f"one that reads Tile IR {version_text(since)}",

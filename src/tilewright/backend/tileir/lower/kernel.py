@@ -17,6 +17,7 @@ from ..bytecode.types import I32, I64, INDEX, SCALAR_OF, Pointer, TileValueType
 from ..heuristics import Decisions
 from ..target import TileTarget
 from . import RULES
+from .code_growth import note_repetition
 from .control import numbers
 from .emitter import TensorMemory, TileEmitter, tile
 from .memory import whole_view
@@ -42,6 +43,7 @@ def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
         else:
             _kernel_body(em)
         em.op("return", ())
+    note_repetition(em, body)
     span = next((op.span for op in func.walk() if op.span is not None), None)
     while span is not None and span.caller is not None:
         span = span.caller
@@ -191,7 +193,7 @@ def _has_the_grid(spec: OutputSpec, rank: int) -> bool:
 
 
 def _tiles(em: TileEmitter, extent: Val | int, tile: int) -> Val:
-    """Return how many tiles cover an extent, which is not negative."""
+    """Return the number of tiles that cover an extent, which is not negative."""
     if isinstance(extent, int):
         return em.index(-(-extent // tile))
     more = em.same("addi", extent, em.index(tile - 1))

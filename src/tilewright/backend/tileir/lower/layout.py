@@ -25,9 +25,6 @@ def _iota(em: TileEmitter, op: Op) -> Sequence[Val]:
     return (em.one("trunci", kind, em.one("iota", kind.of(I32))),)
 
 
-CREATION_RULES: dict[str, Rule] = {"constant": _constant, "iota": _iota}
-
-
 # -------------------------------------------------------------------------------------------------
 # Rearrangement: one to one, except ops without effect, which Tile IR does not accept.
 
@@ -69,11 +66,12 @@ def _wrapped(em: TileEmitter, index: Value, count: int) -> Val:
     return em.one("andi", INDEX, em.get(index), em.index(count - 1))
 
 
-LAYOUT_RULES: dict[str, Rule] = {
-    "reshape": _rearranged("reshape"), "broadcast": _rearranged("broadcast"),
-    "permute": _permute, "cat": _cat, "extract": _extract,
-}  # fmt: skip
-
 RULES: dict[str, Rule] = {
-    **CREATION_RULES, **LAYOUT_RULES,
-}  # fmt: skip
+    "constant": _constant,
+    "iota": _iota,
+    "reshape": _rearranged("reshape"),
+    "broadcast": _rearranged("broadcast"),
+    "permute": _permute,
+    "cat": _cat,
+    "extract": _extract,
+}

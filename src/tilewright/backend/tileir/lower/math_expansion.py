@@ -1,10 +1,11 @@
-"""Composed functions, where Tile IR has none or none within our error bounds."""
+"""Functions that Tile IR lacks: composed within our error bounds, or approximated where allowed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
+from ....analysis.needed_precision import LAST_BITS, Form, Forms, note_of
 from ....base.polynomials import (
     ERF,
     ERF_ONE,
@@ -17,11 +18,82 @@ from ....base.polynomials import (
     LOG_F32,
     LOG_F64,
 )
+from ....ir.attrs import Rounding
 from ....ir.core import Op
-from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode
+from ..bytecode.enums import ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import F32, F64, I1, I32, I64, ScalarType, TileValueType
 from .emitter import Rule, TileEmitter, tile
+
+# --- approximate forms of functions in Tile IR -------------------------------------------------
+
+Write = Callable[..., Val]
+
+
+def _tanh(em: TileEmitter, x: Val) -> Val:
+    return em.same("tanh", x, rounding_mode=RoundingCode.APPROX)
+
+
+def _exp(em: TileEmitter, x: Val) -> Val:
+    """Compute 2**(x log2(e)): the product is rounded, as if x had been rounded once more."""
+    factor = em.number(math.log2(math.e), tile(x))
+    nearest = RoundingCode.NEAREST_EVEN
+    scaled = em.same("mulf", x, factor, flush_to_zero=True, rounding_mode=nearest)
+    return _exp2(em, scaled)
+
+
+def _exp2(em: TileEmitter, x: Val) -> Val:
+    return em.same("exp2", x, flush_to_zero=True)
+
+
+def _divf(em: TileEmitter, a: Val, b: Val) -> Val:
+    return em.same("divf", a, b, flush_to_zero=False, rounding_mode=RoundingCode.FULL)
+
+
+def _divf_of_normal(em: TileEmitter, a: Val, b: Val) -> Val:
+    """Multiply by the reciprocal, which is 0 if the divisor is beyond 2**126."""
+    return em.same("divf", a, b, flush_to_zero=True, rounding_mode=RoundingCode.APPROX)
+
+
+def _plain(name: str) -> Write:
+    def write(em: TileEmitter, *args: Val) -> Val:
+        return em.same(name, *args)
+
+    return write
+
+
+FORMS: Forms[Write] = {
+    "tanh": (Form(11, "tanh.approx", _tanh),),
+    "exp": (Form(LAST_BITS, "exp2 of a scaled argument", _exp),),
+    "exp2": (Form(LAST_BITS, "ex2.approx", _exp2),),
+    "divf": (
+        Form(LAST_BITS, "div.approx", _divf_of_normal, Rounding.APPROX),
+        Form(LAST_BITS, "div.full", _divf),
+    ),
+    **{
+        name: (Form(LAST_BITS, f"{name} in f32", _plain(name)),) for name in ("tan", "sinh", "cosh")
+    },
+}
+"""The approximate forms of functions, the fastest first.
+
+Their errors, as NVIDIA documents them for PTX: tanh.approx 2**-11, ex2.approx 2 ulp, div.full
+2 ulp, div.approx 2 ulp for divisors from 2**-126 to 2**126, beyond which quotients are 0. Those of
+libdevice's tan, sinh and cosh are 3.1, 2.9 and 2.4 ulp on an H200.
+"""
+
+
+def approximated(em: TileEmitter, op: Op, form: Form[Write]) -> Val:
+    """Compute a function in an approximate form, in f32, and note that."""
+    note = note_of(op, form)
+    if note not in em.notes:
+        em.notes.append(note)
+    args = em.all(op)
+    kind = tile(args[0])
+    if kind.scalar is F32:
+        return form.write(em, *args)
+    wide = kind.of(F32)
+    return em.one("ftof", kind, form.write(em, *(em.one("ftof", wide, x) for x in args)))
+
 
 # -------------------------------------------------------------------------------------------------
 # Functions within our error bounds, where those of Tile IR are not.
@@ -102,6 +174,13 @@ EXPM1_SMALL = {F32: 2.0**-25, F64: 2.0**-54}
 LOG1P_MIDDLE, LOG1P_AROUND = 0.0625, 0.34375
 """What lies around the middle has a polynomial: 1 + x is between the roots of 1/2 and 2."""
 
+CBRT_SMALL = {F32: (2.0**-80, 48), F64: (2.0**-900, 150)}
+"""Below the first number residuals may be subnormal: they are scaled by the power of two."""
+CBRT_GUESS = {F32: 709958130, F64: 715094163 << 32}
+"""Two thirds of the bits of 1, less what makes the largest error of the guess small."""
+CBRT_HALLEY = {F32: 1, F64: 2}
+"""Iterations of Halley, each of which triples the correct bits: from 4 to 15 or 45."""
+
 Function = Callable[["Writer", Val], Val]
 
 
@@ -119,7 +198,7 @@ class Writer:
         return x if isinstance(x, Val) else self._em.number(x, self._kind)
 
     def do(self, name: str, *operands: Val | float, **attrs: int | bool) -> Val:
-        """Return an instruction whose operands and result are tiles of the kind."""
+        """Emit an instruction whose operands and result are tiles of the kind."""
         return self._em.same(name, *map(self.value, operands), **attrs)
 
     def where(
@@ -138,6 +217,22 @@ class Writer:
         for coefficient in reversed(coefficients[:-1]):
             result = self.do("fma", result, x, coefficient)
         return result
+
+    def third_of_bits(self, x: Val, more: int) -> Val:
+        """Return the float whose bits are a third of those of a positive one, and some more."""
+        word = WHOLE[self.scalar]
+        kind = self._kind.of(word)
+        third = self._em.number(((1 << word.width) + 2) // 3, kind)
+        bits = self._em.same(
+            "mulhii", self._em.one("bitcast", kind, x), third, signedness=Signedness.UNSIGNED
+        )
+        guess = self._em.same("addi", bits, self._em.number(more, kind))
+        return self._em.one("bitcast", self._kind, guess)
+
+    def divided(self, a: Val, b: Val) -> Val:
+        """Return a quotient that need not be rounded correctly."""
+        rounding = {"rounding_mode": RoundingCode.FULL} if self.scalar is F32 else {}
+        return self.do("divf", a, b, **rounding)
 
     def half_power(self, shifted: Val) -> Val:
         """Compute half of 2**n, where n is in the low bits of a float; the rest is shifted out."""
@@ -197,7 +292,7 @@ def _correction_f32(w: Writer, x: Val) -> Val:
 
 
 def _correction_f64(w: Writer, x: Val) -> Val:
-    """Return the same by 2 atanh(s) with s = x / (2 + x)."""
+    """Return the correction of the logarithm by 2 atanh(s) with s = x / (2 + x)."""
     s = w.do("divf", x, w.do("addf", x, 2.0))
     square, half = w.do("mulf", s, s), w.do("mulf", w.do("mulf", x, x), 0.5)
     inner = w.do("fma", square, w.horner(square, LOG_F64), half)
@@ -205,6 +300,28 @@ def _correction_f64(w: Writer, x: Val) -> Val:
 
 
 _CORRECTIONS: dict[ScalarType, Function] = {F32: _correction_f32, F64: _correction_f64}
+
+
+def cbrt(w: Writer, x: Val) -> Val:
+    """Compute the cube root: a guess from the bits, Halley's iteration, a step of Newton."""
+    magnitude = w.do("absf", x)
+    bound, exponent = CBRT_SMALL[w.scalar]
+    scaled = w.do("mulf", magnitude, 2.0**exponent)
+    a = w.where(magnitude, ComparisonCode.LESS_THAN, bound, scaled, magnitude)
+    t = w.third_of_bits(a, CBRT_GUESS[w.scalar])
+    for _ in range(CBRT_HALLEY[w.scalar]):
+        q = w.divided(a, w.do("mulf", t, t))
+        t = w.do("mulf", t, w.divided(w.do("fma", q, 2.0, t), w.do("fma", t, 2.0, q)))
+    square = w.do("mulf", t, t)
+    error = w.do("fma", t, t, w.do("negf", square))
+    residual = w.do("fma", w.do("negf", square), t, a)
+    residual = w.do("fma", w.do("negf", error), t, residual)
+    t = w.do("addf", t, w.divided(residual, w.do("mulf", square, 3.0)))
+    unscaled = w.do("mulf", t, 2.0 ** -(exponent // 3))
+    t = w.where(magnitude, ComparisonCode.LESS_THAN, bound, unscaled, t)
+    t = w.where(x, ComparisonCode.LESS_THAN, 0.0, w.do("negf", t), t)
+    t = w.where(magnitude, ComparisonCode.LESS_THAN, math.inf, t, x)
+    return w.where(x, ComparisonCode.EQUAL, 0.0, x, t)
 
 
 def erf(w: Writer, x: Val) -> Val:
@@ -238,5 +355,6 @@ def _composed(function: Function) -> Rule:
 COMPOSED: dict[str, Rule] = {
     "expm1": _composed(expm1),
     "log1p": _composed(log1p),
+    "cbrt": _composed(cbrt),
     "erf": _composed(erf),
 }

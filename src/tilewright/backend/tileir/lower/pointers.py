@@ -103,10 +103,6 @@ def _plain_access(rule: Rule, results: int) -> Rule:
     return without_token
 
 
-POINTER_RULES: dict[str, Rule] = {
-    "offset": _offset, "load_ptr": _plain_access(_load, 1), "store_ptr": _plain_access(_store, 0),
-    **dict.fromkeys(("ptr_to_int", "int_to_ptr", "ptr_to_ptr"), _recast),
-}  # fmt: skip
 POINTER_ORDERED: dict[str, Rule] = {"load_ptr_tko": _load, "store_ptr_tko": _store}
 
 
@@ -142,7 +138,7 @@ def cas_loop(
     dtype: AnyDType,
     compare: Val | None = None,
 ) -> tuple[Val, Val]:
-    """Combine values into memory (without a mode: replace what equals `compare`).
+    """Combine values into memory by a CAS loop (without a mode: replace values equal to `compare`).
 
     Gives the old values, those of `compare` where it is given and not the mask, and a token.
     """
@@ -219,7 +215,7 @@ def _words(em: TileEmitter, pointers: Val, elem: TileValueType) -> _Words:
 
 
 def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val:
-    """Return a first guess of what the words hold."""
+    """Load the words as the first guess of a CAS loop."""
     loaded, _ = em.op(
         "load_ptr_tko", [words.word, TOKEN], words.pointers, mask, em.number(0, words.word), token,
         memory_ordering_semantics=MemoryOrdering.RELAXED, memory_scope=MemoryScope.DEVICE,
@@ -228,7 +224,7 @@ def _loaded(em: TileEmitter, words: _Words, mask: Val, token: Val | None) -> Val
 
 
 def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
-    """Return the elements that are inside 32-bit words."""
+    """Extract the elements from 32-bit words."""
     bits = whole
     if words.shift is not None:
         moved = em.same("shri", whole, words.shift, signedness=Signedness.UNSIGNED)
@@ -239,7 +235,7 @@ def _taken(em: TileEmitter, words: _Words, whole: Val) -> Val:
 
 
 def _put(em: TileEmitter, words: _Words, whole: Val, elements: Val) -> Val:
-    """Return words with other elements in them."""
+    """Insert other elements into words."""
     if words.elem.elem == I1:
         bits = em.one("exti", words.small, elements, signedness=Signedness.UNSIGNED)
     else:
@@ -386,12 +382,13 @@ def _plain_atomic(rule: Rule) -> Rule:
     return without_token
 
 
-ATOMICS_RULES: dict[str, Rule] = {
-    "atomic_rmw": _plain_atomic(_rmw),
-    "atomic_cas": _plain_atomic(_cas),
-}
 ATOMICS_ORDERED: dict[str, Rule] = {"atomic_rmw_tko": _rmw, "atomic_cas_tko": _cas}
 
 RULES: dict[str, Rule] = {
-    **POINTER_RULES, **ATOMICS_RULES,
-}  # fmt: skip
+    "offset": _offset,
+    "load_ptr": _plain_access(_load, 1),
+    "store_ptr": _plain_access(_store, 0),
+    **dict.fromkeys(("ptr_to_int", "int_to_ptr", "ptr_to_ptr"), _recast),
+    "atomic_rmw": _plain_atomic(_rmw),
+    "atomic_cas": _plain_atomic(_cas),
+}

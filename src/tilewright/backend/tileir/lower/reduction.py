@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ....analysis.neutral import identities_of
+from ....analysis.structure import identities_of
 from ....ir.core import Op
 from ..bytecode.program import Identity, InstructionRegion, Val
 from ..bytecode.types import tile_of

@@ -147,7 +147,7 @@ class _Emitted:
         return CALCULATED[bound.step](self.em, lhs, rhs)
 
     def _make(self, value: Value) -> None:
-        """Lower what a value is computed from, which is done again in the body."""
+        """Lower the definition of a value a second time; the body lowers it as well."""
         maker = self.em.nesting.definer(value)
         if maker is None or value in self.made:
             return
@@ -158,7 +158,7 @@ class _Emitted:
 
 
 def _clamped(name: str) -> Emit:
-    """Return how to calculate what may leave 31 bits; no index that is larger can be in bounds."""
+    """Return arithmetic that clamps what may leave 31 bits; no larger index can be in bounds."""
 
     def emit(em: TileEmitter, lhs: Val, rhs: Val) -> Val:
         found = em.same(name, lhs, rhs)

@@ -12,7 +12,7 @@ from tilewright.base.dtypes import FLOATS, f32, f64
 
 ONE = (
     "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
-    "rsqrt", "erf",
+    "rsqrt", "cbrt", "erf",
 )  # fmt: skip
 TWO = ("pow", "atan2")
 

@@ -10,7 +10,7 @@ import pytest
 from support.ir import checked, poisoned
 from support.native import Dense, Native
 from support.numbers import LIMITS, assert_same, float_values, fresh_rng
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.base.dtypes import FLOATS, f32
 from tilewright.ir.types import TileType
 

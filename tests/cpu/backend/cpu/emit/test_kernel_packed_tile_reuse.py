@@ -12,7 +12,7 @@ from support.ir import poisoned
 from support.native import Dense, Native, slots_of
 from support.numbers import fresh_rng
 from tilewright.backend.cpu.loopnest import build_plan
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.base import config
 from tilewright.base.dtypes import f16, f32, i32
 from tilewright.devices.cpu.record import LONG

@@ -11,7 +11,7 @@ from support.numbers import fresh_rng
 from tilewright.backend.cpu.emit.matmul import shape_of
 from tilewright.backend.cpu.loopnest.index import panels, row_major
 from tilewright.backend.cpu.loopnest.nodes import Matmul, TileBuffer
-from tilewright.backend.llvm.target import host_target
+from tilewright.backend.llvm.object import host_target
 from tilewright.base.dtypes import (
     bf16,
     f4e2m1fn,

@@ -13,8 +13,7 @@ from support.native import Dense, Native
 from support.numbers import fresh_rng
 from tilewright.backend.cpu.emit import emit_module
 from tilewright.backend.cpu.loopnest import build_plan
-from tilewright.backend.llvm.object import assembly
-from tilewright.backend.llvm.target import CpuTarget, host_target
+from tilewright.backend.llvm.object import CpuTarget, assembly, host_target
 from tilewright.base.dtypes import bool_, f16, f32, i8, i64
 from tilewright.devices.cpu.memory import allocate
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from support.ptx import START, run_body
-from tilewright.backend.ptx.interpreter.memory import Memory, Segment, Span
+from tilewright.backend.ptx.interpreter.memory import MemorySegment, MemorySpan, PtxMemory
 from tilewright.backend.ptx.interpreter.program import PtxError
-from tilewright.backend.ptx.interpreter.values import UndefinedError
+from tilewright.backend.ptx.interpreter.values import UndefinedPtxError
 
 SHARED = ".shared .align 16 .b8 room[64];"
 
@@ -49,11 +49,13 @@ def test_what_may_only_be_read():
 
 def test_memory_that_was_never_written():
     written = np.zeros(16, np.bool_)
-    memory = Memory([Segment(START, np.zeros(16, np.uint8), written)], [Span(START, START + 16)])
+    memory = PtxMemory(
+        [MemorySegment(START, np.zeros(16, np.uint8), written)], [MemorySpan(START, START + 16)]
+    )
     memory.store(np.array([START]), np.ones((1, 1), np.uint64))
     assert written.tolist() == [True] * 8 + [False] * 8
     assert memory.load(np.array([START]), 8).tolist() == [[1]]
-    with pytest.raises(UndefinedError, match="byte 8 of an allocation"):
+    with pytest.raises(UndefinedPtxError, match="byte 8 of an allocation"):
         memory.load(np.array([START + 8]), 8)
 
 

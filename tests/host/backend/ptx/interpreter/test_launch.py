@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from support.ptx import HEAD, START
-from tilewright.backend.ptx.interpreter.code import Code
-from tilewright.backend.ptx.interpreter.launch import run
-from tilewright.backend.ptx.interpreter.memory import Memory, Segment
-from tilewright.backend.ptx.interpreter.parser import parse
-from tilewright.backend.ptx.interpreter.program import PtxError
+from tilewright.backend.ptx.interpreter.launch import PtxCode, run
+from tilewright.backend.ptx.interpreter.memory import MemorySegment, PtxMemory
+from tilewright.backend.ptx.interpreter.program import PtxError, parse
 
 TEXT = HEAD + """
 .visible .entry kernel(.param .u64 base, .param .u8 a, .param .u32 b, .param .u16 c)
@@ -35,15 +33,15 @@ def test_every_thread_runs_once(block):
     grid = (3, 2, 2)
     count = int(np.prod(block) * np.prod(grid))
     data = np.zeros(count, np.uint32)
-    memory = Memory([Segment(START, np.concatenate([data, data[:4]]).view(np.uint8))])
+    memory = PtxMemory([MemorySegment(START, np.concatenate([data, data[:4]]).view(np.uint8))])
     held = memory.segments[0].data
-    run(Code(parse(TEXT), "kernel"), GIVEN, grid, block, memory)
+    run(PtxCode(parse(TEXT), "kernel"), GIVEN, grid, block, memory)
     got = held.view(np.uint32)[:count]
     assert got.tolist() == list(range(0xFF - 5 + 3, 0xFF - 2 + count))
 
 
 def test_wrong_launches():
-    code, memory = Code(parse(TEXT), "kernel"), Memory([])
+    code, memory = PtxCode(parse(TEXT), "kernel"), PtxMemory([])
     with pytest.raises(PtxError, match="has 4 parameters, 1 were given"):
         run(code, [0], (1, 1, 1), (1, 1, 1), memory)
     with pytest.raises(PtxError, match="a block of"):

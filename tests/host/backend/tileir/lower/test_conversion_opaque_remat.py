@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
 from support.numbers import fresh_rng
@@ -29,6 +31,30 @@ def test_what_is_widened_again_is_disguised():
 
 def test_short_rows_are_widened_once():
     assert "ori" not in softmax_text(8192)
+
+
+@tw.entry
+def shares(out: tl.TensorMut[tw.f32], x: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, out).astype(tw.f32)
+    apart = tile - tl.reduce_max(tile, 1, keepdims=True)
+    out.store(apart / tl.reduce_sum(apart, 1, keepdims=True))
+
+
+@pytest.mark.filterwarnings("ignore::tilewright.PaddingWarning")  # rows are whole
+@pytest.mark.parametrize(
+    ("dtype", "words"), [(tw.i8, "i8"), (tw.f8e4m3fn, "i8"), (tw.f16, "i16")], ids=str
+)
+def test_narrow_rows_of_every_width_are_disguised(dtype, words, simulated_gpu, rng):
+    x = rng.integers(-9, 9, (3, 32768)).astype(dtype.np)
+    out = tw.meta(x.shape).partition_mut((1, 32768))
+    func = cuda_ir(shares, out, tw.meta(x.shape, dtype))
+    assert re.search(rf"ori .*tile<1x32768x{words}>", program_text(lowered(func).program))
+
+    z = tw.empty(x.shape).sync()
+    shares(z.partition_mut((1, 32768)), tw.from_numpy(x, dtype).sync()).sync()
+    apart = x.astype(np.float32) - x.astype(np.float32).max(1, keepdims=True)
+    expected = apart / apart.sum(1, keepdims=True, dtype=np.float64)
+    np.testing.assert_allclose(z.to_numpy(), expected, rtol=1e-6)
 
 
 def test_the_disguise_changes_nothing():

@@ -1,0 +1,51 @@
+"""One call of a collective, as ranks compare it before any data moves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+
+SUM, MEAN, PRODUCT, MIN, MAX = "sum", "mean", "product", "min", "max"
+REDUCTIONS = (SUM, MEAN, PRODUCT, MIN, MAX)
+"""What `all_reduce` and `reduce_scatter` make of the elements of all ranks."""
+
+_PAIRS = {"recv": "send"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What all ranks of a collective must say alike."""
+
+    op: str
+    shape: tuple[int, ...]
+    dtype: str
+    reduce: str = ""
+    """How elements are combined; "" where they are not."""
+    root: int = -1
+    """The rank that data comes from; -1: from all."""
+
+    def text(self) -> str:
+        """Return the call as ranks exchange it."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Call:
+        """Return the call that another rank has written; a ValueError if it is none."""
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError(text)
+        known = cast("dict[str, Any]", found)
+        shape = tuple(int(n) for n in known["shape"])
+        names = {name: str(known[name]) for name in ("op", "dtype", "reduce")}
+        return cls(shape=shape, root=int(known["root"]), **names)
+
+    def agrees(self, other: Call) -> bool:
+        """Return whether ranks that say this do the same; who sends agrees with who receives."""
+        mine, its = (replace(c, op=_PAIRS.get(c.op, c.op)) for c in (self, other))
+        return mine == its
+
+    def __str__(self) -> str:
+        detail = f", {self.reduce}" if self.reduce else ""
+        root = f", from rank {self.root}" if self.root >= 0 else ""
+        return f"`{self.op}` of {self.dtype} {self.shape}{detail}{root}"

@@ -1,0 +1,143 @@
+"""Collectives on memory of the host, through process groups of torch.distributed with Gloo.
+
+The elements stay where they are: torch sees the memory of our tensors, without a copy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import SchedulingError, ShapeError
+from ..devices.protocol import Device, Stream
+from ..tensors.region import Region
+from .call import MEAN, Call
+
+torch: Any = import_module("torch")
+"""Any: type checkers need not have it installed."""
+
+NAMES: dict[str, tuple[Any, Any]] = {
+    "f32": (np.float32, torch.float32), "f64": (np.float64, torch.float64),
+    "f16": (np.float16, torch.float16), "bf16": (np.int16, torch.bfloat16),
+    "i8": (np.int8, torch.int8), "u8": (np.uint8, torch.uint8),
+    "i32": (np.int32, torch.int32), "i64": (np.int64, torch.int64),
+}  # fmt: skip
+"""Element types that Gloo can add: NumPy's to make an array of that size, and torch's."""
+INTEGERS = ("i8", "u8", "i32", "i64")
+
+REDUCTIONS: dict[str, Any] = {
+    "sum": torch.distributed.ReduceOp.SUM, "mean": torch.distributed.ReduceOp.SUM,
+    "product": torch.distributed.ReduceOp.PRODUCT,
+    "min": torch.distributed.ReduceOp.MIN, "max": torch.distributed.ReduceOp.MAX,
+}  # fmt: skip
+
+
+class Gloo:
+    """Runs collectives of one process group on threads of the host."""
+
+    on_host = True
+
+    def __init__(self, group: Any) -> None:
+        self._group: Any = group
+
+    def check(self, call: Call, device: Device) -> None:
+        """Raise if a collective cannot run on a device, or with such elements."""
+        if not device.host_visible:
+            raise SchedulingError(
+                f"`{call.op}` of this group runs on memory of the host",
+                expected="tensors of a CPU device", got=f"tensors on {device!r}",
+                hint="make the group with backend='nccl', or copy with .to('cpu')",
+            )  # fmt: skip
+        if call.reduce:
+            refuse_elements(call, tuple(NAMES))
+
+    def refuse_capture(self, call: Call) -> None:
+        """Raise: threads of the host are no part of a graph."""
+        raise SchedulingError(
+            f"`{call.op}` cannot be captured: Gloo runs it on a thread of the host",
+            expected="a group of the backend 'nccl', whose collectives a graph can contain",
+            hint="end the captured part before it, and launch another graph after it",
+        )
+
+    def run(
+        self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
+    ) -> None:
+        """Run a collective now, to its end."""
+        reads, writes = as_torch(source, call), as_torch(target, call)
+        run_on(self._group, call, writes, reads, peer)
+
+    def close(self) -> None:
+        """Let go of the process group."""
+        self._group = None
+
+
+def refuse_elements(call: Call, known: tuple[str, ...]) -> None:
+    """Raise if elements of this type cannot be combined."""
+    if call.dtype not in known or (call.reduce == MEAN and call.dtype in INTEGERS):
+        known = tuple(n for n in known if call.reduce != MEAN or n not in INTEGERS)
+        raise ShapeError(
+            f"`{call.op}` cannot make a {call.reduce} of {call.dtype}",
+            expected=f"elements of {', '.join(known)}",
+            got=call.dtype,
+            hint="convert the tensor: tw.convert(x, tw.f32)",
+        )
+
+
+def as_torch(region: Region | None, call: Call) -> Any:
+    """Return memory of the host as a torch tensor of rank 1; as bytes if that is enough."""
+    if region is None:
+        return None
+    flat = region.array().reshape(-1)
+    if not call.reduce:
+        return torch.from_numpy(flat.view(np.uint8))
+    seen, kind = NAMES[call.dtype]
+    return torch.from_numpy(flat.view(seen)).view(kind)
+
+
+def run_on(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    """Run a collective of a process group on tensors of rank 1."""
+    _RUNS[call.op](group, call, target, source, peer)
+    if call.reduce == MEAN:
+        target /= group.size()
+
+
+def _renamed(name: str, older: str) -> Any:
+    """Return a function of torch that older versions call otherwise."""
+    return getattr(torch.distributed, name, None) or getattr(torch.distributed, older)
+
+
+def _all_reduce(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    torch.distributed.all_reduce(target, REDUCTIONS[call.reduce], group=group)
+
+
+def _all_gather(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    _renamed("all_gather_single", "all_gather_into_tensor")(target, source, group=group)
+
+
+def _reduce_scatter(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    scatter = _renamed("reduce_scatter_single", "reduce_scatter_tensor")
+    scatter(target, source, REDUCTIONS[call.reduce], group=group)
+
+
+def _all_to_all(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    torch.distributed.all_to_all_single(target, source, group=group)
+
+
+def _broadcast(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    torch.distributed.broadcast(target, group=group, group_src=call.root)
+
+
+def _send(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    torch.distributed.send(source, group=group, group_dst=peer)
+
+
+def _recv(group: Any, call: Call, target: Any, source: Any, peer: int) -> None:
+    torch.distributed.recv(target, group=group, group_src=peer)
+
+
+_RUNS = {
+    "all_reduce": _all_reduce, "all_gather": _all_gather, "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all, "broadcast": _broadcast, "send": _send, "recv": _recv,
+}  # fmt: skip

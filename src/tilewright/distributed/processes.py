@@ -1,0 +1,86 @@
+"""Process groups of torch.distributed as groups of ours; torch is imported when this is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+from ..base.errors import ContextError
+from .agreement import BEAT, GONE, Patience, Store
+from .gloo import Gloo
+from .group import Backend, Group
+
+torch: Any = import_module("torch")
+"""Any: type checkers need not have it installed."""
+
+PREFIX = "tilewright"
+
+
+def make_group(
+    backend: str | None,
+    address: str | None,
+    rank: int | None,
+    size: int | None,
+    timeout: float,
+    pulse: float | None,
+) -> Group:
+    """Return the group of all processes; join them first if torch has not."""
+    dist, made = torch.distributed, False
+    if not dist.is_initialized():
+        given: dict[str, Any] = {} if rank is None else {"rank": rank}
+        if size is not None:
+            given["world_size"] = size
+        try:
+            dist.init_process_group(
+                backend or "gloo", init_method=address, timeout=timedelta(seconds=timeout), **given
+            )
+        except (ValueError, RuntimeError) as error:
+            raise ContextError(
+                "the processes could not meet",
+                expected="an address all of them reach, each with a rank, as torchrun gives them",
+                got=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+                hint="start with `torchrun --nproc-per-node 2 program.py`, or pass"
+                " address='tcp://host:port', rank=... and size=...",
+            ) from error
+        made = True
+    world = dist.group.WORLD
+    store: Any = dist.distributed_c10d._get_default_store()  # torch has no public name for it
+    return _group_of(world, store, timeout, pulse, dist.destroy_process_group if made else None)
+
+
+def _group_of(
+    world: Any, store: Any, timeout: float, pulse: float | None, on_close: Callable[[], None] | None
+) -> Group:
+    beat = BEAT if pulse is None else pulse
+    # Each group begins anew, also where processes have made one before.
+    number = store.add(f"{PREFIX}/groups/{world.rank()}", 1)
+    return Group(
+        _backend_of(world), lambda: _connected(store, f"{PREFIX}/{number}"),
+        world.rank(), world.size(), name="world",
+        patience=Patience(timeout, GONE / BEAT * beat, beat), on_close=on_close or _nothing,
+    )  # fmt: skip
+
+
+def _nothing() -> None:
+    """Leave torch's group to those who made it."""
+
+
+def _connected(store: Any, prefix: str) -> Store:
+    """Return another connection to a store: a rank that waits must not keep others from it."""
+    prefixed: Store = torch.distributed.PrefixStore(prefix, store.clone())
+    return prefixed
+
+
+def _backend_of(world: Any) -> Backend:
+    name = torch.distributed.get_backend(world)
+    if name == "gloo":
+        return Gloo(world)
+    if "nccl" in name:
+        nccl: Any = import_module(".nccl", __package__)
+        made: Backend = nccl.Nccl(world)
+        return made
+    raise ContextError(
+        f"torch's process group has the backend {name!r}", expected="gloo or nccl", got=name
+    )

@@ -1,0 +1,201 @@
+"""Tensors in pieces over a mesh: each piece is an ordinary tensor on the device of its position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+
+from ..base.dtypes import AnyDType
+from ..base.errors import ShapeError
+from ..base.shapes import Shape
+from ..devices.mesh import Mesh
+from ..devices.protocol import Device
+from ..launch.pieces import InPieces
+from ..op.core import DeviceOp, is_op
+from ..op.on_devices import OnDevices
+from ..op.zipping import zip as zip_ops
+from ..tensors.create import asarray, empty
+from ..tensors.partition import Partition
+from ..tensors.shape import ShapeLike
+from ..tensors.tensor import Tensor, memcpy
+
+_TENSOR: type = Tensor
+
+
+class Sharded(InPieces):
+    """What tensors in pieces and their partitions have in common: the whole, and how it is cut."""
+
+    def __init__(
+        self, mesh: Mesh, shape: Shape, cuts: Mapping[int, str], pieces: Sequence[Any]
+    ) -> None:
+        self.mesh, self.shape = mesh, shape
+        """Where the pieces are, and the shape of the whole."""
+        self.cuts = dict(cuts)
+        """Over which axis of the mesh each axis is divided that is divided."""
+        self.pieces = tuple(pieces)
+        """The pieces by position; positions that differ in no axis of `cuts` have equal ones."""
+
+    @property
+    def dtype(self) -> type[Any]:
+        """The element type."""
+        found: type[Any] = self.pieces[0].dtype
+        return found
+
+    def index(self, number: int) -> tuple[slice, ...]:
+        """Return which part of the whole the piece at a position is."""
+        return _index(self.mesh, self.shape, self.cuts, self.mesh.position(number))
+
+    def __repr__(self) -> str:
+        cut = ", ".join([f"axis {axis} over {name!r}" for axis, name in self.cuts.items()])
+        how = f"divided: {cut}" if cut else "replicated"
+        name = type(self).__name__
+        return f"{name}(shape={self.shape}, dtype={self.dtype.name}, {how}, {self.mesh!r})"
+
+
+class ShardedTensor(Sharded):
+    """A tensor in pieces over a mesh: made by `tw.shard` and `tw.replicate`.
+
+    Kernels take it where they take tensors, and run once for each piece, on its device.
+    """
+
+    pieces: tuple[Tensor[Any], ...]
+
+    def partition_mut(self, tile: ShapeLike) -> ShardedPartition:
+        """Borrow all pieces for writing, cut into tiles."""
+        return self._cut([piece.partition_mut(tile) for piece in self.pieces])
+
+    def partition(self, tile: ShapeLike) -> ShardedPartition:
+        """Move all pieces into partitions."""
+        return self._cut([piece.partition(tile) for piece in self.pieces])
+
+    def _cut(self, partitions: Sequence[Partition[Any]]) -> ShardedPartition:
+        return ShardedPartition(self.mesh, self.shape, self.cuts, partitions)
+
+    def unpartition(self) -> Self:
+        """Return the tensor itself."""
+        return self
+
+    def gather(self, device: Device | str | None = None) -> DeviceOp[Tensor[Any]]:
+        """Return an op that joins the pieces in a new tensor, on the first device or another."""
+        place = self.mesh.devices[0] if device is None else device
+
+        def join(out: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
+            whole = out.borrow_mut()
+            copies: Any = [memcpy(whole[self.index(n)], self.pieces[n]) for n in self._distinct()]
+            joined: DeviceOp[Any] = zip_ops(*copies)
+            return joined.map(lambda *_: out)
+
+        made: DeviceOp[Tensor[Any]] = empty(self.shape, self.dtype, device=place)
+        return made.then(join)
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """Return a copy of the whole as a NumPy array, now."""
+        dtype = cast("AnyDType", self.dtype)
+        whole = np.empty(self.shape, dtype.np)
+        for number in self._distinct():
+            whole[self.index(number)] = self.pieces[number].to_numpy()
+        return whole
+
+    def _distinct(self) -> list[int]:
+        """Return the first position of each part of the whole."""
+        first: dict[str, int] = {}
+        for number in range(self.mesh.size):
+            first.setdefault(str(self.index(number)), number)
+        return [*first.values()]
+
+
+class ShardedPartition(Sharded):
+    """A tensor in pieces as an output of kernels: a partition of each piece."""
+
+    pieces: tuple[Partition[Any], ...]
+
+    def unpartition(self) -> ShardedTensor:
+        """Return the tensor; a partition that took it over is used up by this."""
+        tensors = [piece.unpartition() for piece in self.pieces]
+        return ShardedTensor(self.mesh, self.shape, self.cuts, tensors)
+
+
+def shard(
+    x: Any, mesh: Mesh, axis: int | Mapping[int, str] = 0, over: str | None = None
+) -> DeviceOp[ShardedTensor]:
+    """Return an op that divides a tensor, or an array of the host, among the devices of a mesh.
+
+    `axis` is the axis that is divided, over the axis `over` of the mesh, by default the first; or
+    a mapping of several. Along the other axes of the mesh the pieces are repeated.
+    """
+    if is_op(x):
+        divided: DeviceOp[ShardedTensor] = x.then(lambda whole: shard(whole, mesh, axis, over))
+        return divided
+    tensor = _as_tensor(x)
+    cuts = dict(axis) if isinstance(axis, Mapping) else {axis: over or next(iter(mesh.axes))}
+    cuts = _checked(mesh, tensor.shape, cuts)
+    return _spread(tensor, mesh, cuts, "shard")
+
+
+def replicate(x: Any, mesh: Mesh) -> DeviceOp[ShardedTensor]:
+    """Return an op that copies a tensor, or an array of the host, to all positions of a mesh."""
+    if is_op(x):
+        copied: DeviceOp[ShardedTensor] = x.then(lambda whole: replicate(whole, mesh))
+        return copied
+    tensor = _as_tensor(x)
+    return _spread(tensor, mesh, {}, "replicate")
+
+
+def _as_tensor(x: Any) -> Tensor[Any]:
+    """Return a tensor, also of an `Arc`, or over the memory of an array."""
+    found: Any = getattr(x, "value", x)
+    tensor: Any = asarray(found) if type(found) is not _TENSOR else found
+    result: Tensor[Any] = tensor
+    return result
+
+
+def _spread(
+    tensor: Tensor[Any], mesh: Mesh, cuts: Mapping[int, str], name: str
+) -> DeviceOp[ShardedTensor]:
+    shape = tensor.shape
+    copies = [
+        tensor[_index(mesh, shape, cuts, position)].to(device)
+        for device, position in zip(mesh.devices, mesh.positions(), strict=True)
+    ]
+    spread = OnDevices(name, copies)
+    return spread.derived(lambda *pieces: ShardedTensor(mesh, shape, cuts, pieces), "in pieces")
+
+
+def _checked(mesh: Mesh, shape: Shape, cuts: Mapping[int, str]) -> dict[int, str]:
+    """Return the cuts with axes counted from the front; raise where they do not divide."""
+    found: dict[int, str] = {}
+    for axis, name in cuts.items():
+        extent, count = mesh.extent(name), len(shape)
+        if not -count <= axis < count:
+            raise ShapeError(
+                f"a tensor of the shape {shape} has no axis {axis}",
+                expected=f"an axis from {-count} to {count - 1}", got=str(axis),
+            )  # fmt: skip
+        if shape[axis] % extent:
+            raise ShapeError(
+                f"axis {axis} of the tensor cannot be divided over the axis {name!r} of the mesh",
+                expected=f"a multiple of the {extent} positions of {name!r} in {mesh!r}",
+                got=f"{shape[axis]}, of the shape {shape}",
+                hint=f"pad the tensor to {-(-shape[axis] // extent) * extent} along that axis",
+            )
+        found[axis % count] = name
+    if len(set(found.values())) < len(cuts):
+        raise ShapeError(
+            "an axis of the mesh divides one axis of a tensor",
+            got=", ".join([f"axis {axis} over {name!r}" for axis, name in cuts.items()]),
+        )
+    return found
+
+
+def _index(
+    mesh: Mesh, shape: Shape, cuts: Mapping[int, str], position: Mapping[str, int]
+) -> tuple[slice, ...]:
+    """Return which part of a tensor is at a position."""
+    index = [slice(0, extent) for extent in shape]
+    for axis, name in cuts.items():
+        extent = shape[axis] // mesh.axes[name]
+        start = position[name] * extent
+        index[axis] = slice(start, start + extent)
+    return tuple(index)

@@ -1,0 +1,93 @@
+"""Examines launches for the core, where that needs what only Python knows.
+
+Such is the code before it is compiled, numbers before they were checked, leases, which parts of
+memory have been written, and work that is listed by memory. The launch itself is the core's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._core import EXAMINED, FOLLOWING
+from ..op.trace import trace_wait
+from ..tensors.order import conflicts_of
+from ..tensors.pending_work import NumberedWork, PendingWork
+from .acquire_borrows import mark_written, refuse_ended_borrows
+
+if TYPE_CHECKING:
+    from ..devices.protocol import Stream
+    from ..op.context import ExecutionContext
+    from .arguments import Bound
+    from .operation import Launch
+
+
+class Examination:
+    """What was done for a launch before it begins, and is checked when it does."""
+
+    __slots__ = ("_bound", "_kernel", "_passed", "_stream")
+
+    def __init__(self, kernel: str, bound: Bound, stream: Stream) -> None:
+        self._kernel, self._bound, self._stream = kernel, bound, stream
+        self._passed: list[PendingWork] = []
+        for other in self._others():
+            if other.stream is not stream:
+                self._follow(other)
+
+    def _others(self) -> Sequence[PendingWork]:
+        return conflicts_of(self._bound.written, self._bound.read)
+
+    def _follow(self, other: PendingWork) -> None:
+        event = other.event()
+        if event is not None:
+            self._stream.wait_for(event)
+            trace_wait(self._stream, event)
+        self._passed.append(other)
+
+    def __call__(self) -> int:
+        """Return how the core may begin the launch; raise if it must not run.
+
+        The lock is held, so nothing changes before it has begun.
+        """
+        refuse_ended_borrows(self._kernel, self._bound)
+        follows = all(self._is_ordered(other) for other in self._others())
+        return EXAMINED | FOLLOWING if follows else EXAMINED
+
+    def _is_ordered(self, other: PendingWork) -> bool:
+        if other.stream is self._stream:
+            return other.is_submitted or _is_there(other)
+        return _is_among(self._passed, other)
+
+    def mark_written(self) -> None:
+        """Note that the launch was submitted: its outputs may be read behind it."""
+        mark_written(self._bound)
+
+
+def _is_there(other: PendingWork) -> bool:
+    """Return whether work that is only numbered is on its stream."""
+    timeline = other.timeline
+    if timeline is None or not isinstance(other, NumberedWork):
+        return False
+    return timeline.all_submitted() is not None
+
+
+def _is_among(passed: Iterable[PendingWork], other: PendingWork) -> bool:
+    """Return whether work is known; what is only numbered is another object each time."""
+    return any(
+        each is other
+        or (other.timeline is not None
+            and (each.timeline, each.number) == (other.timeline, other.number))
+        for each in passed
+    )  # fmt: skip
+
+
+def examine(op: Launch[Any], ctx: ExecutionContext) -> Examination | None:
+    """Do what the core needs done before a launch; None: it has no plan for it.
+
+    Raise if it cannot run.
+    """
+    bound, code = op.made_ready_on(ctx.stream)
+    if code is None:
+        return None
+    code.check(bound.numbers)
+    return Examination(op.name, bound, ctx.stream)

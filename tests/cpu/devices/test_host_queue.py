@@ -1,0 +1,76 @@
+"""Functions of the host in the order of streams."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.devices.host_queue import HostQueue
+
+
+@pytest.fixture
+def queue():
+    made = HostQueue("test")
+    yield made
+    made.close()
+
+
+@pytest.mark.cpu_alone
+def test_work_waits_for_a_function_and_a_function_for_work(queue):
+    stream, opened, seen = tw.default_device().new_stream(), threading.Event(), []
+    x = tw.zeros((100_000,)).start_on(stream)
+    queue.put(stream, lambda: seen.append(x.to_numpy().sum()))
+    queue.put(stream, lambda: (opened.wait(), seen.append("opened")))
+    y = tw.ones((3,)).start_on(stream)
+    assert not stream.idle()
+    assert "in flight" in repr(y)  # the host goes on, the device waits
+    opened.set()
+    np.testing.assert_array_equal(y.to_numpy(), [1, 1, 1])
+    assert seen == [0.0, "opened"]
+
+
+@pytest.mark.cpu_alone
+def test_functions_run_in_the_order_of_the_queue_and_prepare_before_the_stream(queue):
+    device, seen, opened = tw.default_device(), [], threading.Event()
+    streams = [device.new_stream() for _ in range(3)]
+    other = HostQueue("other")
+    other.put(streams[0], opened.wait)
+    prepared = threading.Event()
+    queue.put(streams[0], lambda: seen.append(0), prepared.set)
+    queue.put(streams[1], lambda: seen.append(1))
+    assert prepared.wait(5)
+    assert seen == []
+    opened.set()
+    for stream in streams:
+        stream.synchronize()
+    assert seen == [0, 1]
+    other.close()
+
+
+def test_a_stream_without_gates_runs_it_in_the_call(queue):
+    seen = []
+    with tw.device("reference") as reference:
+        queue.put(reference.new_stream(), lambda: seen.append(1))
+    assert seen == [1]
+
+
+@pytest.mark.cpu_alone
+def test_a_capture_refuses_functions(queue):
+    stream = tw.default_device().new_stream()
+    stream.begin_capture()
+    with pytest.raises(tw.SchedulingError, match="a graph cannot contain"):
+        queue.put(stream, list)
+    stream.end_capture()
+
+
+@pytest.mark.cpu_alone
+def test_a_closed_queue_starts_again(queue):
+    stream, seen = tw.default_device().new_stream(), []
+    for number in range(3):
+        queue.put(stream, lambda number=number: seen.append(number))
+        queue.close()
+    stream.synchronize()
+    assert seen == [0, 1, 2]

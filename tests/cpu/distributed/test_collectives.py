@@ -1,0 +1,280 @@
+"""Collectives as ops: what they give, when they run, what they borrow; ranks are threads here."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from support.numbers import fresh_rng
+from support.ranks import groups, in_ranks
+from tilewright import f32
+from tilewright.distributed import (
+    RankError,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    recv,
+    reduce_scatter,
+    send,
+)
+
+pytestmark = pytest.mark.cpu_alone
+
+
+@tw.entry
+def doubled(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    out.store(tl.load_tile_like(x, out) * 2.0)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def size(request):
+    return request.param
+
+
+@pytest.fixture
+def ranks(size):
+    made, hub, _ = groups(size)
+    yield made, hub
+    for group in made:
+        group.close()
+
+
+@pytest.fixture
+def pair():
+    made, hub, _ = groups(2)
+    yield made, hub
+    if hub.held is not None:
+        hub.held.set()
+    for group in made:
+        group.close()
+
+
+def data_of(size, shape=(6, 4)):
+    return [fresh_rng().standard_normal(shape).astype(np.float32) + n for n in range(size)]
+
+
+COLLECTIVES = {
+    "all_reduce": (lambda x, g: all_reduce(x, group=g), lambda d, r: sum(d)),
+    "mean": (lambda x, g: all_reduce(x, "mean", group=g), lambda d, r: np.mean(d, axis=0)),
+    "max": (lambda x, g: all_reduce(x, "max", group=g), lambda d, r: np.max(d, axis=0)),
+    "all_gather": (lambda x, g: all_gather(x, group=g), lambda d, r: np.concatenate(d)),
+    "reduce_scatter": (
+        lambda x, g: reduce_scatter(x, group=g),
+        lambda d, r: np.split(np.sum(d, axis=0), len(d))[r],
+    ),
+    "all_to_all": (
+        lambda x, g: all_to_all(x, group=g),
+        lambda d, r: np.concatenate([np.split(each, len(d))[r] for each in d]),
+    ),
+    "broadcast": (lambda x, g: broadcast(x, 0, group=g), lambda d, r: d[0]),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_what_they_give(ranks, size, name):
+    made, _ = ranks
+    build, expected = COLLECTIVES[name]
+    data = data_of(size)
+
+    def run(rank):
+        return build(tw.from_numpy(data[rank]).sync(), made[rank]).sync().to_numpy()
+
+    for rank, found in enumerate(in_ranks(size, run)):
+        np.testing.assert_allclose(found, expected(data, rank), rtol=1e-6)
+
+
+def test_ops_and_borrows_enter_and_chains_go_on(ranks, size):
+    made, _ = ranks
+
+    def run(rank):
+        group = made[rank]
+        chain = all_reduce(tw.full((8,), float(rank + 1)), group=group)
+        total = chain.then(lambda t: doubled(tw.empty((8,)).partition((4,)), t).out()).sync()
+        whole = tw.full((8,), float(rank)).sync()
+        all_reduce(whole.borrow_mut()[2:5], group=group).sync()
+        return total.to_numpy(), whole.to_numpy(), rank
+
+    total = size * (size + 1) // 2
+    for found, part, rank in in_ranks(size, run):
+        np.testing.assert_array_equal(found, np.full(8, 2.0 * total))
+        expected = np.full(8, float(rank))
+        expected[2:5] = total - size
+        np.testing.assert_array_equal(part, expected)
+
+
+def test_messages_between_two(pair):
+    made, _ = pair
+    data = data_of(1)[0]
+
+    def run(rank):
+        if rank == 0:
+            return send(tw.from_numpy(data), 1, group=made[0]).sync()
+        return recv(tw.zeros(data.shape), 0, group=made[1]).sync().to_numpy()
+
+    np.testing.assert_array_equal(in_ranks(2, run)[1], data)
+
+
+def test_they_are_lazy_and_the_host_goes_on(pair):
+    made, hub = pair
+    hub.held = threading.Event()
+    results = []
+    op = all_reduce(tw.ones((4,)), group=made[0])
+    time.sleep(0.05)
+    assert hub.ran == []
+    op.close()
+    for group in made:
+        results.append(all_reduce(tw.ones((4,)).sync(), group=group).start())
+    assert all("in flight" in repr(t) for t in results)
+    own = tw.default_device().new_stream()  # what follows on the others waits
+    other = doubled(tw.empty((4,)).partition((4,)), tw.ones((4,))).out().sync_on(own)
+    np.testing.assert_array_equal(other.to_numpy(), [2] * 4)
+    hub.held.set()
+    for tensor in results:
+        np.testing.assert_array_equal(tensor.to_numpy(), [2] * 4)
+
+
+def test_kernels_and_collectives_are_ordered_by_memory(pair):
+    made, hub = pair
+    hub.held = threading.Event()
+    xs = [tw.full((4,), float(rank)).sync() for rank in range(2)]
+    outs = [tw.full((4,), np.nan).sync() for _ in range(2)]
+    for rank in range(2):
+        all_reduce(xs[rank], group=made[rank]).start()
+        doubled(outs[rank].partition_mut((4,)), xs[rank]).start()  # reads what was reduced
+        tw.fill(xs[rank], 7.0).start()  # comes after both
+    hub.held.set()
+    for rank in range(2):
+        np.testing.assert_array_equal(outs[rank].to_numpy(), [2] * 4)
+        np.testing.assert_array_equal(xs[rank].to_numpy(), [7] * 4)
+
+
+def test_a_conflicting_use_ends_the_borrow(pair):
+    made, _ = pair
+    x = tw.ones((4,)).sync()
+    op = all_reduce(x, group=made[0])
+    tw.fill(x, 2.0).sync()
+    with pytest.raises(tw.BorrowError, match="its exclusive borrow"):
+        op.sync()
+    op.close()
+
+
+def test_collectives_run_in_the_order_they_were_started(pair):
+    made, hub = pair
+    xs = [tw.ones((4,)).sync() for _ in range(6)]
+    for number, group in enumerate(made):
+        for x in xs[3 * number :][:3]:
+            all_reduce(x, group=group).start()
+            all_gather(x, group=group).start()
+    tw.synchronize()
+    for rank in range(2):
+        assert [op for r, op in hub.ran if r == rank] == ["all_reduce", "all_gather"] * 3
+
+
+def test_they_are_awaited(pair):
+    made, _ = pair
+
+    async def both():
+        return await asyncio.gather(*[all_gather(tw.ones((2,)), group=g) for g in made])
+
+    for tensor in asyncio.run(both()):
+        np.testing.assert_array_equal(tensor.to_numpy(), np.ones(4))
+
+
+def test_a_trace_shows_that_they_overlap_with_kernels(pair):
+    made, hub = pair
+    hub.held = threading.Event()
+    own, x = tw.default_device().new_stream(), tw.ones((4,)).sync()
+    xs = [tw.ones((4,)).sync() for _ in made]
+    with tw.trace() as trace:
+        started = [all_reduce(x, group=g).start() for x, g in zip(xs, made, strict=True)]
+        doubled(tw.empty((4,)).partition((4,)), x).sync_on(own)
+        hub.held.set()
+        for tensor in started:
+            tensor.to_numpy()
+        tw.synchronize()
+    work = {e.name: e for e in trace.entries if e.kind == "work"}
+    moving, kernel = work["all_reduce"], work["doubled"]
+    assert moving.start <= kernel.start <= kernel.end <= moving.end
+    assert moving.traffic.written == 16
+
+
+# What goes wrong
+
+
+def test_ranks_that_disagree_raise_and_the_process_goes_on(pair):
+    made, hub = pair
+    xs = [tw.ones((4 + rank,)).sync() for rank in range(2)]
+    for error in in_ranks(2, lambda rank: all_reduce(xs[rank], group=made[rank]).sync()):
+        assert isinstance(error, RankError)
+        assert "`all_reduce` of f32 (4,), sum" in str(error)
+        assert "`all_reduce` of f32 (5,), sum" in str(error)
+    assert hub.ran == []  # nothing moved
+    with pytest.raises(tw.SchedulingError, match="not usable any more"):
+        all_gather(tw.ones((2,)), group=made[0]).sync()
+    fresh = doubled(tw.empty((4,)).partition((4,)), tw.ones((4,))).out().sync()
+    np.testing.assert_array_equal(fresh.to_numpy(), [2] * 4)
+
+
+def test_who_reads_what_a_failed_collective_writes_hears_of_it(pair):
+    made, _ = pair
+    xs = [tw.ones((4 + rank,)).sync() for rank in range(2)]
+    for x, group in zip(xs, made, strict=True):
+        all_reduce(x, group=group).start()
+    for x in xs:
+        with pytest.raises(RankError, match="disagree"):
+            x.to_numpy()
+
+
+def test_a_backend_that_breaks_off_names_who_is_gone(pair):
+    made, _ = pair
+    made[1]._pulse._ended.set()  # as when its process dies
+    for group in made:
+        group._backend.broken = RuntimeError("Connection closed by peer\nand more")
+    error = in_ranks(2, lambda rank: all_reduce(tw.ones((4,)), group=made[rank]).sync())[0]
+    assert isinstance(error, RankError)
+    assert (error.rank, error.op) == (1, "all_reduce")
+    assert "Connection closed by peer" in error.got and "and more" not in error.got
+
+
+BAD = {
+    "rank": (lambda g: broadcast(tw.ones((4,)).sync(), 9, group=g), "the rank 9, and the group"),
+    "self": (lambda g: send(tw.ones((4,)).sync(), 0, group=g), "0 is this one"),
+    "odd": (lambda g: reduce_scatter(tw.ones((5,)).sync(), group=g), "divides the first axis"),
+    "scalar": (lambda g: all_gather(tw.ones(()).sync(), group=g), "needs an axis"),
+    "gaps": (lambda g: all_reduce(tw.ones((4, 4)).sync().borrow_mut()[:, ::2], group=g), "dup"),
+    "reduction": (lambda g: all_reduce(tw.ones((4,)).sync(), "avg", group=g), "'avg'"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_calls_are_refused_when_built(pair, what):
+    made, _ = pair
+    build, message = BAD[what]
+    with pytest.raises(tw.Error, match=message):
+        build(made[0])
+
+
+def test_what_is_no_tensor_is_refused(pair):
+    made, _ = pair
+    with pytest.raises(TypeError, match="takes a tensor"):
+        all_reduce(np.ones(4, np.float32), group=made[0])
+
+
+def test_without_a_group():
+    with pytest.raises(tw.ContextError, match=r"call tw.distributed.init\(\) first"):
+        all_reduce(tw.ones((4,)).sync())
+
+
+def test_a_closed_group():
+    (group,), _, _ = groups(1)
+    group.close()
+    with pytest.raises(tw.SchedulingError, match="not usable"):
+        all_reduce(tw.ones((4,)), group=group).sync()
+    group.close()

@@ -1,0 +1,142 @@
+"""Ranks in threads of one process: a store, and a backend that moves arrays between them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tilewright.distributed.agreement import Patience
+from tilewright.distributed.call import Call
+from tilewright.distributed.group import Group
+
+PATIENCE = Patience(late=10.0, gone=0.5, beat=0.05)
+
+
+class DictStore:
+    """What torch's stores do, in a dict."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def set(self, key: str, value: str) -> None:
+        with self._lock:
+            self.values[key] = value.encode()
+
+    def get(self, key: str) -> bytes:
+        return self.values[key]
+
+    def check(self, keys: list[str]) -> bool:
+        return all(key in self.values for key in keys)
+
+    def add(self, key: str, amount: int) -> int:
+        with self._lock:
+            found = int(self.values.get(key, b"0")) + amount
+            self.values[key] = str(found).encode()
+        return found
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        with self._lock:
+            if self.values.get(key, b"") == expected.encode():
+                self.values[key] = desired.encode()
+            return self.values[key]
+
+    def delete_key(self, key: str) -> bool:
+        with self._lock:
+            return self.values.pop(key, None) is not None
+
+
+class Hub:
+    """Where the arrays of all ranks are while they are exchanged."""
+
+    def __init__(self, size: int) -> None:
+        self.arrays: dict[Any, Any] = {}
+        self.barrier = threading.Barrier(size, timeout=20)
+        self.held: threading.Event | None = None
+        """Set, for a test that holds collectives up: they wait for it."""
+        self.ran: list[tuple[int, str]] = []
+        """Which collectives ran, by rank."""
+
+
+class InThreads:
+    """Moves data between ranks that are threads."""
+
+    on_host = True
+
+    def __init__(self, hub: Hub, rank: int, size: int) -> None:
+        self._hub, self._rank, self._size = hub, rank, size
+        self.broken: Exception | None = None
+
+    def check(self, call: Call, device: Any) -> None:
+        return
+
+    def refuse_capture(self, call: Call) -> None:
+        raise AssertionError("nothing is captured here")
+
+    def close(self) -> None:
+        return
+
+    def run(self, call: Call, target: Any, source: Any, peer: int, stream: Any) -> None:
+        if self.broken is not None:
+            raise self.broken
+        hub, size, rank = self._hub, self._size, self._rank
+        if hub.held is not None:
+            hub.held.wait()
+        hub.ran.append((rank, call.op))
+        mine = (source or target).array().copy()
+        hub.arrays[rank] = mine
+        hub.barrier.wait()
+        all_of_them = [hub.arrays[n] for n in range(size)]
+        out = None if target is None else target.array()
+        if call.op == "all_reduce":
+            out[...] = _reduced(call, all_of_them)
+        elif call.op == "all_gather":
+            out[...] = np.concatenate(all_of_them)
+        elif call.op == "reduce_scatter":
+            out[...] = np.split(_reduced(call, all_of_them), size)[rank]
+        elif call.op == "all_to_all":
+            out[...] = np.concatenate([np.split(each, size)[rank] for each in all_of_them])
+        elif call.op == "broadcast":
+            out[...] = all_of_them[call.root]
+        elif call.op == "recv":
+            out[...] = all_of_them[peer]
+        hub.barrier.wait()
+
+
+def _reduced(call: Call, arrays: list[Any]) -> Any:
+    how: dict[str, Callable[..., Any]] = {
+        "sum": np.sum, "mean": np.mean, "product": np.prod, "min": np.min, "max": np.max,
+    }  # fmt: skip
+    return how[call.reduce](arrays, axis=0)
+
+
+def groups(size: int, patience: Patience = PATIENCE) -> tuple[list[Group], Hub, DictStore]:
+    """The groups of all ranks, what moves their data, and the store in which they meet."""
+    hub, store = Hub(size), DictStore()
+    made = [
+        Group(InThreads(hub, rank, size), lambda: store, rank, size, patience=patience,
+              on_close=lambda: None)
+        for rank in range(size)
+    ]  # fmt: skip
+    return made, hub, store
+
+
+def in_ranks(size: int, run: Callable[[int], Any]) -> list[Any]:
+    """Run a function in a thread for each rank; what each gave, or raised."""
+    found: list[Any] = [None] * size
+
+    def one(rank: int) -> None:
+        try:
+            found[rank] = run(rank)
+        except Exception as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=one, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return found
