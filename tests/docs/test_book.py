@@ -54,9 +54,22 @@ FUNCTIONS = [f for topic in reference.PAGES for f in reference.functions(topic)]
 
 def test_every_page_is_in_the_table_of_contents():
     pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
-    assert pages - LISTED == set(), "add them to `nav` in mkdocs.yml"
+    assert pages - LISTED == set(), "run `python tools/book/contents.py`, and move them in nav"
     assert LISTED - pages == MADE
     assert len(contents.entries()) == len(LISTED), "a page is listed twice"
+
+
+def test_a_missing_page_is_added_to_its_section():
+    text = (
+        "\nnav:\n  - Home: index.md\n  - Concepts:\n      - guide/a.md\n  - Help:\n"
+        "      - b.md\n  - X:\n"
+    )
+    assert contents.with_missing(text, ["guide/a.md", "guide/c.md", "index.md", "b.md"]) == (
+        text.replace("guide/a.md\n", "guide/a.md\n      - guide/c.md\n")
+    )
+    assert contents.with_missing(text, ["scale.md"]) == text.replace(
+        "- b.md\n", "- b.md\n      - scale.md\n"
+    )
 
 
 def test_next_follows_the_table_of_contents(request):

@@ -2,6 +2,7 @@
 
     python tools/book/contents.py
 
+adds pages that are missing to the table of contents, at the end of the section of their folder, and
 writes the line `Next: ...` at the end of each page, and the table in docs/index.md.
 """
 
@@ -18,6 +19,13 @@ ITEM = re.compile(r"^(?P<indent> *)- (?:(?P<title>[^:]+): )?(?P<path>\S+\.md)$")
 SECTION = re.compile(r"^(?P<indent> *)- (?P<title>[^:]+):$")
 NEXT = re.compile(r"\n+Next: \[[^\n]*(?:\n[^\n]+)*\n*\Z")
 BEGIN, END = "<!-- contents: written by tools/book/contents.py -->\n", "<!-- end of contents -->\n"
+
+
+SECTIONS = {
+    "guide": "Concepts", "tutorials": "Tutorials", "recipes": "Recipes", "reference": "Reference",
+    "help": "Help",
+}  # fmt: skip
+"""Where new pages of a folder go; those of no folder are help."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,23 @@ def with_table(text: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
+def with_missing(settings: str, paths: list[str]) -> str:
+    """Return the text of mkdocs.yml with pages that its table of contents lacks."""
+    listed = {found["path"] for found in map(ITEM.match, settings.splitlines()) if found}
+    for path in sorted(set(paths) - listed):
+        section = SECTIONS.get(path.partition("/")[0], "Help")
+        begin = settings.index(f"\n  - {section}:\n") + 1
+        end = settings.find("\n  - ", begin)
+        settings = f"{settings[:end]}\n      - {path}{settings[end:]}"
+    return settings
+
+
 def main() -> None:
-    """Write all pages."""
+    """Write the table of contents, and all pages."""
+    settings = ROOT / "mkdocs.yml"
+    paths = [str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")]
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(with_missing(text, paths), encoding="utf-8")
     for path, text in rewritten().items():
         if path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
