@@ -211,7 +211,7 @@ class Group:
             on_close()
 
     def leave(self) -> None:
-        """Tell the others that this rank takes no part any more: its process ends."""
+        """Stop the pulse, so that the others see at once that this rank has left."""
         if self._on_close is not None:
             self._pulse.stop()
 
