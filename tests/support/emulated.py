@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tilewright.backend.llvm.target import CpuTarget
 
 from support.native import Native, Report, scalar_word
 from tilewright.backend.cpu.stages import compile_func
+from tilewright.backend.llvm.object import CpuTarget
 from tilewright.base.cpu_abi import LAUNCH_WORDS, MAX_GRID_RANK, CpuLaunchWord
 from tilewright.devices.cpu.run import FailureWords
 from tilewright.ir.artifact import Artifact

@@ -131,6 +131,6 @@ def test_random_chains_are_transposed(any_size):
     found = {True: 0, False: 0}
     for seed in range(30):
         func, _ = product_program(seed, f16, f32)
-        for chain in module._Chooser(func).chains():
+        for chain in module._ProductChooser(func).chains():
             found[chain.loop is not None and chain.loop.is_a(FOR)] += 1
     assert min(found.values()) > 3, found
