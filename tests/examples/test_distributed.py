@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from source_tree import ROOT
+from support import processes
 
 FOLDER = ROOT / "examples" / "distributed"
 pytest.importorskip("torch")
@@ -20,10 +21,11 @@ def run(*command: str) -> str:
         "OMP_NUM_THREADS": "1", "TILEWRIGHT_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, *command], cwd=FOLDER, env=os.environ | settings, capture_output=True,
-        text=True, timeout=300, check=False,
-    )  # fmt: skip
+    with processes.ray_folder() as folder:
+        done = subprocess.run(
+            [sys.executable, *command], cwd=FOLDER, capture_output=True, text=True, timeout=300,
+            env=os.environ | settings | {"RAY_TMPDIR": folder}, check=False,
+        )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 PATIENCE = 120
@@ -31,6 +35,16 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+@contextmanager
+def ray_folder() -> Iterator[str]:
+    """A folder for Ray, whose sockets need a short path: that of pytest is too long."""
+    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_port() -> int:

@@ -13,6 +13,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
+from support import processes
 from tilewright import f32
 
 pytest.importorskip("ray")
@@ -60,10 +61,11 @@ def engine():
     import tilewright.distributed.ray as engine
 
     settings = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}", "TILEWRIGHT_CACHE_DIR": "off"}
-    engine.ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False,
-                    runtime_env={"env_vars": settings})  # fmt: skip
-    yield engine
-    engine.ray.shutdown()
+    with processes.ray_folder() as folder:
+        engine.ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False,
+                        _temp_dir=folder, runtime_env={"env_vars": settings})  # fmt: skip
+        yield engine
+        engine.ray.shutdown()
 
 
 def test_tensors_are_arguments_and_results(engine):
