@@ -23,7 +23,6 @@ MEASURED = re.compile(
 """A time or a speed."""
 CONSTANTS: dict[str, str] = {
     "docs/guide/host_api.md": "how long `await` may block, and Python's switch interval",
-    "docs/guide/command.md": "what `tilewright profile` prints, of some program",
     "benchmarks/README.md": "how short a call is timed in a batch",
 }
 """Pages with times that are rules of the system or of the measurement, and which."""
