@@ -23,6 +23,7 @@ MEASURED = re.compile(
 """A time or a speed."""
 CONSTANTS: dict[str, str] = {
     "docs/guide/host_api.md": "how long `await` may block, and Python's switch interval",
+    "docs/scale.md": "inputs and results of the model of a cluster",
     "benchmarks/README.md": "how short a call is timed in a batch",
 }
 """Pages with times that are rules of the system or of the measurement, and which."""

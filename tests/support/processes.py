@@ -1,4 +1,4 @@
-"""Programs in processes: several that work together, each with its rank; one on the CPU driver."""
+"""Programs in processes: several that work together, each with its rank; one about CUDA."""
 
 from __future__ import annotations
 
