@@ -8,6 +8,7 @@ from functools import lru_cache
 from .._core import Layout as NativeLayout
 from .._core import Tiling as NativeTiling
 from ..base.dtypes import AnyDType
+from ..base.errors import ShapeError
 from ..base.shapes import OWNED, Shape, grid_of, row_major_strides, size
 
 WORD = (1 << 64) - 1
@@ -54,6 +55,16 @@ class Layout(NativeLayout):
 def layout_of(dtype: AnyDType, shape: Shape, strides: Shape) -> Layout:
     """Return the layout of these facts; the same object each time while it is remembered."""
     return Layout(dtype, shape, strides)
+
+
+def refuse_shared_indices(layout: Layout) -> None:
+    """Raise if two indices denote one element, so that writing one changes the other."""
+    if not layout.is_injective:
+        raise ShapeError(
+            "a tensor whose indices share memory cannot be written",
+            got=f"shape {layout.shape}, strides {layout.strides}",
+            hint="write a copy: t.dup() of a tensor, a.copy() of an array",
+        )
 
 
 def row_major(dtype: AnyDType, shape: Shape) -> Layout:

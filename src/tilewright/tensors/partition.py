@@ -11,7 +11,7 @@ from ..base.shapes import FULL, Shape, next_power_of_2
 from ..base.showing import tiles_drawing
 from ..op.place import Location, here, place_of
 from .borrow import Use
-from .layout import Layout, Mapping, Tiling, tiling_of
+from .layout import Layout, Mapping, Tiling, refuse_shared_indices, tiling_of
 from .ownership import Ours
 from .shape import MAX_EXTENT, ShapeLike, as_shape
 from .show import facts, table
@@ -232,11 +232,7 @@ def cut(layout: Layout, tile: ShapeLike) -> Tiling:
             expected=f"{len(shape)} extents, for the shape {shape}",
             got=f"{len(dims)} extents, {dims}",
         )
-    if not layout.is_injective:
-        raise ShapeError(
-            "a tensor whose indices share memory cannot be written",
-            got=f"shape {shape}, strides {layout.strides}",
-        )
+    refuse_shared_indices(layout)
     if FULL in dims:
         pairs = zip(dims, shape, strict=True)
         dims = tuple([next_power_of_2(n) if t == FULL else t for t, n in pairs])
