@@ -74,7 +74,7 @@ class Outputs:
 
     def one(self, result: Any) -> Any:
         """Return the tensor of a partition, or that of an accumulator, which was borrowed."""
-        return result.borrowed if is_borrow(result) else result.unpartition()
+        return result.borrowed if is_borrow(result) else result.written()
 
 
 MOST_OUTPUTS = 256

@@ -113,6 +113,14 @@ class Partition(Access, Ours, Generic[E]):
             region.storage.state.exclude(Use("unpartitioned", location), region.part)
         return self.tensor
 
+    def written(self) -> Tensor[E]:
+        """Return the tensor behind a launch that has written it.
+
+        Another thread may borrow it from then on, which ends the borrow of this partition: so that
+        is no error any more.
+        """
+        return self.unpartition() if self.is_owned else self.tensor
+
     def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
         """Let each block visit many tiles, for kernels with a `tl.MappedPartitionMut`.
 
