@@ -142,7 +142,7 @@ class Branch:
 CHOOSE = "choose per element with tl.where(cond, a, b), or reduce with tl.any or tl.all"
 
 
-COMBINE = "combine masks with `&` and `|`, in brackets: (x > 0) & (x < n)"
+COMBINE = "combine masks with `&` and `|`, in parentheses: (x > 0) & (x < n)"
 
 
 def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:

@@ -145,8 +145,8 @@ def _refuse(it: Interpreter, name: str, conflict: Conflict, exit_: FlowExit) -> 
             Code.SELECT,
             f"`{name}` cannot change in a loop",
             span=exit_.span,
-            expected=conflict.first,
-            got=conflict.second,
+            expected=f"the value from before the loop: {conflict.first}",
+            got=f"another one: {conflict.second}",
             hint="tensors, partitions and functions stay the same in a loop; carry an index",
         )
     it.em.fail(

@@ -482,7 +482,7 @@ def _partners(em: SemanticBuilder, output: MappedRef, others: Sequence[Any]) -> 
         if not isinstance(other, MappedRef):
             em.fail(
                 Code.TYPE,
-                "only mapped outputs are visited together",
+                "iter_indices_with takes mapped outputs",
                 expected="a tl.MappedPartitionMut parameter",
                 got=describe(other),
             )
@@ -564,7 +564,7 @@ def _own_index(em: SemanticBuilder, output: MappedRef, index: Any) -> OwnedIndex
         )
         em.fail(
             Code.MINTED,
-            f"mapped output `{output.name}` is accessed only at an index that its iter_indices()"
+            f"mapped output `{output.name}` can be accessed only at an index that its iter_indices()"
             " yields",
             expected=f"an index of `{output.name}`",
             got=describe(index),
@@ -577,7 +577,7 @@ def _own_index(em: SemanticBuilder, output: MappedRef, index: Any) -> OwnedIndex
         other = index.origin.outputs[0].name
         em.fail(
             Code.MINTED,
-            f"this index belongs to another mapped output than `{output.name}`",
+            f"this index belongs to another mapped output, not to `{output.name}`",
             expected=f"an index of `{output.name}`",
             got=describe(index),
             hint=f"visit both together: for index in {other}.iter_indices_with({output.name})",

@@ -604,7 +604,7 @@ def _accumulate(
 ) -> None:
     """Combine a tile into the elements at places, of which any block may have the same."""
     dtype = ref.type.dtype
-    _accept(em, f"accumulation by {mode.value}", dtype, ELEMENTS[mode])
+    _accept(em, f"accumulator operation `{mode.value}`", dtype, ELEMENTS[mode])
     given = parts(places)
     sparse = _numbered_axis(em, ref, given)
     value = em.number(tile, dtype) if is_weak(tile) else em.numbers(tile, "accumulated value")
@@ -639,10 +639,10 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
     if len(found) > 1 or any(given[k].tile.rank > 1 for k in found):
         em.fail(
             Code.TYPE,
-            f"elements of `{ref.name}` are numbered along one axis",
+            f"`{ref.name}` takes one tile of indices, along one axis",
             expected="scalars, and at most one tile of rank 1",
             got=describe(tuple(given)),
-            hint="give the tensor one axis, t.reshape(n), and number its elements",
+            hint="flatten the tensor with t.reshape(n), and compute flat indices",
         )
     return found[0] if found else None
 
