@@ -125,7 +125,7 @@ class KernelCache:
         options: CompileOptions,
         reason: str,
     ) -> Compiled:
-        """Compile again what was of no use, and replace it, on disk too."""
+        """Recompile a kernel whose code the device rejected; replace it, on disk too."""
         return shielded(self._remade, kernel, Key.of(signature, target, options), reason)
 
     def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:

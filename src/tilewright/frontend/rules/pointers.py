@@ -209,7 +209,7 @@ def _read_only_or_unsafe(em: SemanticBuilder, tensor: Any, word: str) -> TensorR
 def load_view_tko(
     em: SemanticBuilder, view: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> Value:
-    """Return a load without a check."""
+    """Load a tile without a bounds check."""
     em.require_unsafe("`load_view_tko`")
     ref = partition(em, view)
     return unchecked_load(em, ref, index, **access_hints(em, latency, allow_tma))
@@ -257,7 +257,7 @@ def tile_to_pointer(em: SemanticBuilder, pointers: Any) -> Value:
 
 
 def broadcast_ptr(em: SemanticBuilder, pointers: Any, shape: Any) -> Value:
-    """Return pointers repeated."""
+    """Repeat pointers along axes."""
     return _broadcast(em, pointers, shape)
 
 
@@ -464,7 +464,7 @@ def atomic_rmw(
     ordering: Any = "acq_rel",
     scope: Any = "device",
 ) -> Value:
-    """Combine into memory; the old values."""
+    """Combine values into memory; return the old ones."""
     kind = word(em, mode, AtomicMode, "mode")
     return _combine(em, kind, pointers, value, mask, ordering, scope)
 
@@ -541,7 +541,7 @@ def atomic_cas(
     ordering: Any = "acq_rel",
     scope: Any = "device",
 ) -> Value:
-    """Replace where memory equals `compare`; the old values."""
+    """Replace values where memory equals `compare`; return the old ones."""
     kind = _Kind("atomic_cas", "cas_shared", "atomic compare-and-swap", _ANY)
     values = {"compare": compare, "value": value}
     return _update(em, kind, pointers, values, mask, ordering, scope)
