@@ -243,7 +243,6 @@ def shuffled(out: simt.DisjointSlice[i32], x: simt.Slice[i32], by: i32) -> None:
         total += 11 * simt.shuffle_xor(v, 5) + 13 * simt.shuffle_xor(v, by)
         total += 17 * simt.shuffle(v, 31 - lane) + 19 * simt.shuffle(v, by, width=4)
         total += 23 * simt.shuffle_down(v, by, width=16) + 29 * simt.shuffle_down(v, 4, width=8)
-        total += 31 * simt.shuffle(lane, lane)  # the value itself is the lane
     if i < len(out):
         out[i] = total
 
