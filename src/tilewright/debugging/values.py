@@ -10,7 +10,7 @@ import numpy as np
 
 from ..backend.reference.machine import Data, Frame, TensorData
 from ..ir.core import Op, Value
-from ..ir.debug import Operand, Scene
+from ..ir.debug import OperandRef, Scene
 from ..ir.types import TensorType, TileType
 
 
@@ -23,7 +23,7 @@ def shown(frame: Frame, op: Op) -> dict[str, Any]:
 
 
 def _filled(frame: Frame, tree: Any, values: Sequence[tuple[Value, Data]]) -> Any:
-    if isinstance(tree, Operand):
+    if isinstance(tree, OperandRef):
         return _value(frame, *values[tree.number], tree)
     if isinstance(tree, tuple | list):
         parts = [_filled(frame, part, values) for part in tree]
@@ -40,11 +40,11 @@ def _filled(frame: Frame, tree: Any, values: Sequence[tuple[Value, Data]]) -> An
 
 
 def _has_operand(tree: Any) -> bool:
-    return any(isinstance(getattr(tree, name, None), Operand | tuple | list)
+    return any(isinstance(getattr(tree, name, None), OperandRef | tuple | list)
                for name in tree.__dataclass_fields__)  # fmt: skip
 
 
-def _value(frame: Frame, value: Value, data: Data, operand: Operand) -> Any:
+def _value(frame: Frame, value: Value, data: Data, operand: OperandRef) -> Any:
     if isinstance(value.type, TileType) and isinstance(data, np.ndarray):
         copy = np.array(data)
         copy.flags.writeable = False

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.shapes import Shape
 from ...ir.core import Value
-from ...ir.debug import DebugEvent, DebuggedFunction, Operand, Scene
+from ...ir.debug import DebugEvent, DebuggedFunction, OperandRef, Scene
 from ...ir.types import TensorType, TileType
 from ..capture.sources import FunctionSource
 from ..semantics.trees import leaves, replace_leaves
@@ -59,7 +59,7 @@ def _leaf(x: Any, operands: list[Value]) -> Any:
         return HIDDEN if type(x).__module__.startswith("tilewright.frontend") else x
     if isinstance(x.type, TensorType) or (isinstance(x.type, TileType) and not x.type.is_pointer):
         operands.append(x)
-        return Operand(len(operands) - 1, tile)
+        return OperandRef(len(operands) - 1, tile)
     return HIDDEN
 
 

@@ -18,6 +18,7 @@ FROM_DATA = "its index comes from data, or from a value that a loop carries"
 CLAMP = (
     f"count with `for i in range({TILES})`, or clamp the index: min(max(i, 0), {TILES} - 1)"
 )  # fmt: skip
+LARGEST = f"(({COUNT} * {COUNT}) - ({COUNT} * 2)) + 1"
 HEAD = """
 @tw.entry
 def kernel(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn], idx: tl.Tensor[i32, tl.Dyn], n: i32):
@@ -72,8 +73,7 @@ IN_PLACE = {
         f"move the access out of the branch, or keep its index below {TILES} by min(...)",
     ),
     "z.store(x.load_tile((4,), [b * b]))": (
-        f"its index is at most (({COUNT} * {COUNT}) - ({COUNT} * 2)) + 1, which may never be"
-        " reached",
+        f"its index is at most {LARGEST}, which may never be reached",
         f"clamp it: min(i, {TILES} - 1)",
     ),
 }  # fmt: skip
