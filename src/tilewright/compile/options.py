@@ -60,7 +60,7 @@ class CompileOptions(CodegenHints):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that are not left to the code generator, by name."""
+        """The options that are set, by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -142,7 +142,7 @@ def _shown(asked: Mapping[str, object]) -> str:
 
 
 def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
-    """Return hints by architecture, not looked at yet."""
+    """Return hints by architecture, unchecked."""
     if isinstance(given, CompileOptions):
         return {OTHERWISE: given}
     if isinstance(given, Mapping):
