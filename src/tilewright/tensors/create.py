@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeGuard, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -60,32 +60,15 @@ def refuse_order(name: str, *given: Any, words: Sequence[str] = ()) -> NoReturn:
     )
 
 
-class Plan:
+class Plan(NamedTuple):
     """What is to be made: a name for messages, shape and element type, and where."""
 
-    __slots__ = ("home", "is_bound", "layout", "name")
-
-    def __init__(self, name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> None:
-        if isinstance(dtype, int):
-            refuse_order(name, shape, dtype)
-        found: AnyDType = dtype if _is_kept(dtype) else in_memory(dtype)
-        # No device is looked for here: who builds an op on an event loop shall not wait for that.
-        home = known_device() if device is None else as_device(device)
-        self._set(name, _row_major(found, as_shape(shape)), home, is_bound=device is not None)
-
-    @classmethod
-    def of(cls, name: str, layout: Layout, home: Device | None, *, is_bound: bool) -> Self:
-        """Plan a tensor of a layout."""
-        self = cls.__new__(cls)
-        self._set(name, layout, home, is_bound=is_bound)
-        return self
-
-    def _set(self, name: str, layout: Layout, home: Device | None, *, is_bound: bool) -> None:
-        self.name, self.layout = name, layout
-        self.is_bound = is_bound
-        """Whether a device was named, on which it must be made."""
-        self.home = home
-        """The device that was named, or else the default one; None: not known yet."""
+    name: str
+    layout: Layout
+    home: Device | None
+    """The device that was named, or else the default one; None: not known yet."""
+    is_bound: bool
+    """Whether a device was named, on which it must be made."""
 
     @property
     def shape(self) -> Shape:
@@ -118,6 +101,17 @@ class Plan:
             f" but was started on a stream of {device.name!r}",
             hint="leave `device=` out to make it where it is started",
         )
+
+
+def planned(name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> Plan:
+    """Plan a tensor of this shape and element type."""
+    if isinstance(dtype, int):
+        refuse_order(name, shape, dtype)
+    layout = _row_major(dtype if _is_kept(dtype) else in_memory(dtype), as_shape(shape))
+    if device is not None:
+        return Plan(name, layout, as_device(device), is_bound=True)
+    # Not looked for here: who builds an op on an event loop shall not have to wait for that.
+    return Plan(name, layout, known_device(), is_bound=False)
 
 
 _row_major = lru_cache(MOST_KEPT)(row_major)
@@ -155,7 +149,7 @@ class Allocate(NativeAllocate, DeviceOp[Tensor[Any]]):
 
     def execute_closely(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Do as `execute`, where the core has no memory for it."""
-        plan = Plan.of(self.name, self._layout, self.home, is_bound=self._is_bound)
+        plan = Plan(self.name, self._layout, self.home, is_bound=self._is_bound)
         making = ctx if ctx.recording is None else ctx.creating(self.name)
         if not self._zeroed or making.stream.device.host_visible:
             return new_tensor(plan.allocate(making, zeroed=self._zeroed))
@@ -237,7 +231,7 @@ def empty(
     """Return a tensor for a kernel to write; reading it before that raises."""
     if more:
         refuse_order("empty", shape, dtype, *more)
-    return _allocated(Plan("empty", shape, dtype, device), False)
+    return _allocated(planned("empty", shape, dtype, device), False)
 
 
 @overload
@@ -256,7 +250,7 @@ def zeros(
     """Return a tensor of zeros."""
     if more:
         refuse_order("zeros", shape, dtype, *more)
-    return _allocated(Plan("zeros", shape, dtype, device), True)
+    return _allocated(planned("zeros", shape, dtype, device), True)
 
 
 def empty_like(
@@ -279,15 +273,15 @@ def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike
         region: Region = other.region
         layout, home = region.layout, region.storage.device
         if dtype is None and device is None and layout.is_packed:
-            return Plan.of(name, layout, home, is_bound=True)
+            return Plan(name, layout, home, is_bound=True)
         dtype = layout.dtype if dtype is None else dtype
-        return Plan(name, layout.shape, dtype, device or home)
+        return planned(name, layout.shape, dtype, device or home)
     shape, own = getattr(other, "shape", None), getattr(other, "dtype", None)
     if shape is None or own is None:
         raise TypeError(f"`{name}` takes a tensor or an array, got {type(other).__name__}")
     if device is None and not is_array(other):
         device = other.device
-    return Plan(name, shape, own if dtype is None else dtype, device)
+    return planned(name, shape, own if dtype is None else dtype, device)
 
 
 def from_numpy(
@@ -304,7 +298,7 @@ def from_numpy(
     """
     wanted = None if dtype is None else in_memory(dtype)
     source = host_array(array, wanted, "from_numpy")
-    return FromHost(Plan("from_numpy", source.shape, wanted or source.dtype, device), source)
+    return FromHost(planned("from_numpy", source.shape, wanted or source.dtype, device), source)
 
 
 def asarray(
@@ -372,6 +366,6 @@ def meta(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> Tens
 def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Tensor[Any]: ...
 def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
     """Return a description of a tensor, without memory: enough to compile a kernel for it."""
-    plan = Plan("meta", shape, dtype, device)
+    plan = planned("meta", shape, dtype, device)
     bare = storage.meta(plan.home or default_device(), plan.nbytes)
     return new_tensor(Region(bare, plan.layout, 0))
