@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import os
 import json
+import os
 import re
 import subprocess
 import sys
