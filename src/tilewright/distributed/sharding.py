@@ -12,7 +12,7 @@ from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..devices.mesh import Mesh
 from ..devices.protocol import Device
-from ..launch.pieces import InPieces
+from ..launch.pieces import InPieces, OutputInPieces
 from ..op.core import DeviceOp, is_op
 from ..op.on_devices import OnDevices
 from ..op.zipping import zip as zip_ops
@@ -106,7 +106,7 @@ class ShardedTensor(Sharded):
         return [*first.values()]
 
 
-class ShardedPartition(Sharded):
+class ShardedPartition(Sharded, OutputInPieces[ShardedTensor]):
     """A tensor in pieces as an output of kernels: a partition of each piece."""
 
     pieces: tuple[Partition[Any], ...]
