@@ -330,7 +330,7 @@ REFUSED: dict[type, str] = {
 
 def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:
     kind = "an op" if is_op(value) else type(value).__name__
-    hint = REFUSED.get(type(value), "")
+    hint = REFUSED.get(kind_of(value), "")
     raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}{hint}")
 
 

@@ -231,7 +231,7 @@ def test_shapes_and_ranks_must_fit():
         z.store(x.load_tile((4, 4), (tl.arange(4), 0)))
 
     error = refused(Code.RANK, wrong_shape, out((4,)), tensor(2))
-    assert error.message == "`x` has 2 axes, the tile shape 1 axis"
+    assert error.message == "`x` has 2 axes, but the tile shape has 1 axis"
     error = refused(Code.RANK, wrong_index, out((4,)), tensor(2))
     assert error.message == "`x` has 2 axes, the index 1 number"
     error = refused(Code.TYPE, wide_index, out((4, 4)), tensor(2), tensor(1))
