@@ -233,7 +233,7 @@ def test_shapes_and_ranks_must_fit():
     error = refused(Code.RANK, wrong_shape, out((4,)), tensor(2))
     assert error.message == "`x` has 2 axes, but the tile shape has 1 axis"
     error = refused(Code.RANK, wrong_index, out((4,)), tensor(2))
-    assert error.message == "`x` has 2 axes, the index 1 number"
+    assert error.message == "`x` has 2 axes, but the index has 1 number"
     error = refused(Code.TYPE, wide_index, out((4, 4)), tensor(2), tensor(1))
     assert error.message == "index[0] must be a scalar i32"
 
