@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.dtypes import (
-    AnyDType,
-    bf16,
-    bool_,
-    f16,
-    f32,
-    f64,
-    i16,
-    i32,
-    i64,
-    int_range,
-)
+from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, f64, i16, i32, i64, int_range
 from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
 from ...ir.attrs import Overflow, Predicate, Rounding

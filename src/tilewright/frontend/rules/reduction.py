@@ -12,11 +12,11 @@ from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, i32, int_range
 from ...base.errors import Code
 from ...base.shapes import size
 from ...ir.attrs import Predicate
-from ...ir.core import Block, Value
+from ...ir.core import Value
 from ..semantics import promotion
 from ..semantics.access import Number
 from ..semantics.builder import SemanticBuilder
-from ..semantics.operands import CombinerBody, op_body, parts, user_body
+from ..semantics.operands import op_body, parts, user_body
 from ..semantics.padding import shown, warn_if_not_neutral
 from ..semantics.values import describe
 
