@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from ..base.dtypes import i32
+from ..base.dtypes import i32, i64, int_range
 from ..ir.attrs import Rounding
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Trait
@@ -71,13 +71,13 @@ class EntryBounds:
         self._known: dict[Value, Bound | None] = {}
 
     def of(self, value: Value) -> Bound | None:
-        """Return an upper bound of a 32-bit integer, or None."""
+        """Return an upper bound of an integer of 32 or 64 bits, or None."""
         if value not in self._known:
             self._known[value] = self._of(value)
         return self._known[value]
 
     def _of(self, value: Value) -> Bound | None:
-        if value.type != TileType(i32, ()):
+        if value.type not in (TileType(i32), TileType(i64)):
             return None
         if self.is_exact(value):
             return Exact(value)
@@ -163,9 +163,16 @@ def _least(bounds: EntryBounds, op: Op) -> Bound | None:
     return Combined(Step.MIN, *found)
 
 
+def _same(bounds: EntryBounds, op: Op) -> Bound | None:
+    """Return the bound of an integer of another size, of which no bits are lost."""
+    found = bounds.ranges.of(op.operands[0])
+    low, high = int_range(op.result.tile.dtype)
+    return bounds.of(op.operands[0]) if low <= found.low and found.high <= high else None
+
+
 BOUND_RULES: dict[str, BoundRule] = {
     "addi": _sum, "subi": _difference, "muli": _product, "divi": _quotient,
-    "mini": _least, "maxi": _both(Step.MAX),
+    "mini": _least, "maxi": _both(Step.MAX), "exti": _same, "trunci": _same,
 }  # fmt: skip
 
 
