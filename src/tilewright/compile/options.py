@@ -15,6 +15,9 @@ from ..ir.signature import ParamSpec, Signature, constant_kind
 # -------------------------------------------------------------------------------------------------
 # Options of a launch.
 
+CAN_STOP = "reference"
+"""The device on which a debugger can stop."""
+
 
 class Stops(NamedTuple):
     """The block, and of a SIMT kernel the thread, that a debugger follows; None: any."""
