@@ -54,6 +54,7 @@ PyObject* usual_run = nullptr;  // the method of ops that cannot run directly
 struct Names {
   PyObject* built;
   PyObject* deliver;
+  PyObject* device;
   PyObject* end;
   PyObject* failed;  // a tuple: the keyword of `end`
   PyObject* home;
@@ -226,6 +227,9 @@ void end_failed(PyObject* context) {
 
 // Ends an op that may be run now, in the way of all ops.
 PyObject* run_and_deliver(PyObject* op, PyObject* stream, const VerbNames& verb) {
+  // A stream that lacks what all have is refused before it takes the op.
+  const Owned device(PyObject_GetAttr(stream, names.device));
+  if (!device) return nullptr;
   const Caller stands = caller(names.zero);
   if (!stands || !claim_at(op, verb.user, stands.location.get())) return nullptr;
   const Owned context = new_context(stream, verb.waits);
@@ -330,6 +334,7 @@ bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.built = name("_built"),
            .deliver = name("deliver_by_core"),
+           .device = name("device"),
            .end = name("end"),
            .failed = Py_BuildValue("(s)", "failed"),
            .home = name("home"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTu
 from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes, set_launch_trace
 from .._core import Launch as NativeLaunch
 from ..base.dtypes import DType
-from ..base.errors import LaunchError, SchedulingError
+from ..base.errors import BorrowError, LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
 from ..devices.protocol import Device, Stream
@@ -360,9 +360,11 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
         """Do as `execute`, where the core cannot run it; argument ops run first."""
-        bound = self._bound
+        bound, _ = self._bound, ctx.stream  # who has no stream takes nothing from the op
         if bound is None:
-            return super().execute(ctx)
+            if not self.staged:
+                raise BorrowError(f"`{self.name}` has run already: an op is used once")
+            return Composite.execute(self, ctx)
         self._examined = self._held = None
         args = self._release(ctx)
         try:
