@@ -227,9 +227,6 @@ void end_failed(PyObject* context) {
 
 // Ends an op that may be run now, in the way of all ops.
 PyObject* run_and_deliver(PyObject* op, PyObject* stream, const VerbNames& verb) {
-  // A stream that lacks what all have is refused before it takes the op.
-  const Owned device(PyObject_GetAttr(stream, names.device));
-  if (!device) return nullptr;
   const Caller stands = caller(names.zero);
   if (!stands || !claim_at(op, verb.user, stands.location.get())) return nullptr;
   const Owned context = new_context(stream, verb.waits);
@@ -252,7 +249,10 @@ PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) 
   if (!is_cuda_stream(stream) && !cpu_queue_of(stream)) {
     own = call_python(classes.as_stream, {op, stream, verb.giver});
   }
-  if (!own || !may_end(op, verb)) return nullptr;
+  // Python can make a stream without any slot being set, too.
+  if (!own || !Owned(PyObject_GetAttr(own.get(), names.device)) || !may_end(op, verb)) {
+    return nullptr;
+  }
   Owned result;
   switch (run_directly(op, own.get(), verb, result)) {
     case Ending::kDone:

@@ -108,10 +108,10 @@ def weighed(x: Any, y: Any, a: int) -> tuple[Any, ...]:
 
 def new_kernels() -> dict[str, Kernel]:
     """All kernels, as nobody has launched them yet: how a launch is made may depend on that."""
-    return {**_common_kernels(), **_kernels_of_rare_parameters()}
+    return {**_of_tensors_and_numbers(), **_of_other_parameters()}
 
 
-def _common_kernels() -> dict[str, Kernel]:
+def _of_tensors_and_numbers() -> dict[str, Kernel]:
     @tw.entry
     def lengthy(z: tl.TensorMut[i32], x: tl.Tensor[i32], n: i32) -> None:
         t = tl.load_tile_like(x, z)
@@ -167,7 +167,9 @@ def _common_kernels() -> dict[str, Kernel]:
     }
 
 
-def _kernels_of_rare_parameters() -> dict[str, Kernel]:
+def _of_other_parameters() -> dict[str, Kernel]:
+    """Element offsets, accumulators, and parameters that are optional, many or tuples."""
+
     @tw.entry
     def shift(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
         tile = x.load_at((tl.block_id(0) * TILE + 1,), (TILE,), padding=0)

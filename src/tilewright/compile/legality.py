@@ -35,7 +35,7 @@ HINTS = {
 
 
 def refuse_parted(func: Func) -> None:
-    """Raise for the first op at which threads synchronize and some may not come."""
+    """Raise for the first barrier that diverging threads may not reach."""
     for parting in partings(func):
         _refuse(parting)
 
@@ -134,7 +134,7 @@ def refuse_breakpoints(func: Func, target: str) -> None:
 
 
 def accept(func: Func, target: str, dialect: Dialect) -> None:
-    """Raise where threads that must meet may part, or a target lacks what a kernel uses."""
+    """Reject divergent barriers, and what the target does not support."""
     refuse_breakpoints(func, target)
     if dialect == "simt":
         refuse_parted(func)

@@ -15,15 +15,16 @@ from ..ir.signature import ParamSpec, Signature, constant_kind
 # -------------------------------------------------------------------------------------------------
 # Options of a launch.
 
-CAN_STOP = "reference"
-"""The device on which a debugger can stop."""
-
 
 class Stops(NamedTuple):
     """The block, and of a SIMT kernel the thread, that a debugger follows; None: any."""
 
     block: tuple[int, ...] | None = None
     thread: tuple[int, ...] | None = None
+
+
+CAN_STOP = "reference"
+"""The target whose code stops for debuggers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class CompileOptions(CodegenHints):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that are not left to the code generator, by name."""
+        """The options that are set, by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -145,7 +146,7 @@ def _shown(asked: Mapping[str, object]) -> str:
 
 
 def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
-    """Return hints by architecture, not looked at yet."""
+    """Return hints by architecture, unchecked."""
     if isinstance(given, CompileOptions):
         return {OTHERWISE: given}
     if isinstance(given, Mapping):

@@ -323,9 +323,15 @@ def named_array(value: object) -> str:
     return f"an array of another library ({kind.__module__}.{kind.__name__})"
 
 
+REFUSED: dict[type, str] = {
+    type(None): "; to accept None, annotate it with `| None`",
+    list: "; make one: np.array(values, np.float32)",
+}
+
+
 def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:
     kind = "an op" if is_op(value) else type(value).__name__
-    hint = "; to accept None, annotate it with `| None`" if value is None else ""
+    hint = REFUSED.get(kind_of(value), "")
     raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}{hint}")
 
 
@@ -392,13 +398,17 @@ def check_element(kernel: str, p: Parameter, dtype: AnyDType, value: Any = None)
         _wrong_dtype(kernel, p, wanted.name, dtype.name, value)
 
 
+PAIRS = "pass the parts as an array of floats: x.view(x.real.dtype), or x.real and x.imag"
+ELSE = {"complex64": PAIRS, "complex128": PAIRS}
+
+
 def _wrong_dtype(kernel: str, p: Parameter, expected: str, got: str, value: Any) -> NoReturn:
     convertible = is_array(value) and expected in ("f16", "f32", "f64", "i32", "i64")
     raise ShapeError(
         f"`{p.name}` of `{kernel}` has the wrong element type",
         expected=expected,
         got=got,
-        hint=f"convert it: {p.name}.astype(tw.{expected}.np)" if convertible else None,
+        hint=f"convert it: {p.name}.astype(tw.{expected}.np)" if convertible else ELSE.get(got),
     )
 
 

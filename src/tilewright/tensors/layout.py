@@ -26,7 +26,8 @@ class Layout(NativeLayout):
     """
 
     __slots__ = (
-        "dtype", "is_contiguous", "is_injective", "shape", "strides", "unit_axis", "words",
+        "dtype", "is_contiguous", "is_injective", "is_packed", "shape", "strides", "unit_axis",
+        "words",
     )  # fmt: skip
 
     def __init__(self, dtype: AnyDType, shape: Shape, strides: Shape) -> None:
@@ -39,6 +40,8 @@ class Layout(NativeLayout):
         """Extents and strides as the 64-bit words in which kernels receive them."""
         self.is_contiguous = _is_contiguous(shape, strides)
         """Whether the elements lie one after the other in row-major order."""
+        self.is_packed = strides == row_major_strides(shape)
+        """Whether it is that of a tensor as it is made."""
         self.is_injective = _is_injective(shape, strides)
         """Whether different indices always denote different elements, as a written tensor requires.
         """

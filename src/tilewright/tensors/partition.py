@@ -184,7 +184,7 @@ class MappedPartition(Partition[E]):
     def prefix(self) -> Partition[E]:
         """Raise: the blocks of a mapped partition visit all tiles."""
         raise ShapeError(
-            "a mapped partition cannot be covered in part",
+            "a mapped partition has no prefix",
             expected="a plain partition: t.partition_mut(tile).prefix()",
             got=repr(self),
             hint="a kernel visits a part of the tiles with iter_indices_within",
@@ -201,7 +201,7 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
     groups = as_shape(map_shape, "the map shape")
     if tiling.partial:
         raise ShapeError(
-            "a partition that is covered in part cannot be mapped",
+            "a prefix partition cannot be mapped",
             expected="a plain partition: t.partition_mut(tile).map(...)",
             got="partition.prefix().map(...)",
             hint="a kernel visits a part of the tiles with iter_indices_within",

@@ -382,8 +382,8 @@ def test_a_read_only_tensor_is_not_written():
          "insert an axis with x[:, None] or x[None, :], or make it with keepdims=True"),
         (lambda z: tl.zeros((8, 8), f32), Code.SHAPE,
          "make the tile with z.shape, or store parts of it: z.partition_mut(shape)"),
-        (lambda z: tl.zeros((4, 8), f16), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),
-        (lambda z: tl.zeros((4, 8), bool_), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),
+        (lambda z: tl.zeros((4, 8), f16), Code.DTYPE, "convert it: tile.astype(tw.f32)"),
+        (lambda z: tl.zeros((4, 8), bool_), Code.DTYPE, "convert it: tile.astype(tw.f32)"),
     ],
 )  # fmt: skip
 def test_a_stored_tile_fits_exactly(value, code, hint):
