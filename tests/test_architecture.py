@@ -93,7 +93,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     ),
     "launch.kernel": ("launch.run",),
     "launch.report": ("analysis.bounds.check_placement",),
-    "launch.run": ("backend.reference.interpreter", "debugging"),
+    "launch.run": ("backend.reference.interpreter", "debugging", "ir.ops.control"),
     "op.core": ("op.picture",),
     "op.trace": ("op.nvtx", "op.trace_file"),
 }  # fmt: skip

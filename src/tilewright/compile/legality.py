@@ -14,6 +14,7 @@ from ..ir.attrs import ThreadCoordinate
 from ..ir.core import Func, Op
 from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
+from .options import CAN_STOP
 
 # -------------------------------------------------------------------------------------------------
 # Divergent synchronization: ops at which threads synchronize but that some may not reach.
@@ -112,8 +113,6 @@ def refuse_ptx(func: Func, target: str) -> None:
 
 # -------------------------------------------------------------------------------------------------
 # Breakpoints where no debugger can stop: everywhere but on the reference device.
-
-CAN_STOP = "reference"
 
 
 def refuse_breakpoints(func: Func, target: str) -> None:

@@ -23,6 +23,10 @@ class Stops(NamedTuple):
     thread: tuple[int, ...] | None = None
 
 
+CAN_STOP = "reference"
+"""The target whose code stops for debuggers."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions(CodegenHints):
     """Hints for the code generator, most of them for CUDA; None leaves the decision to it.

@@ -15,7 +15,13 @@ from ..base.system import at_fork
 from ..base.tracebacks import block
 from ..devices.protocol import Device, Stream
 from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
-from .policy import SchedulingPolicy, StreamPoolRoundRobin, spreads_devices, stream_of
+from .policy import (
+    SchedulingPolicy,
+    SpreadDevices,
+    StreamPoolRoundRobin,
+    spreads_devices,
+    stream_of,
+)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R")
@@ -226,6 +232,13 @@ def choose_stream(name: str, home: Device | None) -> Stream:
             return next(policy.turns)
     policy = chosen.policy or policy_of_device(home or default_device())
     return stream_of(policy, name, home)
+
+
+def set_aside(stream: Stream) -> None:
+    """Keep the policy in force from choosing a stream while it waits for other processes."""
+    policy = _CHOSEN.get().policy or _POLICIES.get(stream.device)
+    if isinstance(policy, StreamPoolRoundRobin | SpreadDevices):
+        policy.set_aside(stream)
 
 
 def _choose_for(op: Any) -> Stream:

@@ -311,7 +311,7 @@ class _Reader:
             self.fail(
                 arg,
                 f"`{arg.arg}`: not an element type",
-                expected="an element type such as tilewright.f32",
+                expected="an element type such as tw.f32",
                 got=repr(value),
             )
 

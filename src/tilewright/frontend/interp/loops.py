@@ -15,7 +15,7 @@ from ..rules.control import assert_condition
 from ..semantics.mapped import Indices, bounds_of, owned_index
 from ..semantics.promotion import natural_dtype
 from ..semantics.trees import leaves, replace_leaves
-from ..semantics.values import describe
+from ..semantics.values import describe, receiver_class
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure, truth
 from .debug_events import tell_again
 from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_names
@@ -303,6 +303,9 @@ def run_for(it: Interpreter, node: ast.For) -> Flow:
         span=it.frame.span(node.iter),
         expected="range(...), tl.static_range(...), or a tuple",
         got=describe(over),
+        hint="compute on all elements at once; parts of one are tl.split(x, parts, axis), a tuple"
+        if receiver_class(over) == "Tile"
+        else None,
     )
 
 

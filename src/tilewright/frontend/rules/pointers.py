@@ -302,7 +302,7 @@ def int_to_ptr(em: SemanticBuilder, addresses: Any, dtype: Any) -> Value:
             "an address has 64 bits",
             expected="i64",
             got=describe(value),
-            hint="convert it: x.astype(tilewright.i64)",
+            hint="convert it: x.astype(tw.i64)",
         )
     return em.emit("int_to_ptr", em.cast(value, i64), to=em.static_dtype(dtype))
 

@@ -197,7 +197,7 @@ def _rows(em: SemanticBuilder, rows: Any, count: int) -> Value:
             "wrong row numbers",
             expected=expected,
             got=describe(value),
-            hint="convert them: rows.astype(tilewright.i32)",
+            hint="convert them: rows.astype(tw.i32)",
         )
     return value
 
@@ -335,7 +335,7 @@ def _one_axis_missing(given: Shape, wanted: Shape) -> bool:
 def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:
     if (got, expected) == (f4e2m1fn, f4e2m1fnx2):
         return "pack pairs first: tile.pack()"
-    return f"convert it: tile.astype(tilewright.{expected.__name__})"
+    return f"convert it: tile.astype(tw.{expected.__name__})"
 
 
 # -------------------------------------------------------------------------------------------------
