@@ -11,7 +11,7 @@ import numpy as np
 
 from ..backend.reference.machine import Data, Frame, TensorData
 from ..ir.core import Op, Value
-from ..ir.debug import Operand, Scene
+from ..ir.debug import OperandRef, Scene
 from ..ir.types import TensorType, TileType
 
 
@@ -24,7 +24,7 @@ def shown(frame: Frame, op: Op) -> dict[str, Any]:
 
 
 def _filled(frame: Frame, tree: Any, values: Sequence[tuple[Value, Data]]) -> Any:
-    if isinstance(tree, Operand):
+    if isinstance(tree, OperandRef):
         return _value(frame, *values[tree.number], tree)
     if isinstance(tree, tuple | list):
         return _sequence(tree, [_filled(frame, part, values) for part in cast("list[Any]", tree)])
@@ -46,11 +46,11 @@ def _sequence(tree: Any, parts: list[Any]) -> Any:
 
 
 def _has_operand(tree: Any) -> bool:
-    return any(isinstance(getattr(tree, field.name, None), Operand | tuple | list)
+    return any(isinstance(getattr(tree, field.name, None), OperandRef | tuple | list)
                for field in dataclasses.fields(tree))  # fmt: skip
 
 
-def _value(frame: Frame, value: Value, data: Data, operand: Operand) -> Any:
+def _value(frame: Frame, value: Value, data: Data, operand: OperandRef) -> Any:
     if isinstance(value.type, TileType) and isinstance(data, np.ndarray):
         copy = np.array(data)
         copy.flags.writeable = False

@@ -73,7 +73,7 @@ class ShardedTensor(Sharded):
     def _cut(self, partitions: Sequence[Partition[Any]]) -> ShardedPartition:
         return ShardedPartition(self.mesh, self.shape, self.cuts, partitions)
 
-    def unpartition(self) -> Self:
+    def written(self) -> Self:
         """Return the tensor itself."""
         return self
 
@@ -113,7 +113,13 @@ class ShardedPartition(Sharded, OutputInPieces[ShardedTensor]):
 
     def unpartition(self) -> ShardedTensor:
         """Return the tensor; a partition that took it over is used up by this."""
-        tensors = [piece.unpartition() for piece in self.pieces]
+        return self._joined([piece.unpartition() for piece in self.pieces])
+
+    def written(self) -> ShardedTensor:
+        """Return the tensor behind a launch that has written it."""
+        return self._joined([piece.written() for piece in self.pieces])
+
+    def _joined(self, tensors: Sequence[Tensor[Any]]) -> ShardedTensor:
         return ShardedTensor(self.mesh, self.shape, self.cuts, tensors)
 
 

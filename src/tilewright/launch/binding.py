@@ -18,7 +18,7 @@ from ..op.place import here, place_of
 from ..tensors.arc import Arc
 from ..tensors.foreign import aliased, is_array
 from ..tensors.gpu_imports import memory_on_gpu
-from ..tensors.layout import tiling_of
+from ..tensors.layout import refuse_shared_indices, tiling_of
 from ..tensors.ownership import Handle, Ours
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
@@ -85,6 +85,7 @@ class Binder:
     def as_output(self, borrow: BorrowMut[Any]) -> Partition[Any]:
         """Return a whole borrow as an output of a launch to which all blocks add."""
         layout = borrow.tensor.region.layout
+        refuse_shared_indices(layout)
         return Partition(borrow.tensor, tiling_of(layout, (1,) * len(layout.shape)), borrow.ticket)
 
     def calls(self) -> tuple[tuple[tuple[str, bool, bool], ...], tuple[tuple[Any, ...], ...]]:

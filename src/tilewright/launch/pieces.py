@@ -29,16 +29,16 @@ class InPieces(ABC):
     pieces: tuple[Any, ...]
 
     @abstractmethod
-    def unpartition(self) -> Any:
-        """Return the tensor in pieces, if this is a partition of one."""
+    def written(self) -> Any:
+        """Return the tensor in pieces behind a launch that has written it."""
 
 
 class OutputInPieces(InPieces, Generic[T_co]):
     """An argument in pieces for an output: partitions, of which a tensor in pieces is the whole."""
 
     @abstractmethod
-    def unpartition(self) -> T_co:
-        """Return the tensor in pieces."""
+    def written(self) -> T_co:
+        """Return the tensor in pieces behind a launch that has written it."""
 
 
 def has_pieces(values: Sequence[Any]) -> bool:
@@ -118,7 +118,7 @@ class PiecesLaunch(OnDevices):
         written = self._written
 
         def outputs(*args: Any) -> Any:
-            made = [args[number].unpartition() for number in written]
+            made = [args[number].written() for number in written]
             return made[0] if len(made) == 1 else tuple(made)
 
         return self.derived(outputs, "out")

@@ -41,7 +41,7 @@ COMPARE: dict[type[ast.cmpop], str] = {
 
 
 def eval_compare(it: Interpreter, node: ast.Compare) -> Any:
-    """Return one comparison or several, `a < b < c`."""
+    """Evaluate one comparison, or a chain `a < b < c`."""
     left = it.eval(node.left)
     result: Any = None
     for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -207,7 +207,7 @@ def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:
 
 
 def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
-    """Return a comprehension over something static, unrolled."""
+    """Evaluate a comprehension over static items: it is unrolled."""
     (generator, *more) = node.generators
     over = it.eval(generator.iter)
     it.mark(node)
@@ -466,7 +466,7 @@ def _assert(it: Interpreter, node: ast.Assert) -> Flow:
 
 
 def _require(it: Interpreter, node: ast.Assert, message: Any) -> Flow:
-    """Refuse a call of the standard library whose static arguments do not fit; check others."""
+    """Reject a library call whose static arguments violate an assertion; check others at launch."""
     if not isinstance(message, str):
         it.em.fail(
             Code.NOT_STATIC,

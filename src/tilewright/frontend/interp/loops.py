@@ -145,8 +145,8 @@ def _refuse(it: Interpreter, name: str, conflict: Conflict, exit_: FlowExit) -> 
             Code.SELECT,
             f"`{name}` cannot change in a loop",
             span=exit_.span,
-            expected=conflict.first,
-            got=conflict.second,
+            expected=f"the value from before the loop: {conflict.first}",
+            got=f"another one: {conflict.second}",
             hint="tensors, partitions and functions stay the same in a loop; carry an index",
         )
     it.em.fail(
@@ -228,7 +228,7 @@ class RangeOf:
     step: Any
 
     def static(self, it: Interpreter) -> range:
-        """Return the numbers themselves; rejected where a bound is known only at run time."""
+        """Return the bounds as constants; reject one that is known only at run time."""
         bounds = (self.start, self.stop, self.step)
         return range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
 
@@ -317,7 +317,7 @@ def _run_range(it: Interpreter, node: ast.For, over: RangeOf) -> Flow:
 
 
 def _run_indices(it: Interpreter, node: ast.For, over: Indices) -> Flow:
-    """Return a loop over the tiles of a mapped output that belong to this block."""
+    """Run a loop over the tiles of a mapped output that belong to this block."""
     return _run_counted(it, node, bounds_of(it.em, over), lambda n: owned_index(it.em, over, n))
 
 

@@ -634,7 +634,7 @@ def _logic(name: str, verb: str) -> Rule:
 
 
 def noti(em: SemanticBuilder, x: Any) -> Value:
-    """Return all bits inverted; not, of booleans."""
+    """Invert all bits; negate booleans."""
     return em.emit("noti", _bits(em, em.numbers(x), "invert", logic=True))
 
 

@@ -145,7 +145,7 @@ def tile_count(em: SemanticBuilder, view: Value, axis: int) -> int | Value:
 
 
 def static_tile_count(view: ViewType, axis: int) -> int | None:
-    """Return the number of tiles along a tile axis, where the types alone tell it."""
+    """Return the number of tiles along a tile axis if the types determine it, else None."""
     dim = view.dim_map[axis]
     extent = view.frame[dim] if view.frame is not None else view.tensor.shape[dim]
     return None if extent is None else ceil_div(extent, (view.step or view.tile)[axis])

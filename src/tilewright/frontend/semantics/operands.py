@@ -53,7 +53,7 @@ def has_arithmetic(em: SemanticBuilder, x: Any, verb: str, beside: Any = None) -
 
 
 def _elements_of(x: Any) -> AnyDType:
-    """Return the elements of an operand that have arithmetic, or the plainest ones."""
+    """Return the element type of an operand; i32 if it has no arithmetic, or is a Python int."""
     if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
         return x.type.dtype if x.type.dtype.has_arithmetic else i32
     return f32 if isinstance(x, float) else i32
@@ -239,7 +239,7 @@ def runs_in(em: SemanticBuilder, ref: RunsRef) -> Value:
 
 
 def run_at(em: SemanticBuilder, ref: RunsRef, index: Value) -> RunRef:
-    """Return a run by its number, which is looked at once for all of its elements."""
+    """Return a run by its number, with one bounds check for all of its elements."""
     there = em.emit("check_index", index, runs_in(em, ref), slice=ref.name)
     return RunRef(ref, em.emit("muli", index, em.number(ref.size, i32)), there)
 
