@@ -203,7 +203,9 @@ def test_every_function_has_one_example():
 )
 def test_every_parameter_is_described(described, meanings):
     used = {p for f in described for p in inspect.signature(inspect.unwrap(f)).parameters}
-    assert used == {name.partition(":")[0] for name in meanings}, "they stand in tools/book/function_parameters.toml"
+    assert used == {name.partition(":")[0] for name in meanings}, (
+        "they stand in tools/book/function_parameters.toml"
+    )
 
 
 def test_functions_of_the_host_have_examples():
