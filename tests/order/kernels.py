@@ -108,7 +108,10 @@ def weighed(x: Any, y: Any, a: int) -> tuple[Any, ...]:
 
 def new_kernels() -> dict[str, Kernel]:
     """All kernels, as nobody has launched them yet: how a launch is made may depend on that."""
+    return {**_of_tensors_and_numbers(), **_of_other_parameters()}
 
+
+def _of_tensors_and_numbers() -> dict[str, Kernel]:
     @tw.entry
     def lengthy(z: tl.TensorMut[i32], x: tl.Tensor[i32], n: i32) -> None:
         t = tl.load_tile_like(x, z)
@@ -152,6 +155,21 @@ def new_kernels() -> dict[str, Kernel]:
         if i < len(out):
             out[i] = x[i] * a
 
+    return {
+        "lengthy": Kernel(lengthy, lambda _, x, n: iterated(x, n), 1, 1),
+        "lasting": Kernel(lasting, lambda _, x: iterated(x, FIXED), 1, 0),
+        "axpy": Kernel(axpy, axpy_of, 2, 1),
+        "bump": Kernel(bump, bump_of, 0, 1),
+        "seven": Kernel(seven, lambda z: np.full_like(z, 7), 0, 0),
+        "pick": Kernel(pick, pick_of, 2, 0, whole=True),
+        "visit": Kernel(visit, lambda z, a: np.full_like(z, a), 0, 1, mapped=True),
+        "scale": Kernel(scale, lambda _, x, a: wrapped(x.astype(np.int64) * a), 1, 1, threads=True),
+    }
+
+
+def _of_other_parameters() -> dict[str, Kernel]:
+    """Element offsets, accumulators, and parameters that are optional, many or tuples."""
+
     @tw.entry
     def shift(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
         tile = x.load_at((tl.block_id(0) * TILE + 1,), (TILE,), padding=0)
@@ -182,16 +200,8 @@ def new_kernels() -> dict[str, Kernel]:
         z.store(total)
 
     return {
-        "lengthy": Kernel(lengthy, lambda _, x, n: iterated(x, n), 1, 1),
-        "lasting": Kernel(lasting, lambda _, x: iterated(x, FIXED), 1, 0),
-        "axpy": Kernel(axpy, axpy_of, 2, 1),
-        "bump": Kernel(bump, bump_of, 0, 1),
-        "seven": Kernel(seven, lambda z: np.full_like(z, 7), 0, 0),
-        "pick": Kernel(pick, pick_of, 2, 0, whole=True),
-        "visit": Kernel(visit, lambda z, a: np.full_like(z, a), 0, 1, mapped=True),
         "shift": Kernel(shift, shift_of, 1, 0),
         "tally": Kernel(tally, tally_of, 1, 1, whole=True, adds=True),
         "blend": Kernel(blend, blend_of, 2, 1, arrange=blended),
         "weigh": Kernel(weigh, weigh_of, 2, 1, arrange=weighed),
-        "scale": Kernel(scale, lambda _, x, a: wrapped(x.astype(np.int64) * a), 1, 1, threads=True),
     }

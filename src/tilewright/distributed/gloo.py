@@ -93,8 +93,9 @@ class Gloo:
         Its own function to abort does nothing to what is under way.
         """
         group = self._group
-        others = () if group is None else range(group.size())
-        for rank in others:
+        if group is None:
+            return
+        for rank in range(group.size()):
             if rank != group.rank():
                 # It does not come. A broken connection says so at once, which closes no other one.
                 with suppress(RuntimeError):

@@ -6,7 +6,6 @@ Hints show them: in kernels, and if a module uses a name that `tl` does not have
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 
 ELEMENT_TYPES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int1": "bool_",
@@ -175,5 +174,7 @@ def hint(name: str, known: Collection[str]) -> str | None:
     """Return the name here of a function of another language, or the name that a slip resembles."""
     if name in SYNONYMS:
         return f"here it is {SYNONYMS[name]}"
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, 1, 0.75)
     return f"did you mean tl.{near[0]}?" if near else None

@@ -244,7 +244,7 @@ def _long_order(x: Any, length: int, k: int, largest: bool, is_wide: bool) -> An
 
 
 def _numbered(x: Any) -> Any:
-    """Return elements, each a sorted run of its own, and their numbers."""
+    """Return elements, each of them a sorted run, and their numbers."""
     return paired(_NUMBER(x), lambda numbers: (x, numbers))
 
 

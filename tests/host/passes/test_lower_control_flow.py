@@ -371,23 +371,25 @@ def test_cleaning_up_afterwards_brings_nothing_back():
 
 
 @pytest.mark.parametrize(
-    ("body", "word"),
+    ("body", "word", "bits"),
     [
-        ("print %i", "loop"),
-        ("%a = tile_index %n, %m {groups=(1)}\nprint %a, %i", "loop"),
-        ("%a = tile_index %i, %m {groups=(1)}\nprint %a", "for"),
+        ("print %i", "for", 64),
+        ("%a = tile_index %n, %m {groups=(1)}\nprint %a, %i", "for", 64),
+        ("%a = tile_index %i, %m {groups=(1)}\nprint %a", "for", 32),
+        ("if %c {\nbreak\n} else {\nyield\n}", "loop", 32),
     ],
 )
-def test_a_loop_by_an_unknown_step_is_counted_with_care_unless_it_visits_tiles(body, word):
+def test_a_loop_by_an_unknown_step_does_not_wrap(body, word, bits):
     """Launches see to it that numbers of tiles stay far from the greatest integer."""
     text = f"for %n, %m, %k {{ (%i: tile<i32>)\n{body}\ncontinue\n}}\nreturn"
     made = lower_control_flow(parse(kernel(text)))
-    assert [op.name for op in made.body.ops if op.regions] == [word]
+    (loop,) = [op for op in made.body.ops if op.regions]
+    assert (loop.name, loop.regions[0].args[0].tile.dtype.bits) == (word, bits)
 
 
 @pytest.mark.parametrize("dtype", ["i32", "i16"])
-@pytest.mark.parametrize(("past", "word"), [(0, "for"), (1, "loop")])
-def test_a_loop_that_cannot_run_past_the_greatest_integer_is_a_for(dtype, past, word):
+@pytest.mark.parametrize("past", [0, 1])
+def test_only_a_loop_that_can_run_past_the_greatest_integer_counts_in_more_bits(dtype, past):
     """The last number is below the upper bound, and a step more is the farthest."""
     _, most = int_range(INTEGERS[dtype])
     text = f"""
@@ -403,7 +405,9 @@ def test_a_loop_that_cannot_run_past_the_greatest_integer_is_a_for(dtype, past, 
     return
     """
     made = lower_control_flow(parse(kernel(text)))
-    assert [op.name for op in made.body.ops if op.regions] == [word]
+    (loop,) = [op for op in made.body.ops if op.regions]
+    bits = 64 if past else INTEGERS[dtype].bits
+    assert (loop.name, loop.regions[0].args[0].tile.dtype.bits) == ("for", bits)
 
 
 def test_a_loop_with_several_ways_out_keeps_their_flags_apart():
