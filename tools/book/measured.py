@@ -58,8 +58,8 @@ def with_plots(markdown: str, page: str) -> str:
         {name: [s * 1e6 for s in seconds] for name, seconds in figure["seconds"].items()},
     )  # fmt: skip
     said = (
-        f"Least times of {figure['rounds']} runs and more, in turns, at commit `{machine['commit']}`, "
-        f"{machine['date']}, {machine['cpu']}, {machine['cores']} cores."
+        f"Least times of {figure['rounds']} runs and more, in turns, at commit "
+        f"`{machine['commit']}`, {machine['date']}, {machine['cpu']}, {machine['cores']} cores."
     )
     return MARK.sub(lambda _: f"{_figure(drawn)}\n\n{said}\n", markdown)
 
