@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 
 from .call import Call
 from .pulse import Pulse, Pulses, Seen
@@ -20,8 +21,6 @@ from .store import Patience, Store
 from .verdict import DIFFERENT, LATE, UNREACHABLE, Verdict, publish, published
 
 OK = "ok"
-SHORTEST, LONGEST, PART = 20e-6, 20e-3, 8
-"""Seconds between two looks at the verdict: at least, at most, and which part of those waited."""
 
 
 class Agreement:
@@ -53,6 +52,8 @@ class Agreement:
         number = self._number
         if pulse is not None:
             pulse.at = f"{self._name}/{number} {call}"
+        if len(self._members) == 1:
+            return None
         try:
             return self._vote(number, call)
         except RuntimeError as error:
@@ -65,10 +66,10 @@ class Agreement:
         if first != said and (difference := _difference(first, self._rank, call)):
             return self._decide(verdict, difference)
         if store.add(self._key(number, "count"), 1) == len(self._members):
-            decided = store.compare_set(verdict, "", OK).decode()
-            self._forget(number - 1)
-            return _read(decided)
-        return self._await(verdict, number, call)
+            return _read(store.compare_set(verdict, "", OK).decode())
+        if first == said:
+            self._forget(number - 2)
+        return self._await(verdict, number)
 
     def _decide(self, key: str, found: Verdict) -> Verdict | None:
         """Write what is wrong as the verdict on a collective, unless that is there already."""
@@ -79,25 +80,31 @@ class Agreement:
         return f"{self._name}/{number}/{what}"
 
     def _forget(self, number: int) -> None:
-        """Delete the keys of a collective that all members have begun."""
-        if number:
+        """Delete the keys of a collective that nobody reads any more: all have reached a later one.
+
+        The first to arrive does so, since it waits for the others anyway.
+        """
+        if number > 0:
             for what in ("call", "count", "verdict"):
                 self._store.delete_key(self._key(number, what))
 
-    def _await(self, verdict: str, number: int, call: Call) -> Verdict | None:
+    def _await(self, verdict: str, number: int) -> Verdict | None:
         """Wait for the verdict; write one where a rank is missing."""
-        start = time.monotonic()
-        pause, look, pulses = SHORTEST, start + self._patience.beat, Pulses(self._store)
-        while not self._store.check([verdict]):
-            now = time.monotonic()
-            if now >= look:
-                look = now + self._patience.beat
-                found = published(self._store) or self._missing(number, now - start, pulses)
-                if found is not None:
-                    return self._decide(verdict, found)
-            time.sleep(pause)
-            pause = max(SHORTEST, min((now - start) / PART, LONGEST))
+        start, pulses = time.monotonic(), Pulses(self._store)
+        while not self._comes(verdict):
+            waited = time.monotonic() - start
+            found = published(self._store) or self._missing(number, waited, pulses)
+            if found is not None:
+                return self._decide(verdict, found)
         return _read(self._store.get(verdict).decode())
+
+    def _comes(self, key: str) -> bool:
+        """Return whether a key is there, or comes within a beat."""
+        try:
+            self._store.wait([key], timedelta(seconds=self._patience.beat))
+        except RuntimeError:  # it has not come; or the store is gone, which the next request says
+            return self._store.check([key])
+        return True
 
     def _missing(self, number: int, waited: float, pulses: Pulses) -> Verdict | None:
         """Return that a rank is missing; None: those that are may still come."""
