@@ -34,7 +34,7 @@ from tilewright.distributed import all_reduce
 
 ROOT = Path(__file__).parent.parent
 TILE = (64, 64)
-ROUNDS, STEPS = 15, 4
+ROUNDS, STEPS = 20, 2
 SIZES = [1 << n for n in range(10, 25, 2)]
 """Bytes of the all-reduces that are measured alone."""
 

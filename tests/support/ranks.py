@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -22,23 +21,17 @@ class DictStore:
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
 
     def set(self, key: str, value: str) -> None:
         with self._lock:
             self.values[key] = value.encode()
-            self._lock.notify_all()
 
     def get(self, key: str) -> bytes:
         return self.values[key]
 
     def check(self, keys: list[str]) -> bool:
         return all(key in self.values for key in keys)
-
-    def wait(self, keys: list[str], timeout: timedelta) -> None:
-        with self._lock:
-            if not self._lock.wait_for(lambda: self.check(keys), timeout.total_seconds()):
-                raise RuntimeError(f"timeout: {keys}")
 
     def add(self, key: str, amount: int) -> int:
         with self._lock:
@@ -50,7 +43,6 @@ class DictStore:
         with self._lock:
             if self.values.get(key, b"") == expected.encode():
                 self.values[key] = desired.encode()
-                self._lock.notify_all()
             return self.values[key]
 
     def delete_key(self, key: str) -> bool:
@@ -68,7 +60,7 @@ class Part:
         method = getattr(self._store, name)
 
         def call(key: Any, *values: Any) -> Any:
-            whole = [self._prefix + k for k in key] if name in ("check", "wait") else self._prefix + key
+            whole = [self._prefix + k for k in key] if name == "check" else self._prefix + key
             return method(whole, *values)
 
         return call

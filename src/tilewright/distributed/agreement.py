@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import timedelta
 
 from .call import Call
 from .pulse import Pulse, Pulses, Seen
@@ -21,6 +20,9 @@ from .store import Patience, Store
 from .verdict import DIFFERENT, LATE, UNREACHABLE, Verdict, publish, published
 
 OK = "ok"
+SHORTEST, LONGEST, PART = 50e-6, 20e-3, 8
+"""Seconds between two looks at the verdict: none, or more than, at most, and which part of those
+waited."""
 
 
 class Agreement:
@@ -89,22 +91,23 @@ class Agreement:
                 self._store.delete_key(self._key(number, what))
 
     def _await(self, verdict: str, number: int) -> Verdict | None:
-        """Wait for the verdict; write one where a rank is missing."""
-        start, pulses = time.monotonic(), Pulses(self._store)
-        while not self._comes(verdict):
-            waited = time.monotonic() - start
-            found = published(self._store) or self._missing(number, waited, pulses)
-            if found is not None:
-                return self._decide(verdict, found)
-        return _read(self._store.get(verdict).decode())
+        """Wait for the verdict; write one where a rank is missing.
 
-    def _comes(self, key: str) -> bool:
-        """Return whether a key is there, or comes within a beat."""
-        try:
-            self._store.wait([key], timedelta(seconds=self._patience.beat))
-        except RuntimeError:  # it has not come; or the store is gone, which the next request says
-            return self._store.check([key])
-        return True
+        torch's stores could wait, too, but report on stderr that somebody has waited for long.
+        """
+        start, pulses = time.monotonic(), Pulses(self._store)
+        look = start + self._patience.beat
+        while not self._store.check([verdict]):
+            now = time.monotonic()
+            if now >= look:
+                look = now + self._patience.beat
+                found = published(self._store) or self._missing(number, now - start, pulses)
+                if found is not None:
+                    return self._decide(verdict, found)
+            pause = min((now - start) / PART, LONGEST)
+            if pause > SHORTEST:  # a request takes as long
+                time.sleep(pause)
+        return _read(self._store.get(verdict).decode())
 
     def _missing(self, number: int, waited: float, pulses: Pulses) -> Verdict | None:
         """Return that a rank is missing; None: those that are may still come."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Protocol, TypeAlias
 
 BEAT = 1.0
@@ -29,10 +28,6 @@ class Store(Protocol):
 
     def check(self, keys: list[str], /) -> bool:
         """Return whether all these keys are there."""
-        ...
-
-    def wait(self, keys: list[str], timeout: timedelta, /) -> None:
-        """Wait until all these keys are there; a RuntimeError if they do not come in time."""
         ...
 
     def add(self, key: str, amount: int, /) -> int:
