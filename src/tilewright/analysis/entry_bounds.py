@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from ..base.dtypes import i32
+from ..base.dtypes import i32, i64, int_range
 from ..ir.attrs import Rounding
 from ..ir.core import Func, Op, Value
 from ..ir.opdef import Trait
@@ -71,13 +71,13 @@ class EntryBounds:
         self._known: dict[Value, Bound | None] = {}
 
     def of(self, value: Value) -> Bound | None:
-        """Return an upper bound of a 32-bit integer, or None."""
+        """Return an upper bound of an integer of 32 or 64 bits, or None."""
         if value not in self._known:
             self._known[value] = self._of(value)
         return self._known[value]
 
     def _of(self, value: Value) -> Bound | None:
-        if value.type != TileType(i32, ()):
+        if value.type not in (TileType(i32), TileType(i64)):
             return None
         if self.is_exact(value):
             return Exact(value)
@@ -163,9 +163,16 @@ def _least(bounds: EntryBounds, op: Op) -> Bound | None:
     return Combined(Step.MIN, *found)
 
 
+def _same(bounds: EntryBounds, op: Op) -> Bound | None:
+    """Return the bound of an integer of another size, of which no bits are lost."""
+    found = bounds.ranges.of(op.operands[0])
+    low, high = int_range(op.result.tile.dtype)
+    return bounds.of(op.operands[0]) if low <= found.low and found.high <= high else None
+
+
 BOUND_RULES: dict[str, BoundRule] = {
     "addi": _sum, "subi": _difference, "muli": _product, "divi": _quotient,
-    "mini": _least, "maxi": _both(Step.MAX),
+    "mini": _least, "maxi": _both(Step.MAX), "exti": _same, "trunci": _same,
 }  # fmt: skip
 
 
@@ -180,7 +187,7 @@ class Monotonicity(Enum):
     UNKNOWN = "unknown"
 
 
-GrowthRule: TypeAlias = "Callable[[_Finder, Op], Monotonicity]"
+GrowthRule: TypeAlias = "Callable[[_BoundFinder, Op], Monotonicity]"
 
 
 def axis_of_growing_loops(func: Func) -> int | None:
@@ -189,13 +196,13 @@ def axis_of_growing_loops(func: Func) -> int | None:
     axes = sorted({op.attrs["axis"] for op in func.walk() if op.is_a(BLOCK_ID)})
     nesting, found = structure(func), ranges(func)
     for axis in reversed(axes):
-        finder = _Finder(nesting, found, axis)
+        finder = _BoundFinder(nesting, found, axis)
         if any(finder.of(upper) is Monotonicity.UP for upper in uppers):
             return int(axis)
     return None
 
 
-class _Finder:
+class _BoundFinder:
     def __init__(self, nesting: Structure, found: Ranges, axis: int) -> None:
         self.nesting = nesting
         self.ranges = found
@@ -221,13 +228,13 @@ class _Finder:
         return Monotonicity.UNKNOWN if rule is None else rule(self, owner)
 
 
-def _all_up(finder: _Finder, op: Op) -> Monotonicity:
+def _all_up(finder: _BoundFinder, op: Op) -> Monotonicity:
     """Return the direction of a sum or an extreme: up if no operand goes down."""
     known = all(finder.of(v) is not Monotonicity.UNKNOWN for v in op.operands)
     return Monotonicity.UP if known else Monotonicity.UNKNOWN
 
 
-def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity:
+def _first_up(finder: _BoundFinder, op: Op, least: int | None = None) -> Monotonicity:
     """Return the direction of the first operand; the second one must not go up."""
     first, second = op.operands
     same = finder.of(second) is Monotonicity.NONE
@@ -235,7 +242,7 @@ def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity
     return finder.of(first) if same and enough else Monotonicity.UNKNOWN
 
 
-def _product_up(finder: _Finder, op: Op) -> Monotonicity:
+def _product_up(finder: _BoundFinder, op: Op) -> Monotonicity:
     first, second = op.operands
     other = second if finder.of(second) is Monotonicity.NONE else first
     grows = first if other is second else second

@@ -13,6 +13,7 @@ from ..ir.artifact import Artifact
 from ..ir.core import Func
 from ..ir.ops.control import BREAKPOINT
 from ..ir.signature import Signature
+from ..passes.accumulate_tiles import accumulate_tiles
 from ..passes.bounds_checks import place_checks, prove_checks
 from ..passes.canonicalize import canonicalize
 from ..passes.cse import cse
@@ -23,11 +24,13 @@ from ..passes.licm import licm
 from ..passes.lower_control_flow import lower_control_flow
 from ..passes.needed_precision import needed_precision
 from ..passes.rematerialize import rematerialize
+from ..passes.split_accesses import split_accesses
 from ..passes.split_loops import split_loops
+from ..passes.split_scans import split_scans
 from ..passes.transpose_products import transpose_products
 from .checks import LEFT_OUT, accepted
-from .legality import CAN_STOP, HOSTS, accept, limit_depth
-from .options import PLAIN, CompileOptions
+from .legality import HOSTS, accept, limit_depth
+from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
 
 PASSES = (
@@ -55,6 +58,11 @@ CUDA_PASSES = (
     cse,
     dce,
     transpose_products,
+    accumulate_tiles,
+    split_scans,
+    split_accesses,
+    cse,
+    dce,
     rematerialize,
     dce,
     insert_tokens,

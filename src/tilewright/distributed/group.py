@@ -240,8 +240,8 @@ class Group:
         return replace(found, why=f"{found.why}; {text}")
 
     def _told(self, verdict: Verdict) -> Verdict:
-        """Tell the other ranks what is wrong; return what counts, which one of them may have said
-        before.
+        """Publish what is wrong; return the verdict that counts, which another rank may have
+        published before.
         """
         try:
             return publish(self._connect(""), verdict)

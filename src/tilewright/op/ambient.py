@@ -109,7 +109,8 @@ def as_device(device: Device | str | int | None) -> Device:
         return gpu_of(device)
     if isinstance(device, int) or not hasattr(device, "host_visible"):
         raise ContextError(
-            f"{device!r:.60} is no device", expected="a name such as 'cpu' or 'cuda:0', or a Device"
+            f"{device!r:.60} is not a device",
+            expected="a name such as 'cpu' or 'cuda:0', or a Device",
         )
     _KNOWN_DEVICES.add(type(device))
     return device

@@ -11,9 +11,9 @@ Non-goals: short code (run `canonicalize` and `dce` afterwards), guarding divisi
 
 Rules (zeros replace the values of an exit that was not taken; they are never read):
 
-1. A `for` with a `break`, or with an exit to outside, or whose step is known only at launch and may
-   wrap, becomes a `loop` that carries its induction variable. The step never exceeds the upper
-   bound, so it cannot wrap.
+1. A `for` with a `break`, or with an exit to outside, becomes a `loop` that carries its induction
+   variable. The step never exceeds the upper bound, so it cannot wrap. Without an exit, where the
+   step is known only at launch and may wrap, the `for` counts in more bits.
        for i in lower..upper {A; continue}
     -> loop (i = lower) {if (i >= upper) {break} else {yield}; A; continue (i + step)}
 2. A `leave` or `return` that leaves a loop becomes a `break` with a flag and its values, and is
@@ -48,7 +48,7 @@ from ..ir.builder import Rewriter, rewrite, with_body
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import OpDef, Trait
 from ..ir.ops.control import BREAK, CONTINUE, FOR, IF, LEAVE, LOOP, RETURN, SCOPE, TILE_INDEX, YIELD
-from ..ir.types import I1, Type
+from ..ir.types import I1, TileType, Type
 
 
 def lower_control_flow(func: Func) -> Func:
@@ -114,6 +114,8 @@ class _Loops:
             results = r.copy(op).results
             self.around.pop()
             return results
+        if not (targets or breaks) and op.regions[0].args[0].tile.dtype in WIDENED:
+            return self.widened(r, op)
         start = (self.start(r, op),) if op.is_a(FOR) else ()
         extra = [r.zero(t) for target in targets for t in (I1, *_values(target))]
         inits = (*start, *r.many(op.all("init")), *extra)
@@ -125,6 +127,22 @@ class _Loops:
         results = r.op("loop", inits, regions=(body,)).results
         self.leave_again(r, targets, results[own.stop :])
         return results[own]
+
+    def widened(self, r: Rewriter, op: Op) -> Sequence[Value]:
+        """Append a loop that counts in 64 bits, which do not wrap: the assembler overlaps it."""
+        old = op.regions[0]
+        (number, *carried), dtype = old.args, old.args[0].tile.dtype
+        wide = WIDENED[dtype]
+        bounds = [r.emit("exti", r.get(op.one(n)), to=wide) for n in ("lower", "upper", "step")]
+        count = Value(TileType(wide), number.name)
+        body = Block((count, *(Value(v.type, v.name) for v in carried)))
+        r.bind(carried, body.args[1:])
+        self.around.append(_Loop(op))
+        with r.at(body):
+            r.bind([number], [r.emit("trunci", count, to=dtype)])
+            r.ops(old.ops)
+        self.around.pop()
+        return r.op("for", *bounds, r.many(op.all("init")), regions=(body,)).results
 
     def body(self, r: Rewriter, here: _Loop, body: Block) -> None:
         old = here.op.regions[0]
@@ -330,6 +348,9 @@ class _Flattener:
 UNSIGNED: dict[AnyDType, AnyDType] = {
     i8: u8, i16: u16, i32: u32, i64: u64, u8: u8, u16: u16, u32: u32, u64: u64,
 }  # fmt: skip
+
+
+WIDENED: dict[AnyDType, AnyDType] = {i8: i64, i16: i64, i32: i64, u8: u64, u16: u64, u32: u64}
 
 
 def _recast(r: Rewriter, value: Value, to: AnyDType) -> Value:

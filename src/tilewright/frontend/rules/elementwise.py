@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.dtypes import AnyDType, bool_, f32, f64
+from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, f64, i16, i32, i64, int_range
 from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
 from ...ir.attrs import Overflow, Predicate, Rounding
@@ -90,8 +90,8 @@ def true_div(em: SemanticBuilder, a: Any, b: Any, *, precise: Any = False) -> Va
 
 
 def _converted(a: Any, b: Any) -> str:
-    left = repr(a) if is_weak(a) else "a.astype(tilewright.f32)"
-    right = repr(b) if is_weak(b) else "b.astype(tilewright.f32)"
+    left = repr(a) if is_weak(a) else "a.astype(tw.f32)"
+    right = repr(b) if is_weak(b) else "b.astype(tw.f32)"
     return f"{left} / {right}"
 
 
@@ -361,21 +361,30 @@ def _exact(name: str) -> Rule:
     return rule
 
 
+PRECISION: dict[AnyDType, int] = {f16: 11, bf16: 8, f32: 24, f64: 53}
+"""The bits of a significand: from 2**(bits - 1) on all numbers are whole."""
+WORDS: dict[int, AnyDType] = {16: i16, 32: i32, 64: i64}
+"""Integers of the size of a float."""
+
+
 def round_half_even(em: SemanticBuilder, x: Any) -> Value:
-    """Return the nearest whole number, the even one of two, with the sign of x."""
+    """Return the nearest whole number, the even one of two, with the sign of x.
+
+    Where a magnitude is added to the first number from which on all are whole, the sum is rounded
+    to a whole one.
+    """
     value = one_float(em, x, "round")
     dtype, shape = value.tile.dtype, value.tile.shape
-    half, one, zero = (em.constant(n, dtype, shape) for n in (0.5, 1.0, 0.0))
-    below = em.emit("floor", value)
-    # Between -1/2 and 0 this may be rounded down to 1/2; then -1 is odd, and 0 is taken as well.
-    rest = em.emit("subf", value, below)
-    halved = em.emit("mulf", below, half)
-    odd = em.emit("cmpf", halved, em.emit("floor", halved), predicate=Predicate.NE)
-    tie = em.emit("andi", em.emit("cmpf", rest, half, predicate=Predicate.EQ), odd)
-    up = em.emit("ori", em.emit("cmpf", rest, half, predicate=Predicate.GT), tie)
-    whole = em.emit("select", up, em.emit("addf", below, one), below)
-    is_zero = em.emit("cmpf", whole, zero, predicate=Predicate.EQ)
-    return em.emit("select", is_zero, em.emit("mulf", value, zero), whole)
+    whole = em.constant(2.0 ** (PRECISION[dtype] - 1), dtype, shape)
+    size = em.emit("absf", value)
+    near = em.emit("subf", em.emit("addf", size, whole), whole)
+    # NaN and numbers that are whole stay as they are.
+    found = em.emit("select", em.emit("cmpf", size, whole, predicate=Predicate.LT), near, size)
+    word = WORDS[dtype.bits]
+    lowest = em.constant(int_range(word)[0], word, shape)
+    sign = em.emit("andi", em.emit("bitcast", value, to=word), lowest)
+    bits = em.emit("ori", em.emit("bitcast", found, to=word), sign)
+    return em.emit("bitcast", bits, to=dtype)
 
 
 def _builtin_round(em: SemanticBuilder, number: Any, ndigits: Any = None) -> Value:
@@ -468,7 +477,7 @@ def power(em: SemanticBuilder, a: Any, b: Any) -> Value:
             "an integer power needs a constant exponent",
             expected="a constant exponent, or floats",
             got=f"{describe(left)} ** {describe(right)}",
-            hint="convert: a.astype(tilewright.f32) ** b; a power of two is 1 << b",
+            hint="convert: a.astype(tw.f32) ** b; a power of two is 1 << b",
         )
     return em.emit("pow", left, right)
 
@@ -480,7 +489,7 @@ def _int_power(em: SemanticBuilder, base: Value, exponent: int) -> Value:
             f"an integer to the power {exponent} is no integer",
             expected="0 or more",
             got=str(exponent),
-            hint="convert: x.astype(tilewright.f32)",
+            hint="convert: x.astype(tw.f32)",
         )
     return _product(em, "muli", base, exponent)
 
@@ -616,8 +625,8 @@ def _hint(dtype: AnyDType) -> str:
     if dtype.is_float:
         return "read its bits as an integer: tl.bitcast(x, ...), or convert: x.astype(...)"
     if dtype.is_bool:
-        return "convert it: x.astype(tilewright.i32)"
-    return "read the bytes: tl.bitcast(x, tilewright.u8)"
+        return "convert it: x.astype(tw.i32)"
+    return "read the bytes: tl.bitcast(x, tw.u8)"
 
 
 def _logic(name: str, verb: str) -> Rule:
@@ -634,7 +643,7 @@ def _logic(name: str, verb: str) -> Rule:
 
 
 def noti(em: SemanticBuilder, x: Any) -> Value:
-    """Return all bits inverted; not, of booleans."""
+    """Invert all bits; negate booleans."""
     return em.emit("noti", _bits(em, em.numbers(x), "invert", logic=True))
 
 

@@ -12,11 +12,11 @@ from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, i32, int_range
 from ...base.errors import Code
 from ...base.shapes import size
 from ...ir.attrs import Predicate
-from ...ir.core import Block, Value
+from ...ir.core import Value
 from ..semantics import promotion
 from ..semantics.access import Number
 from ..semantics.builder import SemanticBuilder
-from ..semantics.operands import CombinerBody, op_body, parts, user_body
+from ..semantics.operands import op_body, parts, user_body
 from ..semantics.padding import shown, warn_if_not_neutral
 from ..semantics.values import describe
 
@@ -97,7 +97,7 @@ def _widen(em: SemanticBuilder, kind: ReductionKind, value: Value) -> tuple[Valu
             f"`{kind.name}` does not take {dtype.name}",
             expected="integers, bool, f16, bf16, f32 or f64",
             got=describe(value),
-            hint="convert it first: x.astype(tilewright.f32)",
+            hint="convert it first: x.astype(tw.f32)",
         )
     return (em.cast(value, f32) if kind.wide and dtype in (f16, bf16) else value), dtype
 
@@ -126,7 +126,6 @@ def _axes(em: SemanticBuilder, axis: Any, rank: int) -> tuple[int, ...]:
 def _arg_kind(
     em: SemanticBuilder,
     kind: ReductionKind,
-    better: Predicate,
     tile: Any,
     axis: Any = None,
     keepdims: Any = False,
@@ -141,12 +140,32 @@ def _arg_kind(
     neutral = kind.neutral(value.tile.dtype)
     name = kind.name.replace("reduce_", "arg")
     warn_if_not_neutral(em, value, k, name, lambda x: x == neutral, shown(neutral))
-    places = _places(em, value, k)
-    body = _arg_body(em, value.tile.dtype, better)
-    identities = (neutral, int_range(i32)[1])
-    op = em.op("reduce", [value, places], regions=[body], axis=k, identities=identities)
+    index = _first_best(em, kind, value, k, neutral)
     kept = tuple(1 if axis is None or i == k else n for i, n in enumerate(shape))
-    return em.emit("reshape", op.results[1], shape=kept) if keep else op.results[1]
+    return em.emit("reshape", index, shape=kept) if keep else index
+
+
+def _first_best(
+    em: SemanticBuilder, kind: ReductionKind, value: Value, axis: int, neutral: Number
+) -> Value:
+    """Return the least position of the best element, where NaN is better than any number.
+
+    Two reductions by single instructions take less than one of pairs, and the first one is often
+    wanted as well.
+    """
+    dtype, shape = value.tile.dtype, value.tile.shape
+    body = op_body(em, kind.ops[dtype.kind], dtype)
+    best = em.op("reduce", [value], regions=[body], axis=axis, identities=(neutral,)).result
+    ones = tuple(1 if k == axis else n for k, n in enumerate(shape))
+    row = em.broadcast_to(em.emit("reshape", best, shape=ones), shape)
+    found = em.emit("cmpf" if dtype.is_float else "cmpi", value, row, predicate=Predicate.EQ)
+    if dtype.is_float:
+        nan = em.emit("cmpf", value, value, predicate=Predicate.NE, unordered=True)
+        found = em.emit("ori", found, nan)
+    beyond = int_range(i32)[1]
+    places = em.emit("select", found, _places(em, value, axis), em.constant(beyond, i32, shape))
+    least = op_body(em, MIN.ops["i"], i32)
+    return em.op("reduce", [places], regions=[least], axis=axis, identities=(beyond,)).result
 
 
 def _places(em: SemanticBuilder, value: Value, axis: int) -> Value:
@@ -155,30 +174,6 @@ def _places(em: SemanticBuilder, value: Value, axis: int) -> Value:
     line = em.emit("iota", size=shape[axis], dtype=i32)
     ones = tuple(n if k == axis else 1 for k, n in enumerate(shape))
     return em.broadcast_to(em.emit("reshape", line, shape=ones), shape)
-
-
-def _arg_body(em: SemanticBuilder, dtype: AnyDType, better: Predicate) -> Block:
-    """Return the combiner of (value, index) pairs: the better value, of equal ones the first."""
-    body = CombinerBody((dtype, i32))
-    with em.at(body.block):
-        (x, i), (y, j) = body.elements, body.accumulators
-        wins = _beats(em, x, y, better)
-        loses = _beats(em, y, x, better)
-        first = em.emit("cmpi", i, j, predicate=Predicate.LT)
-        ties = em.emit("andi", em.emit("noti", loses), first)
-        take = em.emit("ori", wins, ties)
-        em.op("yield", [em.emit("select", take, x, y), em.emit("select", take, i, j)])
-    return body.block
-
-
-def _beats(em: SemanticBuilder, x: Value, y: Value, better: Predicate) -> Value:
-    """Return whether x is strictly better than y; a NaN is better than any number."""
-    if not x.tile.dtype.is_float:
-        return em.emit("cmpi", x, y, predicate=better)
-    x_nan = em.emit("cmpf", x, x, predicate=Predicate.NE, unordered=True)
-    y_number = em.emit("cmpf", y, y, predicate=Predicate.EQ)
-    over = em.emit("cmpf", x, y, predicate=better)
-    return em.emit("ori", over, em.emit("andi", x_nan, y_number))
 
 
 # --- the user's combiners ----------------------------------------------------------------------
@@ -296,9 +291,9 @@ def _function(kind: ReductionKind) -> Callable[..., Any]:
     return rule
 
 
-def _arg_function(kind: ReductionKind, better: Predicate) -> Callable[..., Any]:
+def _arg_function(kind: ReductionKind) -> Callable[..., Any]:
     def rule(em: SemanticBuilder, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
-        return _arg_kind(em, kind, better, tile, axis, keepdims)
+        return _arg_kind(em, kind, tile, axis, keepdims)
 
     return rule
 
@@ -313,15 +308,15 @@ _KINDS = {"reduce_sum": SUM, "reduce_prod": PROD, "reduce_max": MAX, "reduce_min
 
 RULES: dict[str, Callable[..., Any]] = {
     **{name: _function(kind) for name, kind in _KINDS.items()},
-    "argmax": _arg_function(MAX, Predicate.GT),
-    "argmin": _arg_function(MIN, Predicate.LT),
+    "argmax": _arg_function(MAX),
+    "argmin": _arg_function(MIN),
     "reduce": reduce,
     "scan": scan,
     "scan_sum": scan_sum,
     "cumsum": scan_sum,
     **{f"Tile.{name.removeprefix('reduce_')}": _method(_function(kind))
        for name, kind in _KINDS.items()},
-    "Tile.argmax": _method(_arg_function(MAX, Predicate.GT)),
-    "Tile.argmin": _method(_arg_function(MIN, Predicate.LT)),
+    "Tile.argmax": _method(_arg_function(MAX)),
+    "Tile.argmin": _method(_arg_function(MIN)),
 }  # fmt: skip
 PROPERTIES: frozenset[str] = frozenset()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from ....base.cuda_abi import HARDWARE_RANK, POINTER_ALIGNMENT
 from ....base.shapes import Shape, tile_index
@@ -200,10 +201,6 @@ def _tiles(em: TileEmitter, extent: Val | int, tile: int) -> Val:
     return numbers(em).divide(more, em.index(tile))
 
 
-def _div(em: TileEmitter, a: Val, b: Val) -> Val:
-    return em.same("divi", a, b, signedness=Signedness.SIGNED, rounding=RoundingCode.ZERO)
-
-
 def _only_real_blocks(em: TileEmitter) -> None:
     """Emit the body of a folded kernel for blocks that are in the logical grid."""
     x, y, z = (em.widened(v) for v in em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK))
@@ -216,15 +213,29 @@ def _only_real_blocks(em: TileEmitter) -> None:
         total = em.same("muli", total, n)
 
     def real() -> None:
-        em.block = tuple(reversed(list(_unfolded(em, number, lengths))))
+        wide, narrow = ((number, lengths), (_short(em, number), [_short(em, n) for n in lengths]))
+        is_short = em.compare(
+            ComparisonCode.LESS_THAN_OR_EQUAL, total, em.number(LARGEST, tile(total))
+        )
+        # Divisions of 64 bits take a hundred instructions each.
+        ways = partial(_unfolded, em, *narrow), partial(_unfolded, em, *wide)
+        em.block = em.either(is_short, ways)
         _kernel_body(em)
 
     em.branch(em.compare(ComparisonCode.LESS_THAN, number, total), real)
 
 
-def _unfolded(em: TileEmitter, number: Val, lengths: Sequence[Val]) -> Iterator[Val]:
-    """Yield the index of a block along each axis, the last first."""
+def _short(em: TileEmitter, value: Val) -> Val:
+    return em.one("trunci", INDEX, value)
+
+
+def _unfolded(em: TileEmitter, number: Val, lengths: Sequence[Val]) -> tuple[Val, ...]:
+    """Return the index of a block along each axis; nothing is below 0."""
+    found: list[Val] = []
     for n in reversed(lengths):
-        rest = em.same("remi", number, n, signedness=Signedness.SIGNED)
-        number = _div(em, number, n)
-        yield em.one("trunci", INDEX, rest)
+        rest = em.same("remi", number, n, signedness=Signedness.UNSIGNED)
+        number = em.same(
+            "divi", number, n, signedness=Signedness.UNSIGNED, rounding=RoundingCode.ZERO
+        )
+        found.append(rest if tile(rest) == INDEX else _short(em, rest))
+    return tuple(reversed(found))

@@ -15,6 +15,12 @@ from tilewright.backend.tileir.bytecode.program import program_text
 from tilewright.base.dtypes import f16, f32, i64
 
 
+def first(x, i, y, j):
+    """The better of two elements with their places, of equal ones the first."""
+    wins = (x > y) | ((x != x) & (y == y)) | (~((y > x) | ((y != y) & (x == x))) & (i < j))
+    return tl.where(wins, x, y), tl.where(wins, i, j)
+
+
 @tw.entry
 def argmax_rows(z: tl.TensorMut[i64], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
     p = x.partition((8, 128), padding=float("-inf"))
@@ -23,7 +29,9 @@ def argmax_rows(z: tl.TensorMut[i64], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None
         t = p.load([tl.block_id(0), j])
         m = t.max(axis=1)
         better = m > best
-        at = tl.where(better, t.argmax(axis=1).astype(i64) + j * 128, at)
+        places = tl.broadcast(tl.arange(128)[None, :], (8, 128))
+        _, where = tl.reduce((t, places), 1, (float("-inf"), 2**31 - 1), first)
+        at = tl.where(better, where.astype(i64) + j * 128, at)
         best = tl.where(better, m, best)
     z.store(at)
 

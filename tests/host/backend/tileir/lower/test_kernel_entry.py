@@ -120,6 +120,11 @@ def _region(region, values, launched, at):
             values[instr.result] = int.from_bytes(data, "little", signed=True)
         elif name == "store_view_tko":
             return tuple(operands[2 : 2 + instr.sizes[2]])
+        elif name == "if" and instr.results:
+            arm = instr.regions[0 if operands[0] else 1]
+            values.update(zip(instr.results, _region(arm, values, launched, at), strict=True))
+        elif name == "yield" and operands:
+            return tuple(operands)
         elif name == "if":
             return _region(instr.regions[0], values, launched, at) if operands[0] else None
         elif name in OPS and None not in operands:
