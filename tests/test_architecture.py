@@ -19,6 +19,7 @@ from source_tree import (
     imports,
     may_exceed,
     modules,
+    nodes_of,
     python_files,
     relative,
 )  # fmt: skip
@@ -92,7 +93,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     ),
     "launch.kernel": ("launch.run",),
     "launch.report": ("analysis.bounds.check_placement",),
-    "launch.run": ("backend.reference.interpreter", "debugging"),
+    "launch.run": ("backend.reference.interpreter", "debugging", "ir.ops.control"),
     "op.core": ("op.picture",),
     "op.trace": ("op.nvtx", "op.trace_file"),
 }  # fmt: skip
@@ -294,3 +295,14 @@ def test_no_paths_of_one_machine():
         if path.suffix in (".py", ".md", ".toml", ".txt", ".yml", "") and path.is_file():
             found = private.search(path.read_text(encoding="utf-8", errors="ignore"))
             assert not found or path.samefile(__file__), f"{name} mentions {found}"
+
+
+def test_class_names_of_the_compile_half_are_unique():
+    """A name means one thing, in whatever file it is read."""
+    homes: dict[str, list[str]] = {}
+    for folder in ("base", "ir", "lang", *COMPILE_HALF):
+        for path in sorted((SOURCES / folder).rglob("*.py")):
+            for node in nodes_of(path):
+                if isinstance(node, ast.ClassDef):
+                    homes.setdefault(node.name, []).append(relative(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}

@@ -6,7 +6,7 @@
 
 Nothing is written to the sources: a process is forked for each mutant, before the package is
 imported, and reads the damaged text in place of the file. It runs the tests that call the function
-with the mistake, those of the mirrored test file first, until one fails; then, for what lowers to
+with the mistake, those of the mirrored test files first, until one fails; then, for what lowers to
 Tile IR, tests of the language whose kernels are interpreted. Mutants of the native core are built
 in a copy of the tree, and run against its unit tests. Results go to `build/mutants`, beside those
 of other packages: results.json, and tables in report.md.
@@ -228,17 +228,17 @@ def _pytest(arguments: Sequence[str], *plugins: object) -> int:
 
 
 def selected(mutant: Mutant, calls: Calls) -> dict[str, float]:
-    """The tests that may notice a mutant: of the mirrored file first, then the quickest."""
+    """The tests that may notice a mutant: of the mirrored files first, then the quickest."""
     path = str(mutant.path.relative_to(ROOT))
     prefix = f"{path}:{mutant.function}" if mutant.function else f"{path}:"
     found: dict[str, float] = {}
     for name, tests in calls.items():
         if name == prefix or (not mutant.function and name.startswith(prefix)):
             found.update(tests)
-    mirror = _mirror(mutant.path)
-    if not found and not mutant.function and (ROOT / mirror.removesuffix("::")).exists():
-        return {mirror.removesuffix("::"): MOST_SECONDS}
-    ordered = sorted(found, key=lambda t: (not t.startswith(mirror), found[t]))
+    mirrors = _mirrors(mutant.path)
+    if not found and not mutant.function and mirrors:
+        return dict.fromkeys(mirrors, MOST_SECONDS / len(mirrors))
+    ordered = sorted(found, key=lambda t: (t.partition("::")[0] not in mirrors, found[t]))
     kept: dict[str, float] = {}
     for test in ordered:
         if sum(kept.values()) + found[test] <= MOST_SECONDS or not kept:
@@ -246,9 +246,11 @@ def selected(mutant: Mutant, calls: Calls) -> dict[str, float]:
     return kept
 
 
-def _mirror(path: Path) -> str:
-    inner = path.relative_to(SOURCES)
-    return str(Path("tests/host") / inner.parent / f"test_{inner.name}") + "::"
+def _mirrors(path: Path) -> list[str]:
+    """Return the test files of a module: `test_x.py`, and `test_x_part.py` of its parts."""
+    folder = ROOT / "tests" / "host" / path.relative_to(SOURCES).parent
+    found = [*folder.glob(f"test_{path.name}"), *sorted(folder.glob(f"test_{path.stem}_*.py"))]
+    return [str(each.relative_to(ROOT)) for each in found]
 
 
 def judge(package: str, mutant: Mutant, calls: Mapping[str, Calls]) -> Result:

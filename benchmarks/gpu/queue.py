@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -80,7 +80,8 @@ class Worker:
 
     def product(self, size: int) -> tw.DeviceOp[Any]:
         """One of the queue."""
-        return kernels.gemm(*self._given[size])
+        given = self._given[size]
+        return cast("tw.DeviceOp[Any]", kernels.gemm(*given))
 
     def run(self, sizes: Iterator[int], work: int) -> None:
         """Take products until there are none, and wait for each."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tilewright as tw
 
@@ -103,7 +103,7 @@ def _ways(length: int) -> dict[str, Probe]:
 
     def each() -> None:
         for _ in range(length):
-            kernel(*given).sync()
+            cast("tw.DeviceOp[Any]", kernel(*given)).sync()
 
     return {
         "sync each": repeated(each),
@@ -189,7 +189,7 @@ def _modes(length: int, loop: Loop) -> dict[str, Probe]:
 
     def each() -> None:
         for _ in range(length):
-            kernel(*given).sync()
+            cast("tw.DeviceOp[Any]", kernel(*given)).sync()
 
     return {
         "sync each": repeated(each),

@@ -386,14 +386,6 @@ PyObject* ended_by_method(PyObject* self, PyObject*) {
   return Py_NewRef(found == nullptr ? Py_None : found);
 }
 
-PyObject* comes_from(PyObject* self, PyObject* other) {
-  if (!PyObject_TypeCheck(other, ticket_type)) {
-    PyErr_SetString(PyExc_TypeError, "comes_from() takes a Ticket");
-    return nullptr;
-  }
-  return PyBool_FromLong(as_ticket(self).borrow.comes_from(as_ticket(other).borrow));
-}
-
 PyObject* reborrow(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   BorrowArguments arguments;
   if (!arguments.read("reborrow", given, count)) return nullptr;
@@ -442,7 +434,6 @@ PyMemberDef kTicketMembers[] = {
 
 PyMethodDef kTicketMethods[] = {
     {"ended_by", ended_by_method, METH_NOARGS, "The use that ended it; None while it stands."},
-    {"comes_from", comes_from, METH_O, "Whether it is another one, or came out of that."},
     fast_method("reborrow", reborrow, "An exclusive borrow out of this one."),
     {"hand_back", hand_back, METH_NOARGS, "It will not be used any more."},
     {nullptr, nullptr, 0, nullptr},

@@ -66,6 +66,9 @@ bool is_cuda_stream(PyObject* stream);
 // The device of such a stream; it stays the stream's.
 PyObject* device_of_cuda_stream(PyObject* stream);
 
+// Where its device's memory comes from; the same. Null: nothing can be done on that device.
+PyObject* pool_of_cuda_stream(PyObject* stream);
+
 // Its timeline, as Python has it; the same.
 PyObject* timeline_of_cuda_stream(PyObject* stream);
 

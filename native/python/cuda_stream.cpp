@@ -18,6 +18,7 @@ struct StreamClass {
   int64_t handle = 0;
   int64_t device = 0;
   int64_t context = 0;
+  int64_t pool = 0;
   int64_t is_fine = 0;    // of the context: whether calls can be made
   int64_t others = 0;     // pieces of work that no timeline counts
   int64_t completed = 0;  // how much is known to have passed
@@ -53,6 +54,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"handle", &found.handle},
                         {"device", &found.device},
                         {"context", &found.context},
+                        {"pool", &found.pool},
                         {"_others", &found.others},
                         {"completed", &found.completed},
                         {"kept", &found.kept},
@@ -188,6 +190,11 @@ bool is_cuda_stream(PyObject* stream) {
 }
 
 PyObject* device_of_cuda_stream(PyObject* stream) { return slot(stream, streams.device); }
+
+PyObject* pool_of_cuda_stream(PyObject* stream) {
+  const bool is_fine = slot(slot(stream, streams.context), streams.is_fine) == Py_True;
+  return is_fine ? slot(stream, streams.pool) : nullptr;
+}
 
 PyObject* timeline_of_cuda_stream(PyObject* stream) {
   return slot(stream, streams.timeline_object);

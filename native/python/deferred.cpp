@@ -1,6 +1,7 @@
 #include "python/deferred.hpp"
 
 #include "python/context.hpp"
+#include "python/memory.hpp"
 #include "python/module.hpp"
 #include "python/setup.hpp"
 
@@ -13,6 +14,7 @@ struct DeferClasses {
   PyObject* elsewhere = nullptr;         // what is yielded to go on elsewhere than on a loop
   PyObject* give_back = nullptr;         // lets what a launch took over be used again
   PyObject* pledge_arguments = nullptr;  // borrows the arguments that are there
+  PyTypeObject* pledge = nullptr;        // tensors.pledges.Pledge
 };
 
 DeferClasses classes;
@@ -23,9 +25,11 @@ struct Names {
   PyObject* check;
   PyObject* close;
   PyObject* execute;
+  PyObject* generics;
   PyObject* host_data;
   PyObject* is_lengthy;
   PyObject* name;
+  PyObject* nothing;  // the empty tuple
   PyObject* run_closely;
   PyObject* throw_;
 };
@@ -39,9 +43,11 @@ bool name_all() {
            .check = name("check"),
            .close = name("close"),
            .execute = name("execute"),
+           .generics = name("generics"),
            .host_data = name("host_data"),
            .is_lengthy = name("is_lengthy"),
            .name = name("name"),
+           .nothing = PyTuple_New(0),
            .run_closely = name("_run_closely"),
            .throw_ = name("throw")};
   return !PyErr_Occurred();
@@ -57,17 +63,109 @@ Owned ops_in(PyObject* values) {
   return found ? Owned(PyList_AsTuple(found.get())) : Owned();
 }
 
+// The borrow of one thing that an op was given: the base of `tensors.pledges.Pledge`.
+struct PledgeObject {
+  PyObject_HEAD
+  char ends_nothing;  // no other borrow can have ended by it
+  PyObject* given;
+  PyObject* region;
+  PyObject* ticket;
+  PyObject* op;  // the name of that
+};
+
+using PledgeFields = Fields<PledgeObject, NoFields, offsetof(PledgeObject, given)>;
+
+PyTypeObject* pledge_type = nullptr;
+
+PledgeObject& as_pledge(PyObject* self) { return as<PledgeObject>(self); }
+
+// Whether it surely stands: it takes no more than a look.
+bool surely_stands(PyObject* pledge) {
+  if (!PyObject_TypeCheck(pledge, pledge_type)) return false;
+  PyObject* ticket = if_a(ticket_type, as_pledge(pledge).ticket);
+  return ticket != nullptr && ended_by(as<TicketObject>(ticket)) == nullptr;
+}
+
 // Raises if a borrow that began when a launch was built has ended.
 bool check_pledges(PyObject* pledges) {
   const Owned each(PyObject_GetIter(pledges));
   while (each) {
     const Owned pledge(PyIter_Next(each.get()));
     if (!pledge) return !PyErr_Occurred();
+    if (surely_stands(pledge.get())) continue;
     const Owned checked(PyObject_CallMethodNoArgs(pledge.get(), names.check));
     if (!checked) return false;
   }
   return false;
 }
+
+// The memory of a tensor that is read, if borrowing it ends nothing. Null: it needs a closer look.
+PyObject* readable_region(const BindPlan& plan, PyObject* given) {
+  PyObject* region = is_exactly(given, plan.tensor_class) ? plain_region(given) : nullptr;
+  return region != nullptr && may_surely_read(*record_of(region).storage) ? region : nullptr;
+}
+
+// Borrows a tensor that is read. None: it needs a closer look. Null: an error is set.
+Owned pledge_read(const LaunchObject& launch, const BindPlan& plan, PyObject* given,
+                  PyObject* name) {
+  const Owned region = Owned::borrowed(readable_region(plan, given));
+  if (!region) return Owned::borrowed(Py_None);
+  PyObject* state = as<StorageObject>(as<RegionObject>(region.get()).storage).state;
+  const Owned use(use_at(object_of(plan.what_is_read), launch.op.built, nullptr));
+  const Owned ticket(use ? new_ticket(state, use.get(), nullptr, nullptr, false, false) : nullptr);
+  Owned made(ticket ? classes.pledge->tp_alloc(classes.pledge, 0) : nullptr);
+  if (!made) return made;
+  PledgeObject& pledge = as_pledge(made.get());
+  pledge.ends_nothing = 1;
+  pledge.given = Py_NewRef(given);
+  pledge.region = Py_NewRef(region.get());
+  pledge.ticket = Py_NewRef(ticket.get());
+  pledge.op = Py_NewRef(name);
+  const BorrowLock lock;  // what is above allocates, and so may run Python
+  if (readable_region(plan, given) != region.get()) return Owned::borrowed(Py_None);
+  as<TicketObject>(ticket.get()).borrow.epoch = record_of(region.get()).storage->epoch;
+  return made;
+}
+
+// Borrows the arguments that are there, if they are tensors which are read. None: some need a
+// closer look. Null: an error is set.
+Owned pledge_reads(const LaunchObject& launch, PyObject* name) {
+  const BindPlan* plan = bind_plan_of(launch.kernel, PyTuple_GET_SIZE(launch.args));
+  if (plan == nullptr) return Owned::borrowed(Py_None);
+  Owned pledges(PyList_New(0));
+  for (int64_t i = 0; pledges && i < plan->count; ++i) {
+    PyObject* given = PyTuple_GET_ITEM(launch.args, plan->places[i]);
+    if (is_op(given)) continue;
+    if (i < plan->written) return Owned::borrowed(Py_None);
+    const Owned pledge = pledge_read(launch, *plan, given, name);
+    if (!pledge || pledge.get() == Py_None) return Owned::borrowed(pledge.get());
+    if (PyList_Append(pledges.get(), pledge.get()) < 0) return Owned();
+  }
+  return pledges;
+}
+
+PyMemberDef kPledgeMembers[] = {
+    {"ends_nothing", T_BOOL, offsetof(PledgeObject, ends_nothing), 0,
+     "Whether no other borrow can have ended by it."},
+    {"given", T_OBJECT_EX, offsetof(PledgeObject, given), 0,
+     "What the op was given: a tensor, a partition, an exclusive borrow, an Arc or an array."},
+    {"region", T_OBJECT_EX, offsetof(PledgeObject, region), 0, "Its memory."},
+    {"ticket", T_OBJECT_EX, offsetof(PledgeObject, ticket), 0, "The borrow."},
+    {"_op", T_OBJECT_EX, offsetof(PledgeObject, op), 0, "The name of the op."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kPledgeSlots[] = {
+    {Py_tp_doc, const_cast<char*>("The borrow of one thing that an op was given.")},
+    {Py_tp_members, kPledgeMembers},
+    {Py_tp_traverse, as_slot(PledgeFields::visit)},
+    {Py_tp_clear, as_slot(PledgeFields::clear)},
+    {Py_tp_dealloc, as_slot(PledgeFields::free)},
+    {0, nullptr},
+};
+
+PyType_Spec kPledgeSpec = {"tilewright._core.Pledge", sizeof(PledgeObject), 0, kBaseTypeFlags,
+                           kPledgeSlots};
 
 // The steps of a launch: a generator, as far as who drives it can tell.
 struct StepsObject {
@@ -116,12 +214,32 @@ Owned next_op(StepsObject& steps) {
   return Owned::borrowed(Py_None);
 }
 
+// Binds arguments as those of the last launch. 0: they need a closer look; below 0: an error is
+// set.
+int bind_as_before(LaunchObject& launch, PyObject* values) {
+  const int has_generics = flag_of(launch.request, names.generics);
+  if (has_generics != 0) return has_generics < 0 ? -1 : 0;
+  const BorrowLock lock(true);  // nobody ends what was borrowed when it was built
+  if (!check_pledges(launch.pledges)) return -1;
+  Owned numbers;
+  const Owned held = bind_known(launch.kernel, values, launch.op.built, numbers);
+  if (!held || held.get() == Py_None) return held ? 0 : -1;
+  set_field(launch.held, held.get());
+  set_field(launch.numbers, numbers.get());
+  set_field(launch.args, values);
+  set_field(launch.pledges, names.nothing);
+  launch.staged = 0;
+  return 1;
+}
+
 // Whether the arguments are bound as those of any launch; below 0: an error is set.
 int bind_plainly(StepsObject& steps) {
   if (as_context(steps.context).lent != Py_None) return 0;
   const Owned values(PyList_AsTuple(steps.values));
-  const Owned bound(
-      values ? PyObject_CallMethodOneArg(steps.launch, names.bind, values.get()) : nullptr);
+  if (!values) return -1;
+  const int found = bind_as_before(as_launch(steps.launch), values.get());
+  if (found != 0) return found;
+  const Owned bound(PyObject_CallMethodOneArg(steps.launch, names.bind, values.get()));
   return bound ? PyObject_IsTrue(bound.get()) : -1;
 }
 
@@ -255,7 +373,12 @@ PyObject* set_defer_classes(PyObject*, PyObject* given) {
   found.elsewhere = setup.object("ELSEWHERE");
   found.give_back = setup.object("give_back");
   found.pledge_arguments = setup.object("pledge_arguments");
+  found.pledge = setup.type("Pledge");
   if (!setup.ok()) return nullptr;
+  if (!PyType_IsSubtype(found.pledge, pledge_type)) {
+    PyErr_SetString(PyExc_TypeError, "a class that extends Pledge is expected");
+    return nullptr;
+  }
   classes = found;
   Py_RETURN_NONE;
 }
@@ -273,13 +396,14 @@ bool defer(PyObject* op) {
   const Owned ops = ops_in(launch.args);
   if (!ops) return false;
   launch.staged = 1;
-  const Owned pledges =
-      call_python(classes.pledge_arguments, {launch.kernel, launch.args, launch.op.built});
+  const Owned name(PyObject_GetAttr(launch.kernel, names.name));
+  Owned pledges = name ? pledge_reads(launch, name.get()) : Owned();
+  if (pledges.get() == Py_None) {
+    pledges = call_python(classes.pledge_arguments, {launch.kernel, launch.args, launch.op.built});
+  }
   if (!pledges) return false;
   set_field(launch.pledges, pledges.get());
   set_field(launch.made_of, ops.get());
-  const Owned name(PyObject_GetAttr(launch.kernel, names.name));
-  if (!name) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ops.get()); ++i) {
     PyObject* each = PyTuple_GET_ITEM(ops.get(), i);
     const int host_data = flag_of(each, names.host_data);
@@ -301,7 +425,8 @@ PyObject* steps_of_launch(PyObject* launch, PyObject* context) {
 
 int add_deferred(PyObject* module) {
   if (!name_all() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  steps_type = add_type(module, kStepsSpec);
+  pledge_type = add_type(module, kPledgeSpec);
+  steps_type = pledge_type == nullptr ? nullptr : add_type(module, kStepsSpec);
   return steps_type == nullptr ? -1 : 0;
 }
 

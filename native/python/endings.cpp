@@ -54,6 +54,7 @@ PyObject* usual_run = nullptr;  // the method of ops that cannot run directly
 struct Names {
   PyObject* built;
   PyObject* deliver;
+  PyObject* device;
   PyObject* end;
   PyObject* failed;  // a tuple: the keyword of `end`
   PyObject* home;
@@ -248,7 +249,10 @@ PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) 
   if (!is_cuda_stream(stream) && !cpu_queue_of(stream)) {
     own = call_python(classes.as_stream, {op, stream, verb.giver});
   }
-  if (!own || !may_end(op, verb)) return nullptr;
+  // Python can make a stream without any slot being set, too.
+  if (!own || !Owned(PyObject_GetAttr(own.get(), names.device)) || !may_end(op, verb)) {
+    return nullptr;
+  }
   Owned result;
   switch (run_directly(op, own.get(), verb, result)) {
     case Ending::kDone:
@@ -330,6 +334,7 @@ bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.built = name("_built"),
            .deliver = name("deliver_by_core"),
+           .device = name("device"),
            .end = name("end"),
            .failed = Py_BuildValue("(s)", "failed"),
            .home = name("home"),

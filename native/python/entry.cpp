@@ -110,6 +110,16 @@ Owned numbers_of(BinderObject& binder, PyObject* arguments, PyObject* held) {
   return found;
 }
 
+// What was bound, if its tensors are of the kinds of the last call, with its numbers. None: it
+// needs a closer look. Null: an error is set.
+Owned with_numbers(BinderObject& binder, PyObject* values, Owned held, Owned& numbers) {
+  if (!held || held.get() == Py_None) return held;
+  if (!is_known(known_in(held.get()))) return Owned::borrowed(Py_None);
+  numbers = numbers_of(binder, values, held.get());
+  if (numbers) return held;
+  return PyErr_Occurred() ? Owned() : Owned::borrowed(Py_None);
+}
+
 // The op of a launch that was bound. Null: an error is set.
 Owned new_bound(const EntryObject& entry, const KernelCall& call, PyObject* request, PyObject* held,
                 PyObject* numbers) {
@@ -162,9 +172,9 @@ Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* 
     held = bind_arrays(*binder, values, known);
     if (!held) return Owned();
   }
-  if (held.get() == Py_None || !is_known(known_in(held.get()))) return slow_path();
-  const Owned numbers = numbers_of(*binder, values, held.get());
-  if (!numbers) return PyErr_Occurred() ? Owned() : slow_path();
+  Owned numbers;
+  held = with_numbers(*binder, values, std::move(held), numbers);
+  if (!held || held.get() == Py_None) return held;
   return new_bound(as_entry(entry), call, request.get(), held.get(), numbers.get());
 }
 
@@ -244,6 +254,21 @@ PyType_Spec kBinderSpec = {"tilewright._core.Binder", sizeof(BinderObject), 0, k
                            kBinderSlots};
 
 }  // namespace
+
+const BindPlan* bind_plan_of(PyObject* kernel, Py_ssize_t given) {
+  const BinderObject* binder = is_whole_kernel(kernel) ? binder_of(kernel, given) : nullptr;
+  return binder == nullptr ? nullptr : reinterpret_cast<const BindPlan*>(binder->call);
+}
+
+Owned bind_known(PyObject* kernel, PyObject* values, PyObject* known, Owned& numbers) {
+  BinderObject* binder =
+      is_whole_kernel(kernel) ? binder_of(kernel, PyTuple_GET_SIZE(values)) : nullptr;
+  if (binder == nullptr) return Owned::borrowed(Py_None);
+  const Owned kept_alive = Owned::borrowed(reinterpret_cast<PyObject*>(binder));
+  const auto& plan = *reinterpret_cast<const BindPlan*>(binder->call);
+  Owned held(bind(plan, values, known == Py_None ? zero : known));
+  return with_numbers(*binder, values, std::move(held), numbers);
+}
 
 int add_entry(PyObject* module) {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };

@@ -437,6 +437,26 @@ PyObject* take_over(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return PyTuple_Pack(2, taken.title.get(), taken.ticket.get());
 }
 
+// Turns a partition back into its tensor.
+Owned unpartitioned(AccessObject& access, PyObject* known) {
+  const HandleObject& handle = as_handle(access.tensor);
+  const bool stands = access.gone == Py_None && is_usable(handle) &&
+                      ended_by(as<TicketObject>(access.ticket)) == nullptr;
+  if (!stands) return Owned::borrowed(Py_None);
+  Owned tensor = Owned::borrowed(access.tensor);
+  if (!access.is_owned) return tensor;
+  PyObject* state = writable_state(handle);
+  if (state == nullptr) return Owned::borrowed(Py_None);
+  const Owned use(use_here(classes.was_unpartitioned, known));
+  if (!use) return Owned();
+  const Owned gone(new_tuple(classes.unpartitioned, {Py_NewRef(PyTuple_GET_ITEM(use.get(), 1))}));
+  if (!gone) return Owned();
+  const Owned ticket = borrow_whole(state, use.get());
+  if (!ticket) return Owned();
+  set_field(access.gone, gone.get());
+  return tensor;
+}
+
 // `(handle, tile, hint, known)`: the partition that took the tensor over.
 PyObject* partition(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("partition", given, count, 4);
@@ -465,34 +485,14 @@ PyObject* unpartition(PyObject*, PyObject* const* given, Py_ssize_t count) {
     PyErr_Format(PyExc_TypeError, "a Partition is expected, got %.100s", Py_TYPE(self)->tp_name);
     return nullptr;
   }
-  AccessObject& access = as_access(self);
-  if (!check_handle(access.tensor)) return nullptr;
-  const HandleObject& handle = as_handle(access.tensor);
-  const bool stands = access.gone == Py_None && is_usable(handle) &&
-                      ended_by(as<TicketObject>(access.ticket)) == nullptr;
-  if (!stands) Py_RETURN_NONE;
-  const Owned tensor = Owned::borrowed(access.tensor);
-  if (!access.is_owned) return Py_NewRef(tensor.get());
-  PyObject* state = writable_state(handle);
-  if (state == nullptr) Py_RETURN_NONE;
-  const Owned use(use_here(classes.was_unpartitioned, known));
-  if (!use) return nullptr;
-  const Owned gone(new_tuple(classes.unpartitioned, {Py_NewRef(PyTuple_GET_ITEM(use.get(), 1))}));
-  if (!gone) return nullptr;
-  const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket) return nullptr;
-  set_field(access.gone, gone.get());
-  return Py_NewRef(tensor.get());
+  if (!check_handle(as_access(self).tensor)) return nullptr;
+  return unpartitioned(as_access(self), known).release();
 }
 
-PyObject* new_tensor(PyObject*, PyObject* region) {
-  if (!PyObject_TypeCheck(region, region_type)) {
-    PyErr_Format(PyExc_TypeError, "a Region is expected, got %.100s", Py_TYPE(region)->tp_name);
-    return nullptr;
-  }
-  if (!are_classes_set()) return nullptr;
-  const Owned title(new_title(title_class, nullptr, nullptr));
-  return title ? new_handle(region, title.get()) : nullptr;
+PyObject* new_tensor_function(PyObject*, PyObject* region) {
+  if (PyObject_TypeCheck(region, region_type)) return new_tensor(region).release();
+  PyErr_Format(PyExc_TypeError, "a Region is expected, got %.100s", Py_TYPE(region)->tp_name);
+  return nullptr;
 }
 
 PyObject* set_tensor_classes(PyObject*, PyObject* given) {
@@ -524,7 +524,7 @@ PyMethodDef kFunctions[] = {
     fast_method("partition", partition, "Give a tensor over to a partition into tiles."),
     fast_method("take_over", take_over, "Move a tensor out of its handle."),
     fast_method("unpartition", unpartition, "Turn a partition back into its tensor."),
-    {"new_tensor", new_tensor, METH_O, "A tensor that owns its memory."},
+    {"new_tensor", new_tensor_function, METH_O, "A tensor that owns its memory."},
     {"set_tensor_classes", set_tensor_classes, METH_O, "Say of what classes tensors are."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -542,6 +542,19 @@ PyObject* owned_region(PyObject* self) {
   const HandleObject& handle = as_handle(self);
   const bool is_owned = is_usable(handle) && handle.view == Py_None && handle.lender == Py_None;
   return is_owned && as<RegionObject>(handle.region).is_whole ? handle.region : nullptr;
+}
+
+Owned new_tensor(PyObject* region) {
+  if (!are_classes_set()) return Owned();
+  const Owned title(new_title(title_class, nullptr, nullptr));
+  return title ? Owned(new_handle(region, title.get())) : Owned();
+}
+
+Owned unpartitioned(PyObject* self, PyObject* known) {
+  const bool is_plain = classes.partition != nullptr && Py_TYPE(self) == classes.partition &&
+                        AccessFields::are_set(self) &&
+                        is_initialized_handle(as_access(self).tensor);
+  return is_plain ? unpartitioned(as_access(self), known) : Owned::borrowed(Py_None);
 }
 
 int add_handle(PyObject* module) {

@@ -12,6 +12,7 @@ namespace {
 struct PoolObject {
   PyObject_HEAD
   cpu::BlockCache* cache;
+  int64_t threshold;  // bytes that it keeps unused, at most
   char is_exact;  // blocks have the sizes asked for, which are not rounded up
 };
 
@@ -34,7 +35,9 @@ cpu::BlockCache& cache_of(PyObject* pool) { return *as<PoolObject>(pool).cache; 
 
 PyObject* new_pool(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self != nullptr) as<PoolObject>(self).cache = new cpu::BlockCache();
+  if (self == nullptr) return nullptr;
+  as<PoolObject>(self).cache = new cpu::BlockCache();
+  as<PoolObject>(self).threshold = INT64_MAX;
   return self;
 }
 
@@ -124,6 +127,8 @@ PyMethodDef kPoolMethods[] = {
 };
 
 PyMemberDef kPoolMembers[] = {
+    {"_threshold", T_LONGLONG, offsetof(PoolObject, threshold), 0,
+     "How many unused bytes it keeps, at most."},
     {"_exact", T_BOOL, offsetof(PoolObject, is_exact), 0,
      "Whether sizes are not rounded up: memory is used again for the very same size alone."},
     {nullptr, 0, 0, 0, nullptr},
@@ -186,15 +191,21 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-Owned allocate_from(PyObject* pool, int64_t bytes) {
+Owned take_unused(PyObject* pool, int64_t bytes) {
   if (!PyObject_TypeCheck(pool, pool_type)) {
     PyErr_Format(PyExc_TypeError, "a pool is expected, got %.100s", Py_TYPE(pool)->tp_name);
     return Owned();
   }
+  cpu::BlockCache& cache = cache_of(pool);
   cpu::Block block{};
-  if (cache_of(pool).take(size_in(pool, bytes), block)) {
-    return Owned(new_memory(pool, block, bytes));
-  }
+  const bool is_found = bytes >= 0 && cache.unused() <= as<PoolObject>(pool).threshold &&
+                        cache.take(size_in(pool, bytes), block);
+  return is_found ? Owned(new_memory(pool, block, bytes)) : Owned();
+}
+
+Owned allocate_from(PyObject* pool, int64_t bytes) {
+  Owned found = take_unused(pool, bytes);
+  if (found || PyErr_Occurred()) return found;
   const Owned number(PyLong_FromLongLong(bytes));
   PyObject* given[] = {pool, number.get(), Py_False};
   Owned made(number ? PyObject_VectorcallMethod(name_allocate, given, 2, names_zeroed) : nullptr);

@@ -62,18 +62,11 @@ bool introduce(PyObject* storage, const std::vector<Owned>& others) {
   return true;
 }
 
-bool prepare() {
-  if (is_prepared) return true;
-  if (!call_python(classes.prepare, {})) return false;
-  is_prepared = true;
-  return true;
-}
-
 // Has a storage found by its addresses from now on; gives it, or the one that is known for the same
 // bytes. Null: an error is set.
 Owned include(PyObject* self) {
   StorageObject& storage = as<StorageObject>(self);
-  const Owned reference(prepare() ? PyWeakref_NewRef(self, nullptr) : nullptr);
+  const Owned reference(prepare_memory() ? PyWeakref_NewRef(self, nullptr) : nullptr);
   if (!reference) return Owned();
   const int64_t start = storage.address, end = end_of(storage);
   for (bool runs_python = false;; runs_python = true) {
@@ -152,7 +145,7 @@ PyMethodDef kFunctions[] = {
 Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end,
                   bool is_readonly) {
   // All that is empty may have one address, and shares nothing.
-  if (start == end) return new_storage(device, start, 0, owner, is_readonly);
+  if (start == end) return new_storage({device, start, 0, owner, is_readonly});
   const int64_t number = device_number(device);
   if (number < 0) return Owned();
   {
@@ -160,8 +153,15 @@ Owned find_import(PyObject* device, PyObject* owner, int64_t start, int64_t end,
     Owned known = known_import(number, start, end, is_readonly);
     if (known) return known;
   }
-  const Owned made = new_storage(device, start, end - start, owner, is_readonly);
+  const Owned made = new_storage({device, start, end - start, owner, is_readonly});
   return made ? include(made.get()) : Owned();
+}
+
+bool prepare_memory() {
+  if (is_prepared) return true;
+  if (!call_python(classes.prepare, {})) return false;
+  is_prepared = true;
+  return true;
 }
 
 bool meets_import(int64_t start, int64_t end) {

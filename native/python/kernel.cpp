@@ -157,10 +157,6 @@ Owned variant_of(PyObject* self, PyObject* arguments) {
   return found;
 }
 
-bool is_whole_kernel(PyObject* kernel) {
-  return PyObject_TypeCheck(kernel, kernel_type) && KernelFields::are_set(kernel);
-}
-
 // Whether it is a tuple of tuples, each of a name and more, up to so many items.
 bool are_named(PyObject* given, Py_ssize_t most) {
   bool fits = PyTuple_CheckExact(given);
@@ -238,6 +234,10 @@ PyType_Slot kSlots[] = {
 PyType_Spec kSpec = {"tilewright._core.Kernel", sizeof(KernelObject), 0, kBaseTypeFlags, kSlots};
 
 }  // namespace
+
+bool is_whole_kernel(PyObject* kernel) {
+  return PyObject_TypeCheck(kernel, kernel_type) && KernelFields::are_set(kernel);
+}
 
 bool arrange(PyObject* kernel, PyObject* arguments, PyObject* keywords, KernelCall& call) {
   if (!is_whole_kernel(kernel)) return false;

@@ -26,6 +26,9 @@ using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, plain
 
 inline KernelObject& as_kernel(PyObject* self) { return *reinterpret_cast<KernelObject*>(self); }
 
+// Whether that is a kernel with nothing missing.
+bool is_whole_kernel(PyObject* kernel);
+
 // A call of a kernel, sorted by how it takes its arguments.
 struct KernelCall {
   Owned kernel;     // the variant that is launched

@@ -39,6 +39,14 @@ inline PyObject* row_in(PyObject* held) { return item_in(held, kRow); }
 inline PyObject* known_in(PyObject* held) { return item_in(held, kKnown); }
 inline bool has_former_in(PyObject* held) { return item_in(held, kFormer) == Py_True; }
 
+// How most calls of a kernel with so many values are bound; it stays the kernel's. Null: there is
+// no such way.
+const BindPlan* bind_plan_of(PyObject* kernel, Py_ssize_t given);
+
+// Binds the values of a call as `bind` does, and its numbers, for a program that stands at `known`;
+// None: it is to be found out. None: the call needs a closer look. Null: an error is set.
+Owned bind_known(PyObject* kernel, PyObject* values, PyObject* known, Owned& numbers);
+
 // What is known of launches whose tensors are of the same kinds: `launch.form.Known`.
 bool is_known(PyObject* object);
 

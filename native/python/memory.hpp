@@ -184,6 +184,10 @@ extern PyTypeObject* title_class;
 // left who gave it away. Null: it needs a closer look.
 PyObject* owned_region(PyObject* handle);
 
+// Turns a partition back into its tensor, for a program that stands at `known`. None: it needs a
+// closer look, or is no partition. Null: an error is set.
+Owned unpartitioned(PyObject* partition, PyObject* known);
+
 // Whether a tensor surely belongs to its variable alone; else `is_simply_owned` finds out.
 inline bool is_surely_owned(const HandleObject& handle) {
   if (handle.moved != Py_None || handle.view != Py_None || handle.title == nullptr) return false;
@@ -206,10 +210,28 @@ inline PyObject* plain_region(PyObject* self) {
 // The number that a device has in the kinds of records. -1: an error is set.
 int64_t device_number(PyObject* device);
 
-// A piece of memory, and a layout laid over one, as Python's classes. Null: an error is set.
-Owned new_storage(PyObject* device, int64_t address, int64_t bytes, PyObject* owner,
-                  bool is_readonly);
+// A piece of memory, as it is described.
+struct MemoryPiece {
+  PyObject* device;
+  int64_t address;
+  int64_t bytes;
+  PyObject* owner;
+  bool is_readonly;
+  bool is_initialized = true;
+};
+
+// A piece of memory, a layout laid over one, and a tensor that owns that, as Python's classes.
+// Null: an error is set.
+Owned new_storage(const MemoryPiece& memory);
 Owned new_region(PyObject* storage, PyObject* layout, int64_t address);
+Owned new_tensor(PyObject* region);
+
+// Memory of a pool that was used before; its contents are arbitrary. Null without an error: there
+// is none, or the pool has more than it shall keep.
+Owned take_unused(PyObject* pool, int64_t bytes);
+
+// Gets ready for memory that others see. False: an error is set.
+bool prepare_memory();
 
 // The storage for the bytes from `start` to before `end` that other libraries know, which `owner`
 // keeps alive; the same one for the same bytes while it lives, so that aliases share their borrow

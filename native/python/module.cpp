@@ -21,6 +21,7 @@ int execute(PyObject* module) {
       add_uses,         //
       add_calling,      //
       add_context,      //
+      add_creating,     //
       add_cpu,          //
       add_cpu_launching,  //
       add_cuda_driver,  //
@@ -39,6 +40,7 @@ int execute(PyObject* module) {
       add_graph,        //
       add_launching,    //
       add_leaving,      //
+      add_outputs,      //
       add_location,     //
       add_process,      //
       add_run_inline,   //

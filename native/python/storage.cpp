@@ -115,18 +115,8 @@ std::vector<KnownDevice>& known_devices() {
   return *devices;
 }
 
-// A piece of memory, as it is described.
-struct Memory {
-  PyObject* device;
-  int64_t address;
-  int64_t bytes;
-  PyObject* owner;
-  bool is_readonly;
-  bool is_initialized;
-};
-
 // False: an error is set.
-bool set_memory(StorageObject& storage, const Memory& memory) {
+bool set_memory(StorageObject& storage, const MemoryPiece& memory) {
   if (classes.state == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "set_storage_classes() was not called");
     return false;
@@ -163,7 +153,7 @@ int init_storage(PyObject* self, PyObject* given, PyObject* keywords) {
     PyErr_SetString(PyExc_RuntimeError, "memory that is found by its addresses stays as it is");
     return -1;
   }
-  const Memory memory{device, address, bytes, owner, is_readonly != 0, is_initialized != 0};
+  const MemoryPiece memory{device, address, bytes, owner, is_readonly != 0, is_initialized != 0};
   return set_memory(as_storage(self), memory) ? 0 : -1;
 }
 
@@ -451,14 +441,12 @@ int64_t device_number(PyObject* device) {
   return number;
 }
 
-Owned new_storage(PyObject* device, int64_t address, int64_t bytes, PyObject* owner,
-                  bool is_readonly) {
+Owned new_storage(const MemoryPiece& memory) {
   if (classes.storage == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "set_storage_classes() was not called");
     return Owned();
   }
   Owned made(classes.storage->tp_alloc(classes.storage, 0));
-  const Memory memory{device, address, bytes, owner, is_readonly, true};
   return made && set_memory(as_storage(made.get()), memory) ? std::move(made) : Owned();
 }
 

@@ -208,9 +208,6 @@ class Ticket:
     def ended_by(self) -> Any:
         """Return the use that ended this borrow; None while it stands."""
 
-    def comes_from(self, other: Ticket, /) -> bool:
-        """Return whether it is the other borrow, or was reborrowed from it, directly or not."""
-
     def reborrow(self, use: Any, extent: Extent | None = None, /) -> Ticket:
         """Reborrow exclusively, all of the memory or a part.
 
@@ -472,6 +469,25 @@ class PooledMemory:
 
     address: Final[int]
     nbytes: Final[int]
+
+class Allocate(Op):
+    """Makes a tensor whose contents are arbitrary, or zero.
+
+    The core makes those in memory that was used before; `execute_closely` makes all others.
+    """
+
+    _layout: Any
+    _is_bound: bool
+    _zeroed: bool
+
+def new_allocate(
+    name: str, layout: Layout, home: Any, is_bound: bool, is_zeroed: bool, is_lengthy: bool,
+    known: Known, /,
+) -> Any:  # fmt: skip
+    """Make an op that makes a tensor, for a program at a location."""
+
+def set_creating_classes(classes: dict[str, Any], /) -> None:
+    """Register the classes for ops that make tensors."""
 
 class BlockPool:
     """Keeps memory that is unused, by size."""
@@ -885,6 +901,37 @@ class LaunchSteps:
 
     def close(self) -> None:
         """Cancel it."""
+
+class Outputs:
+    """Takes the outputs of a launch out of its results: one tensor, or a tuple of them.
+
+    What is no plain partition is left to `one`.
+    """
+
+    result_count: int
+    """How many results it is given."""
+
+    def __init__(self, written: tuple[int, ...], count: int) -> None:
+        """Take the results at these places."""
+
+    def __call__(self, *results: Any) -> Any:
+        """Return the outputs."""
+
+def set_outputs_class(cls: type[Outputs], /) -> None:
+    """Register the class of those whose results are partitions."""
+
+class Pledge:
+    """The borrow of one thing that an op was given."""
+
+    ends_nothing: bool
+    """Whether no other borrow can have ended by it."""
+    given: Any
+    """What the op was given: a tensor, a partition, an exclusive borrow, an Arc or an array."""
+    region: Any
+    """Its memory."""
+    ticket: Any
+    """The borrow."""
+    _op: str
 
 def set_defer_classes(classes: dict[str, Any], /) -> None:
     """Register the classes for launches that wait for argument ops."""

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from . import lang, ops
 from .base import dtypes
+from .lang import synonyms
 
 WORDS: dict[str, str] = {
     "array": "tw.asarray(a), which shares the memory, or tw.from_numpy(a).sync(), a copy",
@@ -66,7 +67,7 @@ def hint(name: str, known: Collection[str]) -> str | None:
     """Return how something is called here that others call so; None: that is not known."""
     if name in WORDS:
         return f"here it is {WORDS[name]}"
-    ours = ELEMENT_TYPES.get(name) or lang.synonyms.ELEMENT_TYPES.get(name)
+    ours = ELEMENT_TYPES.get(name) or synonyms.ELEMENT_TYPES.get(name)
     if ours is not None and hasattr(dtypes, ours):
         return f"here it is tw.{ours}"
     stem, _, dtype = name.rpartition("_")
@@ -76,7 +77,7 @@ def hint(name: str, known: Collection[str]) -> str | None:
     if in_ops or in_kernels:
         places = [f"tw.ops.{name}"] * in_ops + [f"tl.{name} in kernels"] * in_kernels
         return f"here it is {', and '.join(places)}"
-    if name in lang.synonyms.SYNONYMS:
-        return f"in kernels it is {lang.synonyms.SYNONYMS[name]}"
+    if name in synonyms.SYNONYMS:
+        return f"in kernels it is {synonyms.SYNONYMS[name]}"
     near = get_close_matches(name, known, 1, cutoff=0.7)
     return f"did you mean tw.{near[0]}?" if near else None

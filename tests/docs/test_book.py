@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -152,12 +153,21 @@ def test_a_tutorial_without_measurements_has_no_plot(tmp_path, monkeypatch):
     assert measured.with_plots(page, "tutorials/title.md") == page
     figure = (
         '{"title": "t", "across": "n", "sizes": [1, 10], "seconds": {"a": [1e-6, 0.0]},'
-        ' "machine": {"commit": "abc", "date": "today", "cpu": "one"}}'
+        ' "rounds": 9, "machine": {"commit": "abc", "date": "today", "cpu": "one", "cores": "2"}}'
     )
     (tmp_path / "title.json").write_text(figure)
     drawn = measured.with_plots(page, "tutorials/title.md")
     assert "<figure" in drawn
-    assert "Medians of commit `abc`, today, one." in drawn
+    assert "Least of 9 runs, in turns, at commit `abc`, today, one, 2 cores." in drawn
+
+
+def test_every_tutorial_has_its_plot():
+    assert {page.stem for page in (DOCS / "tutorials").glob("*.md")} == set(measured.tutorials())
+    for name in measured.tutorials():
+        figure = json.loads((measured.FIGURES / f"{name}.json").read_text(encoding="utf-8"))
+        assert all(len(each) == len(figure["sizes"]) for each in figure["seconds"].values())
+        page = "<!-- measured -->"
+        assert f">{figure['title']} [" in measured.with_plots(page, f"tutorials/{name}.md")
 
 
 @pytest.mark.full

@@ -6,6 +6,13 @@ def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(tl.load_tile_like(x, z))
 """
 
+IN_PLACE = """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store({})
+launch(kernel)
+"""
+
 PROGRAMS = {
     "loop-over-elements": """
 @tw.entry
@@ -58,6 +65,45 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tl.outer(z.load(), z.load()))
 launch(kernel)
 """,
+    "method-that-is-a-function": IN_PLACE.format("z.load().exp()"),
+    "formula-of-another-library": IN_PLACE.format("tl.softplus(z.load())"),
+    "infinity-without-a-module": IN_PLACE.format("-inf"),
+    "function-without-a-module": IN_PLACE.format("exp(z.load())"),
+    "store-with-a-mask": IN_PLACE.replace("{}", "z.load(), mask=z.load() > 0"),
+    "store-of-another-tile": IN_PLACE.replace("{}", "z.load(), [0]"),
+    "load-with-a-mask": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z, mask=True))
+launch(kernel, np.ones(4, "f4"))
+""",
+    "tensor-rearranged-in-the-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(x.reshape(4))
+launch(kernel, np.ones((2, 2), "f4"))
+""",
+    "tensor-reduced-in-the-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(x.sum())
+launch(kernel, np.ones(4, "f4"))
+""",
+    "filled-with-a-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.full(z.shape, x))
+launch(kernel, np.ones(4, "f4"))
+""",
+    "loop-over-a-tile": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    for t in z.load():
+        z.store(t)
+launch(kernel)
+""",
+    "list-as-an-array": ADD + "launch(kernel, [1.0, 2.0])",
+    "complex-numbers": ADD + 'launch(kernel, np.ones(4, "c8"))',
     "sum-by-numpy": "np.sum(tw.ones((4,)).sync())",
     "exp-by-numpy": "np.exp(tw.ones((4,)).sync())",
     "in-place": ADD + "z = tw.ones((4,)).sync()\nkernel(z.partition_mut((4,)), z).sync()",

@@ -31,10 +31,16 @@ LENGTHS = (0, 1, 60, 1000)
 """Iterations of the kernel that is told how many."""
 LAUNCHES = (
     "lengthy", "lengthy", "lasting", "axpy", "axpy", "bump", "seven", "pick", "scale", "visit",
+    "shift", "tally", "blend", "weigh",
 )  # fmt: skip
 INPUTS = {
     "lengthy": 1, "lasting": 1, "axpy": 2, "bump": 0, "seven": 0, "pick": 2, "scale": 1, "visit": 0,
+    "shift": 1, "tally": 1, "blend": 2, "weigh": 2,
 }  # fmt: skip
+UNDIVIDED = ("scale", "tally")
+"""They take their output as a whole tensor."""
+READ_OUTPUTS = ("bump", "shift", "tally")
+"""What they leave depends on what was there, so they do not begin with new memory."""
 INPUT_FORMS = ("plain",) * 8 + ("view", "array", "dup", "value")
 READS = ("to_numpy", "to_numpy", "asarray", "dlpack", "view", "item", "op", "future")
 
@@ -91,13 +97,16 @@ class Draw:
         inputs = tuple(
             Input(rng.choice(sources), rng.choice(INPUT_FORMS)) for _ in range(INPUTS[kernel])
         )
-        part = rng.choice(HALVES) if kernel != "scale" and rng.random() < 0.2 else None
+        part = rng.choice(HALVES) if kernel not in UNDIVIDED and rng.random() < 0.2 else None
         numbers: tuple[int, ...] = {
             "lengthy": (rng.choice(self.lengths),),
             "axpy": (rng.randint(-4, 4),),
             "bump": (rng.randint(-9, 9),),
             "scale": (rng.randint(-5, 5),),
             "visit": (rng.randint(-5, 5),),
+            "tally": (rng.randint(-5, 5),),
+            "blend": (rng.randrange(3),),
+            "weigh": (rng.randint(-1, 1),),
         }.get(kernel, ())
         form = "part" if part else "mut"
         return Launch(kernel, out, form, part, inputs, numbers, self._ending())
@@ -127,9 +136,9 @@ class Draw:
         chance = self.random.random()
         if launch.part is not None or chance > 0.35:
             return [launch]
-        if chance < 0.15 and launch.kernel != "scale":
+        if chance < 0.15 and launch.kernel not in UNDIVIDED:
             return [*self._let_go(launch.out), replace(launch, form="given")]
-        if launch.kernel == "bump":
+        if launch.kernel in READ_OUTPUTS:
             return [launch]
         owns = all(i.tensor in self.shared and i.form == "plain" for i in launch.inputs)
         if owns and self.random.random() < 0.5:

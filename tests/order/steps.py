@@ -167,10 +167,11 @@ class Launch:
         kernel, tensor = world.kernels[self.kernel], world.tensors[self.out]
         part = None if kernel.whole else self.part
         args = [i.value(world, part) for i in self.inputs]
-        return kernel.entry(self._output(kernel, tensor), *args, *self.numbers)
+        op = kernel.entry(self._output(kernel, tensor), *kernel.arrange(*args, *self.numbers))
+        return op.grid((tw.cdiv(LENGTH, TILE),)) if kernel.adds else op
 
     def _output(self, kernel: Kernel, tensor: Any) -> Any:
-        if kernel.threads:
+        if kernel.threads or kernel.adds:
             return tw.empty((LENGTH,), i32) if self.form == "fresh" else tensor.borrow_mut()
         if self.form == "fresh":
             cut = tw.empty((LENGTH,), i32).partition((TILE,))

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.distributed.agreement import Patience
+import tilewright as tw
 from tilewright.distributed.call import Call
 from tilewright.distributed.group import Group
+from tilewright.distributed.store import Patience
 
 PATIENCE = Patience(late=10.0, gone=0.5, beat=0.05)
 
@@ -49,6 +50,22 @@ class DictStore:
             return self.values.pop(key, None) is not None
 
 
+class Part:
+    """The keys of a store that begin with a prefix."""
+
+    def __init__(self, store: DictStore, prefix: str) -> None:
+        self._store, self._prefix = store, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        def call(key: Any, *values: Any) -> Any:
+            whole = [self._prefix + k for k in key] if name == "check" else self._prefix + key
+            return method(whole, *values)
+
+        return call
+
+
 class Hub:
     """Where the arrays of all ranks are while they are exchanged."""
 
@@ -57,8 +74,17 @@ class Hub:
         self.barrier = threading.Barrier(size, timeout=20)
         self.held: threading.Event | None = None
         """Set, for a test that holds collectives up: they wait for it."""
+        self.begun = threading.Semaphore(0)
+        """Released when a rank begins to move data."""
         self.ran: list[tuple[int, str]] = []
         """Which collectives ran, by rank."""
+        self._parts: dict[tuple[int, ...], Hub] = {}
+        self._lock = threading.Lock()
+
+    def part(self, members: tuple[int, ...]) -> Hub:
+        """The hub of some of the ranks."""
+        with self._lock:
+            return self._parts.setdefault(members, Hub(len(members)))
 
 
 class InThreads:
@@ -76,6 +102,13 @@ class InThreads:
     def refuse_capture(self, call: Call) -> None:
         raise AssertionError("nothing is captured here")
 
+    def split(self, members: Any, late: float) -> InThreads:
+        rank = members.index(self._rank)
+        return InThreads(self._hub.part(tuple(members)), rank, len(members))
+
+    def abort(self) -> None:
+        return
+
     def close(self) -> None:
         return
 
@@ -83,6 +116,7 @@ class InThreads:
         if self.broken is not None:
             raise self.broken
         hub, size, rank = self._hub, self._size, self._rank
+        hub.begun.release()
         if hub.held is not None:
             hub.held.wait()
         hub.ran.append((rank, call.op))
@@ -117,20 +151,25 @@ def groups(size: int, patience: Patience = PATIENCE) -> tuple[list[Group], Hub, 
     """The groups of all ranks, what moves their data, and the store in which they meet."""
     hub, store = Hub(size), DictStore()
     made = [
-        Group(InThreads(hub, rank, size), lambda: store, rank, size, patience=patience,
-              on_close=lambda: None)
+        Group(InThreads(hub, rank, size), lambda name: Part(store, name), rank, size,
+              patience=patience)
         for rank in range(size)
     ]  # fmt: skip
     return made, hub, store
 
 
 def in_ranks(size: int, run: Callable[[int], Any]) -> list[Any]:
-    """Run a function in a thread for each rank; what each gave, or raised."""
+    """Run a function in a thread for each rank; what each gave, or raised.
+
+    Each has a stream, as processes have: on a common one, a rank could wait for itself.
+    """
     found: list[Any] = [None] * size
 
     def one(rank: int) -> None:
         try:
-            found[rank] = run(rank)
+            policy = tw.SingleStream(tw.Device.new("cpu").new_stream())
+            with tw.with_default_device_policy(policy):
+                found[rank] = run(rank)
         except Exception as error:
             found[rank] = error
 

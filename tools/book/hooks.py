@@ -29,6 +29,10 @@ PICTURE = re.compile(
     r"^!\[(?P<words>[^\]]*)\]\((?:[./\w]*/)?pictures/(?P<name>\w+)\.svg\)$", re.MULTILINE
 )
 LIST_BEGINS = re.compile(r"^(?P<before>(?![-*\d>|#`\s]).*\S)\n(?=(?:[-*] |1\. ))", re.MULTILINE)
+ROW = re.compile(r"^\| `(?P<call>(?P<name>\w+)\([^`]*)` \|", re.MULTILINE)
+"""A row of a table of functions, which are described below."""
+LONG = re.compile(r"<code>(?=[^<]{56})")
+"""Code that may be broken in a table."""
 SHARED_CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -84,7 +88,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     markdown = contents.NEXT.sub("\n", markdown)  # every page of the book leads to the next one
     listed = uri.startswith("reference/") and reference.END in markdown
     if listed and topic in reference.PAGES:
-        markdown += f"\n## Each function\n\n{functions.details(topic)}\n"
+        before, table = markdown.split(reference.BEGIN)
+        table, after = table.split(reference.END)
+        linked = ROW.sub(r"| [`\g<call>`](#\g<name>) |", table)
+        markdown = f"{before}{linked}{after}\n## Each function\n\n{functions.details(topic)}\n"
     if uri == functions.HOST_PAGE:
         markdown += f"\n## Each function\n\n{functions.host_details()}\n"
     elif uri == functions.OPS_PAGE:
@@ -99,6 +106,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             spaced = LIST_BEGINS.sub(lambda found: f"{found['before']}\n\n", piece)
             pieces[i] = PICTURE.sub(_picture, spaced)
     return "".join(pieces)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Mark what may be broken into lines."""
+    return LONG.sub('<code class="long">', html)
 
 
 def _fence(found: re.Match[str]) -> str:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,10 @@ def with_plots(markdown: str, page: str) -> str:
         figure["title"], figure["across"], "microseconds", figure["sizes"],
         {name: [s * 1e6 for s in seconds] for name, seconds in figure["seconds"].items()},
     )  # fmt: skip
-    said = f"Medians of commit `{machine['commit']}`, {machine['date']}, {machine['cpu']}."
+    said = (
+        f"Least of {figure['rounds']} runs, in turns, at commit `{machine['commit']}`, "
+        f"{machine['date']}, {machine['cpu']}, {machine['cores']} cores."
+    )
     return MARK.sub(lambda _: f"{_figure(drawn)}\n\n{said}\n", markdown)
 
 
@@ -114,11 +117,11 @@ def measure(name: str) -> dict[str, Any]:
     seconds: dict[str, dict[int, float]] = {}
     for size in namespace["SIZES"]:
         candidates = namespace["contest"](size)
-        for candidate, median in _in_turns(candidates).items():
-            seconds.setdefault(candidate, {})[size] = median
+        for candidate, least in _in_turns(candidates).items():
+            seconds.setdefault(candidate, {})[size] = least
     return {
         "title": namespace["TITLE"], "across": namespace["ACROSS"],
-        "sizes": list(namespace["SIZES"]),
+        "sizes": list(namespace["SIZES"]), "rounds": ROUNDS,
         "seconds": {
             name: [taken.get(size, 0.0) for size in namespace["SIZES"]]
             for name, taken in seconds.items()
@@ -152,8 +155,11 @@ def run_once(candidate: Callable[[], object]) -> None:
 
 
 def _in_turns(candidates: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median seconds of each candidate; all are run in turns."""
-    samples: dict[str, list[float]] = {name: [] for name in candidates}
+    """Return the least seconds of each candidate; all are run in turns.
+
+    The least of many runs changes little with what else the machine does.
+    """
+    least = dict.fromkeys(candidates, inf)
     for candidate in candidates.values():
         for _ in range(WARMUP):
             run_once(candidate)
@@ -161,8 +167,8 @@ def _in_turns(candidates: Mapping[str, Callable[[], object]]) -> dict[str, float
         for name, candidate in candidates.items():
             begun = time.perf_counter()
             run_once(candidate)
-            samples[name].append(time.perf_counter() - begun)
-    return {name: statistics.median(taken) for name, taken in samples.items()}
+            least[name] = min(least[name], time.perf_counter() - begun)
+    return least
 
 
 def tutorials() -> list[str]:

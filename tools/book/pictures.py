@@ -37,7 +37,7 @@ def tiles() -> Canvas:
     c.arrow((290, 120), (370, 120), label="one block each")
     for i, j in [(i, j) for i in range(2) for j in range(3)]:
         kind = (("a", "b", "c"), ("d", "e", "a"))[i][j]
-        c.box(390 + j * 104, 50 + i * 84, 92, 68, kind, f"block|({i}, {j}, 0)", radius=6)
+        c.box(390 + j * 104, 50 + i * 84, 92, 68, kind, f"block|({i}, {j})", radius=6)
     c.text(390, 240, "Each block stores its own tile and no other,", "note")
     c.text(390, 258, "so no two blocks write the same element.", "note")
     return c

@@ -42,7 +42,7 @@ def lines(
 ) -> Canvas:
     """Draw one line per contestant over sizes, both axes logarithmic."""
     c = Canvas(720, TALL + 80, title)
-    c.text(20, 24, title, "strong")
+    c.text(20, 24, f"{title} [{up}]", "strong")
     values = [v for each in series.values() for v in each if v > 0]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     high += high == low
@@ -72,7 +72,6 @@ def lines(
         c.box(RIGHT + 16, TOP + index * 22, 12, 12, f"s{kind}", radius=6)
         c.text(RIGHT + 34, TOP + index * 22 + 11, name, "small")
     c.text((LEFT + RIGHT) / 2, TOP + TALL + 34, across, "note", anchor="middle")
-    c.text(20, TOP + TALL + 34, up, "note")
     return c
 
 

@@ -50,10 +50,10 @@ class Analysis(ABC, Generic[F]):
 
     @abstractmethod
     def join(self, value: Value, a: F, b: F) -> F | None:
-        """Return the fact that holds of a value for which one of two facts holds."""
+        """Return the join of two facts: what holds if either of them does."""
 
     def widen(self, value: Value, old: F, new: F) -> F | None:
-        """Return a fact above both that ends an ascending chain; `new` is above `old`."""
+        """Return a fact above both that ends ascending chains; `new` is above `old`."""
         return None
 
     def induction(self, op: Op, known: Facts[F]) -> F | None:

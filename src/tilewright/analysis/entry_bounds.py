@@ -187,7 +187,7 @@ class Monotonicity(Enum):
     UNKNOWN = "unknown"
 
 
-GrowthRule: TypeAlias = "Callable[[_Finder, Op], Monotonicity]"
+GrowthRule: TypeAlias = "Callable[[_BoundFinder, Op], Monotonicity]"
 
 
 def axis_of_growing_loops(func: Func) -> int | None:
@@ -196,13 +196,13 @@ def axis_of_growing_loops(func: Func) -> int | None:
     axes = sorted({op.attrs["axis"] for op in func.walk() if op.is_a(BLOCK_ID)})
     nesting, found = structure(func), ranges(func)
     for axis in reversed(axes):
-        finder = _Finder(nesting, found, axis)
+        finder = _BoundFinder(nesting, found, axis)
         if any(finder.of(upper) is Monotonicity.UP for upper in uppers):
             return int(axis)
     return None
 
 
-class _Finder:
+class _BoundFinder:
     def __init__(self, nesting: Structure, found: Ranges, axis: int) -> None:
         self.nesting = nesting
         self.ranges = found
@@ -228,13 +228,13 @@ class _Finder:
         return Monotonicity.UNKNOWN if rule is None else rule(self, owner)
 
 
-def _all_up(finder: _Finder, op: Op) -> Monotonicity:
+def _all_up(finder: _BoundFinder, op: Op) -> Monotonicity:
     """Return the direction of a sum or an extreme: up if no operand goes down."""
     known = all(finder.of(v) is not Monotonicity.UNKNOWN for v in op.operands)
     return Monotonicity.UP if known else Monotonicity.UNKNOWN
 
 
-def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity:
+def _first_up(finder: _BoundFinder, op: Op, least: int | None = None) -> Monotonicity:
     """Return the direction of the first operand; the second one must not go up."""
     first, second = op.operands
     same = finder.of(second) is Monotonicity.NONE
@@ -242,7 +242,7 @@ def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity
     return finder.of(first) if same and enough else Monotonicity.UNKNOWN
 
 
-def _product_up(finder: _Finder, op: Op) -> Monotonicity:
+def _product_up(finder: _BoundFinder, op: Op) -> Monotonicity:
     first, second = op.operands
     other = second if finder.of(second) is Monotonicity.NONE else first
     grows = first if other is second else second

@@ -6,7 +6,7 @@ itself, and synchronizing ops in divergent code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
@@ -271,15 +271,17 @@ class _Sources:
             what is ThreadCoordinate.WARP and self.over is not Over.WARP
         )
 
-    def levels(self, op: Op, varying: Iterable[Value]) -> bool:
+    def levels(self, op: Op, varying: Collection[Value]) -> bool:
         """Return whether an op has one result in all threads though these operands vary."""
         if self.over is not Over.WARP:
             return False
+        # By position: one value may be both what is shuffled and the lane it comes from.
+        others_vary = any(v in varying for v in op.operands[1:])
         if op.is_a(VOTE, BALLOT):
-            return not set(varying) - {op.one("cond")}
+            return not others_vary
         if op.is_a(SHUFFLE):
             whole = op.attrs["mode"] is ShuffleMode.IDX and op.attrs["width"] == WARP_SIZE
-            return whole and not set(varying) - {op.one("value")}
+            return whole and not others_vary
         return op.defn in QUOTIENTS and self.numbers_warps(op)
 
     def numbers_warps(self, op: Op) -> bool:

@@ -54,7 +54,7 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class Compilation:
+class LaunchCompilation:
     """One compilation by a launch, and its reason."""
 
     key: Key
@@ -66,11 +66,11 @@ class _Kernel:
     """The state of one kernel: finished and running compilations, and their history."""
 
     entries: dict[Key, Future[Compiled]] = field(default_factory=dict[Key, "Future[Compiled]"])
-    history: list[Compilation] = field(default_factory=list[Compilation])
+    history: list[LaunchCompilation] = field(default_factory=list[LaunchCompilation])
     stale: dict[Key, str] = field(default_factory=dict[Key, str])
     """Why an entry was dropped, until its key is compiled again."""
 
-    def note(self, compilation: Compilation) -> None:
+    def note(self, compilation: LaunchCompilation) -> None:
         """Count a compilation; drop those that were not used during many later ones.
 
         Its users keep a reference; a later request finds it on disk, or compiles it.
@@ -125,10 +125,10 @@ class KernelCache:
         options: CompileOptions,
         reason: str,
     ) -> Compiled:
-        """Compile again what was of no use, and replace it, on disk too."""
+        """Recompile a kernel whose code the device rejected; replace it, on disk too."""
         return shielded(self._remade, kernel, Key.of(signature, target, options), reason)
 
-    def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
+    def history(self, kernel: KernelSource) -> tuple[LaunchCompilation, ...]:
         """Return the compilations of a kernel so far, with their reasons."""
         with self._lock:
             known = self._kernels.get(kernel)
@@ -157,7 +157,7 @@ class KernelCache:
             with self._lock:
                 known = self._kernels.setdefault(kernel, _Kernel())
                 known.entries[key] = mine
-                known.note(Compilation(key, reason))
+                known.note(LaunchCompilation(key, reason))
             compiled = self._compiled(kernel, key, fresh=True)
             mine.set_result(compiled)
             return compiled
@@ -188,7 +188,7 @@ class KernelCache:
             if future is not mine:
                 return future
             reason = known.stale.pop(key, None) or _reason(known.history, key)
-            known.note(Compilation(key, reason))
+            known.note(LaunchCompilation(key, reason))
             return None
 
     def _compiled(self, kernel: KernelSource, key: Key, *, fresh: bool = False) -> Compiled:
@@ -224,7 +224,7 @@ def _result_of_other(future: Future[Compiled]) -> Compiled | None:
     return None
 
 
-def _reason(history: list[Compilation], key: Key) -> str:
+def _reason(history: list[LaunchCompilation], key: Key) -> str:
     if not history:
         return "first launch"
     nearest = min((differences(old.key, key) for old in history), key=len)

@@ -14,6 +14,7 @@ from ..ir.attrs import ThreadCoordinate
 from ..ir.core import Func, Op
 from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
+from .options import CAN_STOP
 
 # -------------------------------------------------------------------------------------------------
 # Divergent synchronization: ops at which threads synchronize but that some may not reach.
@@ -34,7 +35,7 @@ HINTS = {
 
 
 def refuse_parted(func: Func) -> None:
-    """Raise for the first op at which threads synchronize and some may not come."""
+    """Raise for the first barrier that diverging threads may not reach."""
     for parting in partings(func):
         _refuse(parting)
 
@@ -113,8 +114,6 @@ def refuse_ptx(func: Func, target: str) -> None:
 # -------------------------------------------------------------------------------------------------
 # Breakpoints where no debugger can stop: everywhere but on the reference device.
 
-CAN_STOP = "reference"
-
 
 def refuse_breakpoints(func: Func, target: str) -> None:
     """Raise for a breakpoint in a kernel that is compiled for a device that runs it natively."""
@@ -135,7 +134,7 @@ def refuse_breakpoints(func: Func, target: str) -> None:
 
 
 def accept(func: Func, target: str, dialect: Dialect) -> None:
-    """Raise where threads that must meet may part, or a target lacks what a kernel uses."""
+    """Reject divergent barriers, and what the target does not support."""
     refuse_breakpoints(func, target)
     if dialect == "simt":
         refuse_parted(func)

@@ -23,6 +23,10 @@ class Stops(NamedTuple):
     thread: tuple[int, ...] | None = None
 
 
+CAN_STOP = "reference"
+"""The target whose code stops for debuggers."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions(CodegenHints):
     """Hints for the code generator, most of them for CUDA; None leaves the decision to it.
@@ -60,7 +64,7 @@ class CompileOptions(CodegenHints):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that are not left to the code generator, by name."""
+        """The options that are set, by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -142,7 +146,7 @@ def _shown(asked: Mapping[str, object]) -> str:
 
 
 def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
-    """Return hints by architecture, not looked at yet."""
+    """Return hints by architecture, unchecked."""
     if isinstance(given, CompileOptions):
         return {OTHERWISE: given}
     if isinstance(given, Mapping):

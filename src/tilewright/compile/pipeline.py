@@ -29,8 +29,8 @@ from ..passes.split_loops import split_loops
 from ..passes.split_scans import split_scans
 from ..passes.transpose_products import transpose_products
 from .checks import LEFT_OUT, accepted
-from .legality import CAN_STOP, HOSTS, accept, limit_depth
-from .options import PLAIN, CompileOptions
+from .legality import HOSTS, accept, limit_depth
+from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
 
 PASSES = (

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from ..backend.reference.machine import Frame, Meet, Results, Steps
+from ..base.location import frame_at
 from ..ir.core import Op
 from ..ir.debug import DebugEvent, DebuggedFunction, Scene
 from ..ir.ops.control import BREAKPOINT
@@ -224,7 +225,7 @@ def _outcome(run: Callable[[], T], user: FrameType | None) -> _Outcome[T]:
 
 def _user_frame() -> FrameType | None:
     """Return the frame of the program that has asked for the launch."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = frame_at(1)
     while frame is not None and str(frame.f_globals.get("__name__")).startswith(PACKAGE):
         frame = frame.f_back
     return frame

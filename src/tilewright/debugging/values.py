@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..backend.reference.machine import Data, Frame, TensorData
 from ..ir.core import Op, Value
-from ..ir.debug import Operand, Scene
+from ..ir.debug import OperandRef, Scene
 from ..ir.types import TensorType, TileType
 
 
@@ -23,28 +24,33 @@ def shown(frame: Frame, op: Op) -> dict[str, Any]:
 
 
 def _filled(frame: Frame, tree: Any, values: Sequence[tuple[Value, Data]]) -> Any:
-    if isinstance(tree, Operand):
+    if isinstance(tree, OperandRef):
         return _value(frame, *values[tree.number], tree)
     if isinstance(tree, tuple | list):
-        parts = [_filled(frame, part, values) for part in tree]
-        if hasattr(tree, "_fields"):
-            return type(tree)(*parts)
-        return parts if isinstance(tree, list) else tuple(parts)
-    if hasattr(type(tree), "__dataclass_params__") and _has_operand(tree):
-        names = list(tree.__dataclass_fields__)
-        copy = object.__new__(type(tree))
-        for name in names:
-            object.__setattr__(copy, name, _filled(frame, getattr(tree, name), values))
+        return _sequence(tree, [_filled(frame, part, values) for part in cast("list[Any]", tree)])
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type) and _has_operand(tree):
+        kind: type[Any] = type(tree)
+        copy: Any = object.__new__(kind)
+        for field in dataclasses.fields(tree):
+            object.__setattr__(copy, field.name, _filled(frame, getattr(tree, field.name), values))
         return copy
     return tree
 
 
+def _sequence(tree: Any, parts: list[Any]) -> Any:
+    """Return parts as a NamedTuple, a list or a tuple, whichever the tree is."""
+    if hasattr(tree, "_fields"):
+        kind = cast("Any", type(tree))
+        return kind(*parts)
+    return parts if isinstance(tree, list) else tuple(parts)
+
+
 def _has_operand(tree: Any) -> bool:
-    return any(isinstance(getattr(tree, name, None), Operand | tuple | list)
-               for name in tree.__dataclass_fields__)  # fmt: skip
+    return any(isinstance(getattr(tree, field.name, None), OperandRef | tuple | list)
+               for field in dataclasses.fields(tree))  # fmt: skip
 
 
-def _value(frame: Frame, value: Value, data: Data, operand: Operand) -> Any:
+def _value(frame: Frame, value: Value, data: Data, operand: OperandRef) -> Any:
     if isinstance(value.type, TileType) and isinstance(data, np.ndarray):
         copy = np.array(data)
         copy.flags.writeable = False

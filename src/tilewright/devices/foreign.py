@@ -49,8 +49,8 @@ def _handle_in(x: object, said: Any) -> int:
             return int(handle)
         case _:
             raise SchedulingError(
-                f"__cuda_stream__ of {x!r:.80} gives no stream",
-                expected=f"({VERSION}, the address of a stream): version {VERSION} is known",
+                f"__cuda_stream__ of {x!r:.80} returned no stream",
+                expected=f"({VERSION}, the address of a stream), version {VERSION} of the protocol",
                 got=repr(said),
             )
 

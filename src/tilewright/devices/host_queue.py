@@ -7,10 +7,12 @@ which they were put there, whatever their streams; those of several queues at th
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from ..base.errors import SchedulingError
 from .protocol import Event, Stream
@@ -27,13 +29,22 @@ class GatedStream(Protocol):
         ...
 
 
-class _Turn(NamedTuple):
+LOOK_AGAIN = 0.05
+"""Seconds after which a thread that waits for the end of another one looks whether to go on."""
+
+
+class _Turn:
     """Functions, and when they are called."""
 
-    prepare: Call | None
-    before: Event
-    function: Call
-    after: Call
+    __slots__ = ("after", "before", "function", "is_over", "prepare", "skip")
+
+    def __init__(
+        self, function: Call, prepare: Call | None, skip: Call | None, before: Event, after: Call
+    ) -> None:
+        self.function, self.prepare, self.skip = function, prepare, skip
+        self.before, self.after = before, after
+        self.is_over = False
+        """Whether it has ended, or was abandoned."""
 
 
 class HostQueue:
@@ -42,17 +53,25 @@ class HostQueue:
     The functions must not raise.
     """
 
-    __slots__ = ("_lock", "_name", "_thread", "_turns")
+    __slots__ = ("_ahead", "_lock", "_name", "_thread", "_turns")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._turns: SimpleQueue[_Turn | None] = SimpleQueue()
+        self._ahead: dict[_Turn, None] = {}
+        """What has not ended, in order."""
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def put(self, stream: Stream, function: Call, prepare: Call | None = None) -> None:
+    def put(
+        self,
+        stream: Stream,
+        function: Call,
+        prepare: Call | None = None,
+        skip: Call | None = None,
+    ) -> None:
         """Enqueue a function on a stream; `prepare` is called in its turn, but need not wait for
-        the stream.
+        the stream; `skip` is called if the function is abandoned.
         """
         if stream.is_capturing:
             raise SchedulingError(
@@ -62,41 +81,80 @@ class HostQueue:
         before = stream.record()
         if isinstance(stream, GatedStream):
             passed, open_gate = stream.gate()
-            self._add(_Turn(prepare, before, function, open_gate))
+            self._add(_Turn(function, prepare, skip, before, open_gate))
             stream.wait_for(passed)
         else:  # its work runs inside the calls that enqueue it, and so does this
             done = threading.Event()
-            self._add(_Turn(prepare, before, function, done.set))
+            self._add(_Turn(function, prepare, skip, before, done.set))
             done.wait()
 
-    def close(self) -> None:
-        """Wait until all that is there was called, and end the thread; it may be started again."""
+    def close(self, patience: float = math.inf) -> bool:
+        """Wait until all that is there was called, and end the thread; it may be started again.
+
+        Return whether that took no longer than `patience` seconds.
+        """
+        thread, deadline = self._stop(), time.monotonic() + patience
+        if thread is None or thread is threading.current_thread():
+            return True
+        while self._ahead and thread.is_alive() and time.monotonic() < deadline:
+            thread.join(LOOK_AGAIN)
+        thread.join(LOOK_AGAIN)  # it is about to end, unless it was abandoned
+        return not self._ahead
+
+    def abandon(self, patience: float = 0.0) -> None:
+        """Let all streams pass, whatever became of the functions that were put here.
+
+        One may be called now that never returns; it gets `patience` seconds to do so. If it returns
+        later, the thread ends then. For each function that has not returned, `skip` is called.
+        """
+        self.close(patience)
+        with self._lock:
+            turns, self._ahead = [*self._ahead], {}
+            for turn in turns:
+                turn.is_over = True
+        for turn in turns:
+            if turn.skip is not None:
+                turn.skip()
+            turn.after()
+
+    def _stop(self) -> threading.Thread | None:
+        """Have the thread end after what is there, and return it if there is one."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is not None:
                 self._turns.put(None)
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+        return thread
 
     def _add(self, turn: _Turn) -> None:
         with self._lock:
             if self._thread is None:
                 self._turns = SimpleQueue()  # what ends the thread before is in the other
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._turns,), name=self._name, daemon=True
+                    target=self._serve, args=(self._turns,), name=self._name, daemon=True
                 )
                 self._thread.start()
+            self._ahead[turn] = None
             self._turns.put(turn)
 
+    def _serve(self, turns: SimpleQueue[_Turn | None]) -> None:
+        """Call the functions in their turn."""
+        while (turn := turns.get()) is not None:
+            try:
+                if not turn.is_over and turn.prepare is not None:
+                    turn.prepare()
+                if not turn.is_over:
+                    turn.before.wait()
+                if not turn.is_over:
+                    turn.function()
+            finally:
+                self._pass(turn)
+            del turn  # what the functions hold is not needed while this waits
 
-def _serve(turns: SimpleQueue[_Turn | None]) -> None:
-    """Call the functions in their turn."""
-    while (turn := turns.get()) is not None:
-        try:
-            if turn.prepare is not None:
-                turn.prepare()
-            turn.before.wait()
-            turn.function()
-        finally:
-            turn.after()
-        del turn  # what the functions hold is not needed while this waits
+    def _pass(self, turn: _Turn) -> None:
+        """Let the stream pass, unless it was let pass before."""
+        with self._lock:
+            if turn.is_over:
+                return
+            turn.is_over = True
+            del self._ahead[turn]
+        turn.after()

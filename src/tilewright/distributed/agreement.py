@@ -11,141 +11,69 @@ for some time: a rank whose pulse stands still is gone; one whose pulse beats is
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from .call import Call
-from .errors import RankError
+from .pulse import Pulse, Pulses, Seen
+from .store import Patience, Store
+from .verdict import DIFFERENT, LATE, UNREACHABLE, Verdict, publish, published
 
-BEAT = 1.0
-"""Seconds between two beats of a rank's pulse, and between two looks at the other pulses."""
-GONE = 10.0
-"""Seconds after which a rank whose pulse stands still counts as gone."""
-LEFT = "left"
-"""The pulse of a rank that has closed its group."""
 OK = "ok"
 SHORTEST, LONGEST, PART = 20e-6, 20e-3, 8
 """Seconds between two looks at the verdict: at least, at most, and which part of those waited."""
-
-
-class Store(Protocol):
-    """Keys and values that all ranks reach: the part of torch's stores that is used here."""
-
-    def set(self, key: str, value: str, /) -> None:
-        """Write a value."""
-        ...
-
-    def get(self, key: str, /) -> bytes:
-        """Return the value of a key that is there."""
-        ...
-
-    def check(self, keys: list[str], /) -> bool:
-        """Return whether all these keys are there."""
-        ...
-
-    def add(self, key: str, amount: int, /) -> int:
-        """Add to a number, which begins with 0, and return it."""
-        ...
-
-    def compare_set(self, key: str, expected: str, desired: str, /) -> bytes:
-        """Write a value if the key has the expected one, or none; return the value it has now."""
-        ...
-
-    def delete_key(self, key: str, /) -> bool:
-        """Delete a key."""
-        ...
-
-
-@dataclass(slots=True)
-class Patience:
-    """How long a rank waits for others, in seconds."""
-
-    late: float
-    """Until one that is not there counts as late."""
-    gone: float = GONE
-    beat: float = BEAT
-
-
-class Pulse:
-    """The sign by which other ranks know that this one is alive, and how far it is."""
-
-    def __init__(self, store: Store, rank: int, beat: float) -> None:
-        self.store, self.rank = store, rank
-        self.at = "nothing yet"
-        """The last collective that this rank has reached."""
-        self._beat, self._count = beat, 0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name=f"tilewright-pulse-{rank}", daemon=True
-        )
-        self._write()
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._beat):
-            try:
-                self._write()
-            except RuntimeError:  # the store is gone, which the next collective reports
-                return
-
-    def _write(self) -> None:
-        self._count += 1
-        self.store.set(f"pulse/{self.rank}", f"{self._count} {self.at}")
-
-    def stop(self) -> None:
-        """Stop, and tell others that this rank has left."""
-        self._ended.set()
-        self._thread.join()
-        try:
-            self.store.set(f"pulse/{self.rank}", LEFT)
-        except RuntimeError:
-            return  # no rank is left that could read it
 
 
 class Agreement:
     """The agreement of some ranks on one collective after the other. One thread uses it."""
 
     def __init__(
-        self, store: Store, rank: int, members: Sequence[int], name: str, patience: Patience
+        self,
+        store: Store,
+        rank: int,
+        members: Sequence[int],
+        name: str,
+        patience: Patience,
+        holder: int | None = None,
     ) -> None:
-        """Take the name of the group, and its members: ranks as errors name them."""
+        """Take the name of the group, its members, and the rank that holds the store, if known."""
         self._store, self._rank, self._members = store, rank, tuple(members)
-        self._name, self._patience = name, patience
+        self._name, self._patience, self._holder = name, patience, holder
         self._number = 0
 
     def reach(self, call: Call, pulse: Pulse | None = None) -> None:
         """Wait until all members have reached the same call; raise RankError if they do not."""
+        verdict = self.find(call, pulse)
+        if verdict is not None:
+            raise verdict.error(call)
+
+    def find(self, call: Call, pulse: Pulse | None = None) -> Verdict | None:
+        """Do as `reach`, and return what is wrong; None: the call begins."""
         self._number += 1
         number = self._number
         if pulse is not None:
             pulse.at = f"{self._name}/{number} {call}"
         try:
-            verdict = self._vote(number, call)
-        except RankError:
-            raise
+            return self._vote(number, call)
         except RuntimeError as error:
-            raise RankError(
-                f"{call} cannot begin: the store in which ranks meet does not answer",
-                op=call.op, got=f"{type(error).__name__}: {error}",
-                hint="the process that holds it, mostly that of rank 0, may be gone",
-            ) from error  # fmt: skip
-        if verdict != OK:
-            raise _read(verdict, call)
+            return Verdict(UNREACHABLE, self._holder, f"{type(error).__name__}: {error}")
 
-    def _vote(self, number: int, call: Call) -> str:
+    def _vote(self, number: int, call: Call) -> Verdict | None:
         store, what, said = self._store, self._key(number, "call"), f"{self._rank} {call.text()}"
         first = store.compare_set(what, "", said).decode()
         verdict = self._key(number, "verdict")
         if first != said and (difference := _difference(first, self._rank, call)):
-            return store.compare_set(verdict, "", difference).decode()
+            return self._decide(verdict, difference)
         if store.add(self._key(number, "count"), 1) == len(self._members):
             decided = store.compare_set(verdict, "", OK).decode()
             self._forget(number - 1)
-            return decided
+            return _read(decided)
         return self._await(verdict, number, call)
+
+    def _decide(self, key: str, found: Verdict) -> Verdict | None:
+        """Write what is wrong as the verdict on a collective, unless that is there already."""
+        decided = _read(self._store.compare_set(key, "", found.text()).decode())
+        return None if decided is None else publish(self._store, decided)
 
     def _key(self, number: int, what: str) -> str:
         return f"{self._name}/{number}/{what}"
@@ -156,107 +84,54 @@ class Agreement:
             for what in ("call", "count", "verdict"):
                 self._store.delete_key(self._key(number, what))
 
-    def _await(self, verdict: str, number: int, call: Call) -> str:
+    def _await(self, verdict: str, number: int, call: Call) -> Verdict | None:
         """Wait for the verdict; write one where a rank is missing."""
         start = time.monotonic()
-        pause, look, known = SHORTEST, start + self._patience.beat, dict[int, tuple[str, float]]()
+        pause, look, pulses = SHORTEST, start + self._patience.beat, Pulses(self._store)
         while not self._store.check([verdict]):
             now = time.monotonic()
             if now >= look:
                 look = now + self._patience.beat
-                missing = self._missing(number, call, now - start, known)
-                if missing is not None:
-                    return self._store.compare_set(verdict, "", missing).decode()
+                found = published(self._store) or self._missing(number, now - start, pulses)
+                if found is not None:
+                    return self._decide(verdict, found)
             time.sleep(pause)
             pause = max(SHORTEST, min((now - start) / PART, LONGEST))
-        return self._store.get(verdict).decode()
+        return _read(self._store.get(verdict).decode())
 
-    def _missing(
-        self, number: int, call: Call, waited: float, known: dict[int, tuple[str, float]]
-    ) -> str | None:
-        """Return the verdict that a rank is missing; None: those that are may still come."""
-        now, behind = time.monotonic(), list[tuple[int, str]]()
+    def _missing(self, number: int, waited: float, pulses: Pulses) -> Verdict | None:
+        """Return that a rank is missing; None: those that are may still come."""
+        behind = list[tuple[int, Seen]]()
         for rank in self._members:
-            pulse, at = self._pulse_of(rank)
-            if rank == self._rank or self._is_there(at, number):
+            if rank == self._rank:
                 continue
-            if known.setdefault(rank, (pulse, now))[0] != pulse:
-                known[rank] = pulse, now
-            silent = now - known[rank][1]
-            if pulse == LEFT:
-                return _verdict("left", rank, f"it has closed its group; its last was {at}")
-            if silent >= self._patience.gone:
-                return _verdict("gone", rank, f"no pulse for {silent:.0f} s; its last was {at}")
-            behind.append((rank, at))
+            seen = pulses.look(rank)
+            if self._is_there(seen, number):
+                continue
+            if (found := seen.verdict(rank, self._patience)) is not None:
+                return found
+            behind.append((rank, seen))
         if waited >= self._patience.late and behind:
-            rank, at = behind[0]
+            rank, seen = behind[0]
             others = f"; so are the ranks {[r for r, _ in behind[1:]]}" if behind[1:] else ""
-            return _verdict("late", rank, f"after {waited:.0f} s its last was {at}{others}")
+            return Verdict(LATE, rank, f"after {waited:.0f} s its last was {seen.at}{others}")
         return None
 
-    def _pulse_of(self, rank: int) -> tuple[str, str]:
-        key = f"pulse/{rank}"
-        if not self._store.check([key]):
-            return "", "nothing yet"
-        pulse, _, at = self._store.get(key).decode().partition(" ")
-        return pulse, at or "not known"
-
-    def _is_there(self, at: str, number: int) -> bool:
+    def _is_there(self, seen: Seen, number: int) -> bool:
         """Return whether a rank is known to have reached a collective of this group."""
-        group, _, rest = at.partition(" ")[0].rpartition("/")
+        group, _, rest = seen.at.partition(" ")[0].rpartition("/")
         return group == self._name and rest.isdecimal() and int(rest) >= number
 
 
-def find_gone(store: Store, rank: int, size: int, patience: Patience) -> int | None:
-    """Return a rank whose pulse stands still, or that has left; None: all others are alive."""
-    first, start = dict[int, bytes](), time.monotonic()
-    others = {other for other in range(size) if other != rank}
-    while others and time.monotonic() - start < patience.gone:
-        for other in tuple(others):
-            key = f"pulse/{other}"
-            pulse = store.get(key) if store.check([key]) else b""
-            if pulse == LEFT.encode():
-                return other
-            if first.setdefault(other, pulse) != pulse:
-                others.discard(other)
-        time.sleep(patience.beat / 4)
-    return min(others, default=None)
+def _read(decided: str) -> Verdict | None:
+    """Return the verdict on a collective; None: it begins."""
+    return None if decided == OK else Verdict.read(decided)
 
 
-def _difference(first: str, rank: int, call: Call) -> str:
-    """Return the verdict on a call that differs from that of the first rank; "" if it does not."""
+def _difference(first: str, rank: int, call: Call) -> Verdict | None:
+    """Return the verdict on a call that differs from that of the first rank, if it does."""
     other, _, text = first.partition(" ")
     said = Call.read(text)
     if said.agrees(call):
-        return ""
-    return f"differ\n{rank}\nrank {other} calls {said}\nrank {rank} calls {call}"
-
-
-def _verdict(kind: str, rank: int, why: str) -> str:
-    return f"{kind}\n{rank}\n{why}"
-
-
-_MESSAGES = {
-    "gone": "rank {rank} is gone: {op} cannot begin",
-    "late": "rank {rank} is late: {op} cannot begin",
-    "left": "rank {rank} has left the group: {op} cannot begin",
-    "differ": "the ranks disagree about what they do together: {op} cannot begin",
-}
-
-
-def _read(verdict: str, call: Call) -> RankError:
-    """Return the error of a verdict, which another rank may have written."""
-    kind, _, rest = verdict.partition("\n")
-    number, _, why = rest.partition("\n")
-    rank = int(number) if number.isdecimal() else None
-    message = _MESSAGES.get(kind, "{op} cannot begin").format(rank=rank, op=f"`{call.op}`")
-    if kind == "differ":
-        said, _, other = why.partition("\n")
-        return RankError(
-            message, rank=rank, op=call.op, expected=said, got=other,
-            hint="all ranks start the same collectives, of equal shapes and types, in one order",
-        )  # fmt: skip
-    return RankError(
-        message, rank=rank, op=call.op, expected=f"all ranks to start {call}", got=why,
-        hint="look at the log of that rank; the process can go on, and make another group",
-    )  # fmt: skip
+        return None
+    return Verdict(DIFFERENT, rank, f"rank {rank} calls {call}", f"rank {other} calls {said}")

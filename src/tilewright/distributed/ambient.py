@@ -19,6 +19,13 @@ class _Process:
     group: Group | None = None
 
 
+@atexit.register
+def _leave() -> None:
+    """Let the others see at once that this process ends."""
+    if _Process.group is not None:
+        _Process.group.leave()
+
+
 def init(
     backend: str | None = None,
     *,
@@ -44,7 +51,6 @@ def init(
         )  # fmt: skip
     group: Group = processes.make_group(backend, address, rank, size, timeout, pulse)
     _Process.group = group
-    atexit.register(group.leave)
     return group
 
 

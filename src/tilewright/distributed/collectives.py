@@ -10,6 +10,7 @@ from ..base.dtypes import AnyDType
 from ..base.errors import ShapeError
 from ..base.shapes import Shape, size
 from ..devices.protocol import Device
+from ..op.ambient import set_aside
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp, is_op
 from ..tensors import storage
@@ -97,6 +98,7 @@ class Collective(Copying, DeviceOp[T_co]):
         )  # fmt: skip
         if own is not ctx:
             ctx.stream.wait_for(own.stream.record())
+            set_aside(ctx.stream)  # work that does not need the data shall not wait for it
         for each in lent:
             each.settle(ctx)
         if self._made is None:

@@ -5,6 +5,9 @@ The elements stay where they are: torch sees the memory of our tensors, without 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
@@ -23,9 +26,22 @@ NAMES: dict[str, tuple[Any, Any]] = {
     "f16": (np.float16, torch.float16), "bf16": (np.int16, torch.bfloat16),
     "i8": (np.int8, torch.int8), "u8": (np.uint8, torch.uint8),
     "i32": (np.int32, torch.int32), "i64": (np.int64, torch.int64),
+    "u32": (np.int32, torch.int32), "u64": (np.int64, torch.int64),
+    "bool": (np.uint8, torch.uint8),
 }  # fmt: skip
-"""Element types that Gloo can add: NumPy's to make an array of that size, and torch's."""
+"""Element types that can be combined: NumPy's to make an array of that size, and torch's."""
+FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i8", "u8", "i32", "i64")
+COMBINED = {
+    "mean": FLOATS, "sum": (*FLOATS, *INTEGERS, "u32", "u64"),
+    "product": (*FLOATS, *INTEGERS, "u32", "u64"),
+    "min": (*FLOATS, *INTEGERS, "bool"), "max": (*FLOATS, *INTEGERS, "bool"),
+}  # fmt: skip
+"""What each reduction can be made of. Sums and products have the same bits with and without a sign;
+the least and the greatest of bools are those of bytes."""
+
+NEVER_SENT = 0x7477
+"""The tag of a message that no rank sends; torch's own have the tag 0 unless asked otherwise."""
 
 REDUCTIONS: dict[str, Any] = {
     "sum": torch.distributed.ReduceOp.SUM, "mean": torch.distributed.ReduceOp.SUM,
@@ -50,8 +66,7 @@ class Gloo:
                 expected="tensors of a CPU device", got=f"tensors on {device!r}",
                 hint="make the group with backend='nccl', or copy with .to('cpu')",
             )  # fmt: skip
-        if call.reduce:
-            refuse_elements(call, tuple(NAMES))
+        refuse_elements(call)
 
     def refuse_capture(self, call: Call) -> None:
         """Raise: threads of the host are no part of a graph."""
@@ -68,20 +83,49 @@ class Gloo:
         reads, writes = as_torch(source, call), as_torch(target, call)
         run_on(self._group, call, writes, reads, peer)
 
+    def split(self, members: Sequence[int], late: float) -> Gloo:
+        """Return what moves the data of some of the ranks; all of these call it."""
+        return Gloo(part_of(self._group, members, late, "gloo"))
+
+    def abort(self) -> None:
+        """Close all connections: Gloo does so when a message does not come in time.
+
+        Its own function to abort does nothing to what is under way.
+        """
+        group = self._group
+        if group is None:
+            return
+        for rank in range(group.size()):
+            if rank != group.rank():
+                # It does not come. A broken connection says so at once, which closes no other one.
+                with suppress(RuntimeError):
+                    message = group.recv([torch.empty(1)], rank, NEVER_SENT)
+                    message.wait(timedelta(milliseconds=1))
+
     def close(self) -> None:
         """Let go of the process group."""
         self._group = None
 
 
-def refuse_elements(call: Call, known: tuple[str, ...]) -> None:
+def part_of(group: Any, members: Sequence[int], late: float, backend: str) -> Any:
+    """Return a process group of some ranks of another one; only these call it."""
+    dist = torch.distributed
+    ranks = dist.get_process_group_ranks(group)
+    return dist.new_group(
+        [ranks[member] for member in members], timedelta(seconds=late), backend,
+        use_local_synchronization=True,
+    )  # fmt: skip
+
+
+def refuse_elements(call: Call) -> None:
     """Raise if elements of this type cannot be combined."""
-    if call.dtype not in known or (call.reduce == MEAN and call.dtype in INTEGERS):
-        known = tuple(n for n in known if call.reduce != MEAN or n not in INTEGERS)
+    if call.reduce and call.dtype not in COMBINED[call.reduce]:
+        wide = "f32" if call.reduce == MEAN or call.dtype.startswith("f") else "i32 or tw.i64"
         raise ShapeError(
             f"`{call.op}` cannot make a {call.reduce} of {call.dtype}",
-            expected=f"elements of {', '.join(known)}",
+            expected=f"elements of {', '.join(COMBINED[call.reduce])}",
             got=call.dtype,
-            hint="convert the tensor: tw.convert(x, tw.f32)",
+            hint=f"convert the tensor: tw.convert(x, tw.{wide})",
         )
 
 

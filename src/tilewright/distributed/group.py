@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -11,11 +14,18 @@ from ..base.errors import DeviceError, SchedulingError
 from ..devices.host_queue import GatedStream, HostQueue
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
-from .agreement import Agreement, Patience, Pulse, Store, find_gone
+from .agreement import Agreement
 from .call import Call
 from .errors import RankError
+from .pulse import Pulse, Pulses, find_gone, find_missing
+from .store import Connect, Patience
+from .verdict import BROKEN, CLOSED, LEFT, UNREACHABLE, Verdict, publish
 
-POINT_TO_POINT = ("send", "recv")
+SPLIT = "split"
+APART = ("send", "recv", SPLIT)
+"""What need not come in one order with the rest."""
+RETURNS = 0.5
+"""Seconds in which a collective that was broken off has mostly returned."""
 
 
 class Backend(Protocol):
@@ -40,9 +50,21 @@ class Backend(Protocol):
         """Run a collective, or enqueue it."""
         ...
 
+    def split(self, members: Sequence[int], late: float) -> Backend:
+        """Return what moves the data of some of the ranks; all of these call it."""
+        ...
+
+    def abort(self) -> None:
+        """Break off what is under way, as far as that can be done."""
+        ...
+
     def close(self) -> None:
         """Let go of the process group, so that it ends before the process does."""
         ...
+
+
+def nothing() -> None:
+    """Do nothing when a group closes."""
 
 
 class Run:
@@ -64,23 +86,39 @@ class Group:
     def __init__(
         self,
         backend: Backend,
-        connect: Callable[[], Store],
+        connect: Connect,
         rank: int,
         size: int,
         *,
         name: str = "group",
         patience: Patience | None = None,
-        on_close: Callable[[], None] | None = None,
+        holder: int | None = None,
+        ranks: Sequence[int] | None = None,
+        on_close: Callable[[], None] = nothing,
     ) -> None:
-        """Join: `connect` returns a new connection to the store in which the ranks meet."""
+        """Join. `connect` gives the store in which the ranks meet, `holder` is the rank that holds
+        it, where one does; `ranks` are the members of a part of another group.
+        """
         self.rank, self.size, self.name = rank, size, name
+        self.ranks = tuple(range(size) if ranks is None else ranks)
+        """Which ranks of all processes its members are."""
         self.patience = patience or Patience(300.0)
-        self._backend, self._connect, self._on_close = backend, connect, on_close
-        self._pulse = Pulse(connect(), rank, self.patience.beat)
+        self._backend, self._connect = backend, connect
+        self._on_close: Callable[[], None] | None = on_close
+        self._holder = holder
+        self._parts: list[Group] = []
         self._lanes: dict[tuple[str, int], _Lane] = {}
         self._lock = threading.Lock()
+        self._moving: dict[Run, float] = {}
+        """Which collectives move data, and since when."""
         self.error: DeviceError | None = None
         """Why the group can no longer be used."""
+        self._verdict: Verdict | None = None
+        self._store = connect("")
+        self._pulses = Pulses(self._store)
+        self._pulse = Pulse(
+            self._store, rank, self.patience.beat, each=self._look_around, lost=self._lose_store
+        )
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -107,6 +145,33 @@ class Group:
                 expected=f"a rank from 0 to {self.size - 1}", got=str(rank),
             )  # fmt: skip
 
+    def split(self, label: str | int) -> Group:
+        """Return the group of those members that give the same label; all members call this.
+
+        They are ranks 0, 1, ... of it, in the order that they have here. Collectives of groups that
+        have members in common run at the same time, each group in its own order.
+        """
+        self.check_usable("split")
+        number, said = len(self._parts) + 1, str(label)
+        self._store.set(f"split/{number}/{self.rank}", said)
+        call = Call(SPLIT, (number,), "")
+        verdict = self._lane(call, -1).agreement.find(call, self._pulse)
+        if verdict is not None:
+            self._fail(verdict)
+            raise self._error(verdict, call)
+        keys = [f"split/{number}/{rank}" for rank in range(self.size)]
+        members = [rank for rank, key in enumerate(keys) if self._store.get(key).decode() == said]
+        folder, holder = f"parts/{number}/{said}", self._holder
+        part = Group(
+            self._backend.split(members, self.patience.late),
+            lambda name: self._connect(f"{folder}/{name}"),
+            members.index(self.rank), len(members), name=f"{self.name}[{said}]",
+            patience=self.patience, holder=members.index(holder) if holder in members else None,
+            ranks=[self.ranks[rank] for rank in members],
+        )  # fmt: skip
+        self._parts.append(part)
+        return part
+
     def stream(self, call: Call, peer: int, given: Stream) -> Stream:
         """Return the stream on which a collective runs that is started on a given one."""
         if not (self._backend.on_host and isinstance(given, GatedStream)):
@@ -123,7 +188,13 @@ class Group:
             def move() -> None:
                 self._guarded(run, call, target, source, peer, stream)
 
-            lane.queue.put(stream, move, lambda: self._agree(run, lane, call))
+            def agree() -> None:
+                self._agree(run, lane, call)
+
+            def skip() -> None:
+                self._skip(run, call)
+
+            lane.queue.put(stream, move, agree, skip)
         else:
             if not stream.is_capturing:
                 self._agree(run, lane, call)
@@ -132,13 +203,15 @@ class Group:
 
     def _agree(self, run: Run, lane: _Lane, call: Call) -> None:
         """Wait until all members have come to the same collective."""
+        if self.error is not None:
+            return
         try:
-            if self.error is None:
-                lane.agreement.reach(call, self._pulse)
-        except RankError as error:
-            run.error = self.error = error
-        except Exception as error:
-            run.error = self.error = self._failure(call, error)
+            verdict = lane.agreement.find(call, self._pulse)
+        except Exception as error:  # such as what others have written, damaged
+            verdict = Verdict(BROKEN, None, _text(error))
+        if verdict is not None:
+            run.error = self._error(verdict, call)
+            self._fail(verdict)
 
     def _guarded(
         self,
@@ -150,70 +223,126 @@ class Group:
         stream: Stream,
     ) -> None:
         if self.error is not None:
-            run.error = run.error or self._failure(call, self.error)
+            self._skip(run, call)
             return
+        self._moving[run] = time.monotonic()
         try:
             self._backend.run(call, target, source, peer, stream)
         except Exception as error:
-            run.error = self.error = self._lost(call, error)
+            verdict = self._why_broken(_text(error))
+            run.error = self._error(verdict, call, begun=True)
+            run.error.__cause__ = error
+            self._fail(verdict)
+        finally:
+            del self._moving[run]
 
-    def _failure(self, call: Call, error: Exception) -> DeviceError:
-        return RankError(
-            f"`{call.op}` of rank {self.rank} did not run",
-            op=call.op, got=f"{type(error).__name__}: {error}",
-            hint="close the group, and make another",
-        )  # fmt: skip
-
-    def _lost(self, call: Call, error: Exception) -> DeviceError:
-        """Return the error of a collective that broke off, with the rank that is gone if any is."""
+    def _why_broken(self, text: str) -> Verdict:
+        """Return the verdict on a collective that broke off, mostly that some rank is gone."""
         try:
-            gone = find_gone(self._connect(), self.rank, self.size, self.patience)
+            found = find_gone(self._connect(""), self._others(), self.patience)
         except RuntimeError:
-            gone = None
-        who = "" if gone is None else f": rank {gone} is gone"
-        return RankError(
-            f"`{call.op}` broke off on rank {self.rank}{who}",
-            rank=gone, op=call.op, expected=f"all ranks to run {call}",
-            got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-            hint="the memory it writes is undefined; close the group, and make another",
-        )  # fmt: skip
+            return Verdict(UNREACHABLE, self._holder, text)
+        if found is None:
+            return self._told(Verdict(BROKEN, None, text))
+        found = self._told(found)
+        return replace(found, why=f"{found.why}; {text}")
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        """Publish what is wrong; return the verdict that counts, which another rank may have
+        published before.
+        """
+        try:
+            return publish(self._connect(""), verdict)
+        except RuntimeError:
+            return verdict
+
+    def _skip(self, run: Run, call: Call) -> None:
+        """Note that a collective did not run to its end, because of what happened to the group."""
+        verdict = self._verdict or Verdict(CLOSED, self.rank, "close() was called on this rank")
+        run.error = run.error or self._error(verdict, call, begun=run in self._moving)
+
+    def _error(self, verdict: Verdict, call: Call, *, begun: bool = False) -> RankError:
+        rank = verdict.rank
+        if rank is not None and self.ranks[rank] != rank:
+            why = f"{verdict.why}; rank {rank} of {self.name} is rank {self.ranks[rank]} of all"
+            verdict = replace(verdict, why=why)
+        return verdict.error(call, begun=begun)
+
+    def _fail(self, verdict: Verdict) -> None:
+        """Note that the group is not usable, and end what is under way: it may never return.
+
+        Memory is free to be used when its collective has returned, or after a moment.
+        """
+        with self._lock:
+            if self.error is not None:
+                return
+            self._verdict, self.error = verdict, DeviceError(verdict.message(), got=verdict.why)
+            lanes = [*self._lanes.values()]
+        self._backend.abort()
+        for lane in lanes:
+            lane.queue.abandon(RETURNS)
+
+    def _look_around(self) -> None:
+        """Hear what other ranks have found; look for dead ones if data has been moving for long."""
+        if self.error is None:
+            now = time.monotonic()
+            stuck = now - min((now, *self._moving.values())) > self.patience.gone
+            others = self._others() if stuck else ()
+            verdict = find_missing(self._store, self._pulses, others, self.patience)
+            if verdict is not None:
+                self._fail(self._told(verdict))
+
+    def _lose_store(self, error: Exception) -> None:
+        self._fail(Verdict(UNREACHABLE, self._holder, _text(error)))
+
+    def _others(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank != self.rank]
 
     def _lane(self, call: Call, peer: int) -> _Lane:
-        direct = call.op in POINT_TO_POINT
-        key = (call.op, peer) if direct else ("", -1)
+        """Return the lane of a collective: one for all, but for those between two ranks."""
+        key = (call.op, peer) if call.op in APART else ("", -1)
         with self._lock:
             lane = self._lanes.get(key)
             if lane is None:
-                lane = self._lanes[key] = self._new_lane(call.op, peer if direct else -1)
+                lane = self._lanes[key] = self._new_lane(*key)
         return lane
 
     def _new_lane(self, op: str, peer: int) -> _Lane:
-        if peer < 0:
-            members, name = tuple(range(self.size)), self.name
-        else:
+        members, name = tuple(range(self.size)), self.name
+        if op == SPLIT:
+            name = f"{name}/split"
+        elif op:
             members = (self.rank, peer) if op == "send" else (peer, self.rank)
-            name = f"{self.name}:{members[0]}-{members[1]}"
-        agreement = Agreement(self._connect(), self.rank, members, name, self.patience)
+            name = f"{name}:{members[0]}-{members[1]}"
+        store = self._connect("")
+        agreement = Agreement(store, self.rank, members, name, self.patience, self._holder)
         return _Lane(HostQueue(f"tilewright-{name}"), agreement)
 
     def close(self) -> None:
         """Leave the group once what was started has run; a group may be closed more than once."""
+        self._end(math.inf)
+
+    def leave(self) -> None:
+        """Do as `close`, and break off what takes longer than a rank that is gone may take."""
+        self._end(self.patience.gone)
+
+    def _end(self, patience: float) -> None:
+        for part in self._parts:
+            part._end(patience)
         with self._lock:
-            lanes, self._lanes = self._lanes, {}
-        for lane in lanes.values():
-            lane.queue.close()
-        if self.error is None:
-            self.error = DeviceError("the group was closed")
+            lanes = [*self._lanes.values()]
+        ended = [lane.queue.close(patience) for lane in lanes]
+        if not all(ended):
+            why = f"it ended; its last was {self._pulse.at}"
+            self._fail(self._told(Verdict(LEFT, self.rank, why)))
+        with self._lock:
+            self._lanes = {}
+            self.error = self.error or DeviceError("the group was closed")
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             self._pulse.stop()
             self._backend.close()
             on_close()
-
-    def leave(self) -> None:
-        """Stop the pulse, so that the others see at once that this rank has left."""
-        if self._on_close is not None:
-            self._pulse.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -242,3 +371,9 @@ class _Lane:
         """Return the stream of a device on which these run."""
         found = self._streams.get(device)
         return found or self._streams.setdefault(device, device.new_stream())
+
+
+def _text(error: Exception) -> str:
+    """Return the kind of an error, and its first line."""
+    first, *_ = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {first}"

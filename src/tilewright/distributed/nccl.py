@@ -6,6 +6,7 @@ takes part.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
 from .call import Call
-from .gloo import NAMES, refuse_elements, run_on
+from .gloo import NAMES, part_of, refuse_elements, run_on
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
@@ -47,8 +48,7 @@ class Nccl:
                 expected="tensors of a GPU", got=f"tensors on {device!r}",
                 hint="make the group with backend='gloo', or copy with .to('cuda')",
             )  # fmt: skip
-        if call.reduce:
-            refuse_elements(call, tuple(NAMES))
+        refuse_elements(call)
 
     def refuse_capture(self, call: Call) -> None:
         """Return: NCCL's work can be part of a graph."""
@@ -63,6 +63,13 @@ class Nccl:
             reads = _as_torch(source, call, device)
             writes = _as_torch(target, call, device)
             run_on(self._group, call, writes, reads, peer)
+
+    def split(self, members: Sequence[int], late: float) -> Nccl:
+        """Return what moves the data of some of the ranks; all of these call it."""
+        return Nccl(part_of(self._group, members, late, "nccl"))
+
+    def abort(self) -> None:
+        """Return: torch's own watchdog ends what waits for a rank that is gone."""
 
     def close(self) -> None:
         """Let go of the process group."""

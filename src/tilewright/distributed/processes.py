@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import ContextError
-from .agreement import BEAT, GONE, Patience, Store
 from .gloo import Gloo
-from .group import Backend, Group
+from .group import Backend, Group, nothing
+from .store import BEAT, GONE, Patience, Store
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
@@ -47,28 +47,36 @@ def make_group(
         made = True
     world = dist.group.WORLD
     store: Any = dist.distributed_c10d._get_default_store()  # torch has no public name for it
-    return _group_of(world, store, timeout, pulse, dist.destroy_process_group if made else None)
+    return _group_of(world, store, timeout, pulse, dist.destroy_process_group if made else nothing)
 
 
 def _group_of(
-    world: Any, store: Any, timeout: float, pulse: float | None, on_close: Callable[[], None] | None
+    world: Any, store: Any, timeout: float, pulse: float | None, on_close: Callable[[], None]
 ) -> Group:
     beat = BEAT if pulse is None else pulse
     # Each group begins anew, also where processes have made one before.
     number = store.add(f"{PREFIX}/groups/{world.rank()}", 1)
     return Group(
-        _backend_of(world), lambda: _connected(store, f"{PREFIX}/{number}"),
+        _backend_of(world), lambda name: _connected(store, f"{PREFIX}/{number}/{name}"),
         world.rank(), world.size(), name="world",
-        patience=Patience(timeout, GONE / BEAT * beat, beat), on_close=on_close or _nothing,
+        patience=Patience(timeout, GONE / BEAT * beat, beat), holder=_holder_of(store),
+        on_close=on_close,
     )  # fmt: skip
 
 
-def _nothing() -> None:
-    """Leave torch's group to those who made it."""
+def _holder_of(store: Any) -> int | None:
+    """Return the rank whose process holds a store; None: it is none of theirs, or not known.
+
+    torch lets rank 0 hold a TCP store, or torchrun's own process.
+    """
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    dist = torch.distributed
+    return 0 if isinstance(store, dist.TCPStore) and not dist.is_torchelastic_launched() else None
 
 
 def _connected(store: Any, prefix: str) -> Store:
-    """Return another connection to a store: a rank that waits must not keep others from it."""
+    """Return another connection to a store, whose keys begin with a prefix."""
     prefixed: Store = torch.distributed.PrefixStore(prefix, store.clone())
     return prefixed
 

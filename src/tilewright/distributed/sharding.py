@@ -12,7 +12,7 @@ from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..devices.mesh import Mesh
 from ..devices.protocol import Device
-from ..launch.pieces import InPieces
+from ..launch.pieces import InPieces, OutputInPieces
 from ..op.core import DeviceOp, is_op
 from ..op.on_devices import OnDevices
 from ..op.zipping import zip as zip_ops
@@ -73,7 +73,7 @@ class ShardedTensor(Sharded):
     def _cut(self, partitions: Sequence[Partition[Any]]) -> ShardedPartition:
         return ShardedPartition(self.mesh, self.shape, self.cuts, partitions)
 
-    def unpartition(self) -> Self:
+    def written(self) -> Self:
         """Return the tensor itself."""
         return self
 
@@ -106,14 +106,20 @@ class ShardedTensor(Sharded):
         return [*first.values()]
 
 
-class ShardedPartition(Sharded):
+class ShardedPartition(Sharded, OutputInPieces[ShardedTensor]):
     """A tensor in pieces as an output of kernels: a partition of each piece."""
 
     pieces: tuple[Partition[Any], ...]
 
     def unpartition(self) -> ShardedTensor:
         """Return the tensor; a partition that took it over is used up by this."""
-        tensors = [piece.unpartition() for piece in self.pieces]
+        return self._joined([piece.unpartition() for piece in self.pieces])
+
+    def written(self) -> ShardedTensor:
+        """Return the tensor behind a launch that has written it."""
+        return self._joined([piece.written() for piece in self.pieces])
+
+    def _joined(self, tensors: Sequence[Tensor[Any]]) -> ShardedTensor:
         return ShardedTensor(self.mesh, self.shape, self.cuts, tensors)
 
 

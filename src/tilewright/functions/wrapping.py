@@ -41,6 +41,7 @@ OfArrays: TypeAlias = (
     | Callable[[Any, Any, Any, Any, Any, Any, Any, Any], Any]
     | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
     | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
 )
 """A function of the user's on arrays and numbers; by arity, so that checkers know a lambda's."""
 Grid: TypeAlias = OfArrays

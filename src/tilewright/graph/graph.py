@@ -18,6 +18,7 @@ from ..base.shield import concluded, shielded
 from ..base.showing import chain_drawing, table
 from ..devices.foreign import ForeignStream
 from ..devices.protocol import Device, FirstUse, Replay, ReplayRun, Stream
+from ..op.ambient import default_device
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
@@ -89,17 +90,19 @@ class CudaGraph(NativeGraph, Generic[T]):
 
     @overload
     @staticmethod
-    def scope(stream: Stream | ForeignStream) -> Scope: ...
+    def scope(stream: Stream | ForeignStream | None = None) -> Scope: ...
     @overload
     @staticmethod
-    def scope(stream: Stream | ForeignStream, body: Callable[[Scope], R]) -> CudaGraph[R]: ...
+    def scope(
+        stream: Stream | ForeignStream | None, body: Callable[[Scope], R]
+    ) -> CudaGraph[R]: ...
     @staticmethod
     def scope(
-        stream: Stream | ForeignStream, body: Callable[[Scope], Any] | None = None
+        stream: Stream | ForeignStream | None = None, body: Callable[[Scope], Any] | None = None
     ) -> Scope | CudaGraph[Any]:
-        """Build a graph op by op: `with CudaGraph.scope(s) as scope: scope.record(op)`.
+        """Build a graph op by op: `with CudaGraph.scope() as scope: scope.record(op)`.
 
-        The graph is then `scope.graph`.
+        The graph is then `scope.graph`. Without a stream, it gets a new one of the default device.
 
         Given a function, calls it with the scope and gives the graph, whose output is what the
         function returned.
@@ -198,7 +201,8 @@ class CudaGraph(NativeGraph, Generic[T]):
         return table("CudaGraph", rows, chain_drawing(self.nodes))
 
     def __repr__(self) -> str:
-        return f"CudaGraph(`{self.name}`, {len(self._nodes)} nodes, {self.device!r})"
+        nodes = f"{len(self._nodes)} node{'s'[: len(self._nodes) != 1]}"
+        return f"CudaGraph(`{self.name}`, {nodes}, {self.device!r})"
 
 
 def read_run(nodes: Sequence[Node], run: ReplayRun) -> Exception | None:
@@ -271,8 +275,9 @@ class Scope:
     Inside, this thread may build ops and record them, but run none.
     """
 
-    def __init__(self, stream: Stream | ForeignStream) -> None:
-        self._stream = as_stream(stream, "the caller of scope")
+    def __init__(self, stream: Stream | ForeignStream | None) -> None:
+        given = default_device().new_stream() if stream is None else stream
+        self._stream = as_stream(given, "the caller of scope")
         self._session: _Session | None = None
         self._graph: CudaGraph[Any] | None = None
 

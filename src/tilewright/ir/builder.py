@@ -187,7 +187,7 @@ class Rewriter(Builder):
         return new
 
     def zero(self, kind: Type) -> Value:
-        """Append something of a type that can be carried, for where its value does not matter."""
+        """Append a zero of a type that can be carried, where any value will do."""
         if isinstance(kind, TokenType):
             return self.emit("make_token")
         assert isinstance(kind, TileType), f"{kind} cannot be carried"

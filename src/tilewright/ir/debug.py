@@ -27,7 +27,7 @@ class DebugEvent(Enum):
     """The function ends; the only name is its result."""
 
 
-class Operand(NamedTuple):
+class OperandRef(NamedTuple):
     """Stands for an operand of the op, which has the value while the kernel runs."""
 
     number: int

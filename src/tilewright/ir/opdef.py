@@ -93,7 +93,7 @@ Neutral: TypeAlias = Callable[[AnyDType], int | float]
 
 
 class TypeRuleError(Exception):
-    """Operand types or attributes that an op does not accept."""
+    """Raised for operand types or attributes that an op does not accept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from ..base.errors import ShapeError
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
-from ..tensors.create import DTypeLike, Plan, asarray
+from ..tensors.create import DTypeLike, asarray, planned
 from ..tensors.foreign import is_array
 from ..tensors.op_borrows import OpBorrow, borrow_to_read
 from ..tensors.ownership import Handle
@@ -91,7 +91,7 @@ class Convert(Composite[Tensor[Any]]):
         assert lent is not None
         lent.check(ctx)
         source = lent.region
-        plan = Plan(self.name, source.shape, self._dtype, source.storage.device)
+        plan = planned(self.name, source.shape, self._dtype, source.storage.device)
         target = plan.allocate(ctx.creating(self.name))
         for out, x in _pieces(target, source):
             tiles = new_tensor(out).partition_mut(tile_of(out.shape))

@@ -14,7 +14,7 @@ from ..launch.scalars import check_scalar, slot_of
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
-from ..tensors.create import Creation, DeviceLike, DTypeLike, Plan, plan_like, refuse_order
+from ..tensors.create import Creation, DeviceLike, DTypeLike, Plan, plan_like, planned, refuse_order
 from ..tensors.layout import layout_of
 from ..tensors.op_borrows import OpBorrow, borrow_to_write, written_region
 from ..tensors.region import Region
@@ -65,7 +65,7 @@ def ones(
     """Create a tensor of ones."""
     if more:
         refuse_order("ones", shape, dtype, *more)
-    plan = Plan("ones", shape, dtype, device)
+    plan = planned("ones", shape, dtype, device)
     return _filled(plan, True if plan.dtype.is_bool else 1)
 
 
@@ -88,7 +88,7 @@ def full(
     if type(value) in (tuple, list) and isinstance(shape, int | float):
         raise TypeError(f"`full` takes the shape first: tw.full({tuple(value)}, {shape!r})")
     found = dtype_of(value) if dtype is None else dtype
-    return _filled(Plan("full", shape, found, device), value)
+    return _filled(planned("full", shape, found, device), value)
 
 
 def ones_like(
@@ -126,14 +126,14 @@ def _is_numpy_scalar(value: object) -> bool:
 
 def eye(n: int, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> DeviceOp[Tensor[Any]]:
     """Create the identity matrix of n rows."""
-    return Eye(Plan("eye", (n, n), dtype, device))
+    return Eye(planned("eye", (n, n), dtype, device))
 
 
 def eye_rect(
     rows: int, columns: int, dtype: DTypeLike = f32, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """Create a matrix with ones on its main diagonal and zeros elsewhere."""
-    return Eye(Plan("eye_rect", (rows, columns), dtype, device))
+    return Eye(planned("eye_rect", (rows, columns), dtype, device))
 
 
 class Eye(Creation):

@@ -30,7 +30,7 @@ from ..base.dtypes import (
 from ..base.errors import ShapeError
 from ..lang.stdlib.random import below, joined, normal, uniform
 from ..op.core import DeviceOp
-from ..tensors.create import DeviceLike, DTypeLike, Plan, refuse_order
+from ..tensors.create import DeviceLike, DTypeLike, Plan, planned, refuse_order
 from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor
 from .capturing import kernel
@@ -151,7 +151,7 @@ def random_bits(
     shape: ShapeLike, dtype: DTypeLike = u32, *, seed: int | None = None, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """Create a tensor of integers with random bits."""
-    plan = Plan("random_bits", shape, dtype, device)
+    plan = planned("random_bits", shape, dtype, device)
     _refuse_dtype(plan, i8, i16, i32, i64, u8, u16, u32, u64)
     wide = BITS[plan.dtype.itemsize] is u64
     return _drawn(plan, seed, store_bits64 if wide else store_bits32)
@@ -191,7 +191,7 @@ def randint(
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
     """Create a tensor of random integers, at least `low` and less than `high`."""
-    plan = Plan("randint", shape, dtype, device)
+    plan = planned("randint", shape, dtype, device)
     _refuse_dtype(plan, i8, i16, i32, i64, u8, u16, u32, u64)
     least, most = int_range(plan.dtype)
     if not (is_whole(low) and is_whole(high)):
@@ -232,7 +232,7 @@ def rand(
     """
     if more:
         refuse_order("rand", shape, dtype, *more)
-    plan = Plan("rand", shape, dtype, device)
+    plan = planned("rand", shape, dtype, device)
     _refuse_dtype(plan, f32, f64)
     return _drawn(plan, seed, store_uniform)
 
@@ -278,7 +278,7 @@ def randn(
     """Create a tensor of normal random numbers, f16, f32 or f64."""
     if more:
         refuse_order("randn", shape, dtype, *more, words=("mean", "std"))
-    return _normal(Plan("randn", shape, dtype, device), mean, std, seed)
+    return _normal(planned("randn", shape, dtype, device), mean, std, seed)
 
 
 def randn_f16(
@@ -290,7 +290,7 @@ def randn_f16(
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[f16]]:
     """Create a tensor of normal random numbers, computed in f32 and rounded to f16."""
-    return _normal(Plan("randn_f16", shape, f16, device), mean, std, seed)
+    return _normal(planned("randn_f16", shape, f16, device), mean, std, seed)
 
 
 def _normal(plan: Plan, mean: float, std: float, seed: int | None) -> DeviceOp[Tensor[Any]]:

@@ -26,7 +26,7 @@ from ..base.dtypes import (
 from ..base.errors import ShapeError
 from ..base.messages import number_text
 from ..op.core import DeviceOp
-from ..tensors.create import DeviceLike, DTypeLike, Plan
+from ..tensors.create import DeviceLike, DTypeLike, Plan, planned
 from ..tensors.tensor import Tensor
 from .capturing import kernel
 from .scalars import is_number, is_whole
@@ -102,7 +102,7 @@ def arange(
         raise ShapeError("the step of `arange` is 0", expected="another number", got="0")
     if found.is_float:
         count = max(math.ceil((end - begin) / step), 0)
-        return _floats(Plan("arange", count, found, device), float(begin), float(step))
+        return _floats(planned("arange", count, found, device), float(begin), float(step))
     return _whole_numbers(found, range(int(begin), int(end), int(step)), device)
 
 
@@ -119,7 +119,7 @@ def _whole_numbers(dtype: AnyDType, numbers: range, device: DeviceLike) -> Devic
     def write(part: Part) -> DeviceOp[Any]:
         return store_whole_range(part.out, numbers[part.first], _wrapped(numbers.step, dtype))
 
-    return Made(Plan("arange", len(numbers), dtype, device), write)
+    return Made(planned("arange", len(numbers), dtype, device), write)
 
 
 def _wrapped(number: int, dtype: AnyDType) -> int:
@@ -155,7 +155,7 @@ def linspace(
     steps = num - 1 if endpoint else num
     step = (float(stop) - float(start)) / steps if steps > 0 else 0.0
     last = num - 1 if endpoint and num > 1 else -1
-    return _floats(Plan("linspace", num, found, device), float(start), step, last, float(stop))
+    return _floats(planned("linspace", num, found, device), float(start), step, last, float(stop))
 
 
 def _floats(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import compat as compat
+from . import synonyms as _synonyms
 from .accumulator import Accumulator, AnyAccumulator
 from .control import (
     block_id,
@@ -216,7 +217,6 @@ from .stdlib.fixed_point import fixed_bits, from_fixed, to_fixed
 from .stdlib.ordering import argsort, sort, topk
 from .stdlib.random import philox, rand, randint, randn
 from .stdlib.statistics import cumprod, histogram, logsumexp, mean, softmax, var
-from .synonyms import missing as _missing
 from .tensor import AnyTensor, AnyTensorMut, Partition, PartitionMut, Tensor, TensorMut
 from .tile import Tile
 
@@ -455,4 +455,13 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__ = _missing
+
+    def __getattr__(name: str) -> object:
+        """Say what a name of another language is called here."""
+        advice = None if name.startswith("_") else _synonyms.hint(name, __dir__())
+        said = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(f"{said}; {advice}" if advice else said, name=name)
+
+    def __dir__() -> list[str]:
+        """Return the canonical names."""
+        return sorted([*set(__all__).difference(compat.CANONICAL), "compat"])

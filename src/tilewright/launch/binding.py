@@ -18,7 +18,7 @@ from ..op.place import here, place_of
 from ..tensors.arc import Arc
 from ..tensors.foreign import aliased, is_array
 from ..tensors.gpu_imports import memory_on_gpu
-from ..tensors.layout import tiling_of
+from ..tensors.layout import refuse_shared_indices, tiling_of
 from ..tensors.ownership import Handle, Ours
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
@@ -85,6 +85,7 @@ class Binder:
     def as_output(self, borrow: BorrowMut[Any]) -> Partition[Any]:
         """Return a whole borrow as an output of a launch to which all blocks add."""
         layout = borrow.tensor.region.layout
+        refuse_shared_indices(layout)
         return Partition(borrow.tensor, tiling_of(layout, (1,) * len(layout.shape)), borrow.ticket)
 
     def calls(self) -> tuple[tuple[tuple[str, bool, bool], ...], tuple[tuple[Any, ...], ...]]:
@@ -322,9 +323,15 @@ def named_array(value: object) -> str:
     return f"an array of another library ({kind.__module__}.{kind.__name__})"
 
 
+REFUSED: dict[type, str] = {
+    type(None): "; to accept None, annotate it with `| None`",
+    list: "; make one: np.array(values, np.float32)",
+}
+
+
 def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:
     kind = "an op" if is_op(value) else type(value).__name__
-    hint = "; to accept None, annotate it with `| None`" if value is None else ""
+    hint = REFUSED.get(kind_of(value), "")
     raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}{hint}")
 
 
@@ -391,13 +398,17 @@ def check_element(kernel: str, p: Parameter, dtype: AnyDType, value: Any = None)
         _wrong_dtype(kernel, p, wanted.name, dtype.name, value)
 
 
+PAIRS = "pass the parts as an array of floats: x.view(x.real.dtype), or x.real and x.imag"
+ELSE = {"complex64": PAIRS, "complex128": PAIRS}
+
+
 def _wrong_dtype(kernel: str, p: Parameter, expected: str, got: str, value: Any) -> NoReturn:
     convertible = is_array(value) and expected in ("f16", "f32", "f64", "i32", "i64")
     raise ShapeError(
         f"`{p.name}` of `{kernel}` has the wrong element type",
         expected=expected,
         got=got,
-        hint=f"convert it: {p.name}.astype(tw.{expected}.np)" if convertible else None,
+        hint=f"convert it: {p.name}.astype(tw.{expected}.np)" if convertible else ELSE.get(got),
     )
 
 

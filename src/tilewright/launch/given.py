@@ -11,6 +11,7 @@ from ..tensors.arraylike import SupportsCudaArrayInterface, SupportsDLPack
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
 from ..tensors.tensor import BorrowMut, Tensor
+from .pieces import InPieces, OutputInPieces
 
 KernelArg: TypeAlias = (
     Tensor[Any]
@@ -18,6 +19,7 @@ KernelArg: TypeAlias = (
     | BorrowMut[Any]
     | Arc[Any]
     | DevicePointer[Any]
+    | InPieces
     | np.ndarray[Any, Any]
     | np.generic
     | SupportsDLPack
@@ -31,7 +33,7 @@ KernelArg: TypeAlias = (
 """A kernel's positional argument. An op that gives one is accepted as well; None and tuples are for
 parameters that are annotated with them."""
 
-OutputArg: TypeAlias = Partition[Any]
+OutputArg: TypeAlias = Partition[Any] | OutputInPieces[Any]
 """What is given for an output of a tile kernel."""
 
 

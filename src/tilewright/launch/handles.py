@@ -41,7 +41,7 @@ def _checked(what: str, handle: Any) -> int:
     number = operator.index(handle)
     if not 0 <= number < 1 << 64 or (number == 0 and what != "stream"):
         raise ContextError(
-            f"this is no handle of a {what}", expected="an address of 64 bits", got=str(number)
+            f"this is not a handle of a {what}", expected="an address of 64 bits", got=str(number)
         )
     return number
 
@@ -49,8 +49,8 @@ def _checked(what: str, handle: Any) -> int:
 def _refuse_other(module: object) -> None:
     if not isinstance(module, BorrowedModule):
         raise TypeError(
-            "a function is borrowed of tw.Module.borrow_raw(...), for its owner keeps the"
-            f" code; got {module!r:.60}; a module of ours has load_function(name)"
+            "a raw function is borrowed from a module of tw.Module.borrow_raw(...), got"
+            f" {module!r:.60}; if Tilewright loaded the module, use load_function(name)"
         )
 
 

@@ -18,8 +18,7 @@ from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
-from ..compile.legality import CAN_STOP
-from ..compile.options import NO_HINTS, CompileOptions, Hints
+from ..compile.options import CAN_STOP, NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError
 from ..frontend.capture.sources import KernelSource
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature

@@ -7,8 +7,16 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple
 
-from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes, set_launch_trace
+from .._core import (
+    LINK_MAP,
+    link,
+    set_defer_classes,
+    set_launch_classes,
+    set_launch_trace,
+    set_outputs_class,
+)
 from .._core import Launch as NativeLaunch
+from .._core import Outputs as NativeOutputs
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..base.shield import shielded
@@ -56,26 +64,17 @@ R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
 
-class Outputs:
-    """Takes the outputs of a launch out of its results, unpartitioned."""
+class Outputs(NativeOutputs):
+    """Takes the outputs of a launch out of its results, unpartitioned: one tensor, or a tuple."""
 
-    __slots__ = ("_written", "result_count")
-
-    def __init__(self, written: tuple[int, ...], count: int) -> None:
-        self._written = written
-        self.result_count = count
-        """How many results it is given."""
-
-    def __call__(self, *results: Any) -> Any:
-        """Return one tensor, or a tuple of them."""
-        if len(self._written) == 1:
-            return self.one(results[self._written[0]])
-        return tuple([self.one(results[i]) for i in self._written])
+    __slots__ = ()
 
     def one(self, result: Any) -> Any:
         """Return the tensor of a partition, or that of an accumulator, which was borrowed."""
-        return result.borrowed if is_borrow(result) else result.unpartition()
+        return result.borrowed if is_borrow(result) else result.written()
 
+
+set_outputs_class(Outputs)
 
 MOST_OUTPUTS = 256
 """Ways to take outputs out of results that are remembered: kernels have few."""
@@ -363,6 +362,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
+        ctx.stream  # noqa: B018 - a context may lack it, and nothing was given up yet
         self._examined = self._held = None
         args = self._release(ctx)
         try:
@@ -517,5 +517,6 @@ CORE_CLASSES: Mapping[str, Any] = {
 set_launch_classes(dict(CORE_CLASSES))
 set_launch_trace(trace_launch)
 set_defer_classes({
-    "ELSEWHERE": ELSEWHERE, "give_back": give_back, "pledge_arguments": pledge_arguments,
+    "ELSEWHERE": ELSEWHERE, "Pledge": Pledge, "give_back": give_back,
+    "pledge_arguments": pledge_arguments,
 })  # fmt: skip

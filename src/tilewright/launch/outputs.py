@@ -5,7 +5,7 @@ At run time all of them are a `Launch`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, overload
 
 if TYPE_CHECKING:
     from ..base.dtypes import DType
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from ..tensors.partition import Partition
     from ..tensors.tensor import Tensor
     from .operation import Launch
+    from .pieces import OutputInPieces
 
     R_co = TypeVar("R_co", covariant=True)
     E = TypeVar("E", bound=DType)
     F = TypeVar("F", bound=DType)
     G = TypeVar("G", bound=DType)
+    T = TypeVar("T")
+    U = TypeVar("U")
+    V = TypeVar("V")
     Ts = TypeVarTuple("Ts")
 
     class Written(
@@ -34,24 +38,40 @@ if TYPE_CHECKING:
     class Launch1(Launch[R_co]):
         """A launch whose kernel has one output first."""
 
-        def out(self: Launch1[tuple[Partition[E], *Ts]]) -> DeviceOp[Tensor[E]]:
+        @overload
+        def out(self: Launch1[tuple[Partition[E], *Ts]]) -> DeviceOp[Tensor[E]]: ...
+        @overload
+        def out(self: Launch1[tuple[OutputInPieces[T], *Ts]]) -> DeviceOp[T]: ...
+        def out(self) -> Any:
             """Return the output alone, unpartitioned."""
             ...
 
     class Launch2(Launch[R_co]):
         """A launch whose kernel has two outputs first."""
 
+        @overload
         def out(
             self: Launch2[tuple[Partition[E], Partition[F], *Ts]],
-        ) -> DeviceOp[tuple[Tensor[E], Tensor[F]]]:
+        ) -> DeviceOp[tuple[Tensor[E], Tensor[F]]]: ...
+        @overload
+        def out(
+            self: Launch2[tuple[OutputInPieces[T], OutputInPieces[U], *Ts]],
+        ) -> DeviceOp[tuple[T, U]]: ...
+        def out(self) -> Any:
             """Return the outputs alone, unpartitioned."""
             ...
 
     class Launch3(Launch[R_co]):
         """A launch whose kernel has three outputs first, or more."""
 
+        @overload
         def out(
             self: Launch3[tuple[Partition[E], Partition[F], Partition[G], *Ts]],
-        ) -> DeviceOp[tuple[Tensor[E], Tensor[F], Tensor[G], *tuple[Any, ...]]]:
+        ) -> DeviceOp[tuple[Tensor[E], Tensor[F], Tensor[G], *tuple[Any, ...]]]: ...
+        @overload
+        def out(
+            self: Launch3[tuple[OutputInPieces[T], OutputInPieces[U], OutputInPieces[V], *Ts]],
+        ) -> DeviceOp[tuple[T, U, V, *tuple[Any, ...]]]: ...
+        def out(self) -> Any:
             """Return the outputs alone, unpartitioned."""
             ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from ..base.errors import LaunchError
 from ..devices.mesh import Mesh
@@ -19,16 +19,26 @@ if TYPE_CHECKING:
     from ..compile.options import CompileOptions
     from .operation import Launch
 
+T_co = TypeVar("T_co", covariant=True)
+
 
 class InPieces(ABC):
     """An argument that is in pieces, one for each position of a mesh: ordinary arguments."""
 
     mesh: Mesh
-    pieces: Sequence[Any]
+    pieces: tuple[Any, ...]
 
     @abstractmethod
-    def unpartition(self) -> Any:
-        """Return the tensor in pieces, if this is a partition of one."""
+    def written(self) -> Any:
+        """Return the tensor in pieces behind a launch that has written it."""
+
+
+class OutputInPieces(InPieces, Generic[T_co]):
+    """An argument in pieces for an output: partitions, of which a tensor in pieces is the whole."""
+
+    @abstractmethod
+    def written(self) -> T_co:
+        """Return the tensor in pieces behind a launch that has written it."""
 
 
 def has_pieces(values: Sequence[Any]) -> bool:
@@ -108,7 +118,7 @@ class PiecesLaunch(OnDevices):
         written = self._written
 
         def outputs(*args: Any) -> Any:
-            made = [args[number].unpartition() for number in written]
+            made = [args[number].written() for number in written]
             return made[0] if len(made) == 1 else tuple(made)
 
         return self.derived(outputs, "out")

@@ -14,7 +14,6 @@ from ..devices.immediate import ImmediateStream
 from ..devices.null import MemoryUse, NullStream
 from ..devices.protocol import Device, Stream
 from ..ir.artifact import Artifact
-from ..ir.ops.control import BREAKPOINT
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
@@ -34,10 +33,14 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Interpret the kernel on the arguments' own memory."""
     func = artifact.code
     assert not isinstance(func, bytes)
-    run: Callable[..., Report] = _interpret
-    if any(op.is_a(BREAKPOINT) for op in func.walk()):
-        run = _followed(Stops())
+    run = _followed(Stops()) if _has_breakpoint(func) else _interpret
     return lambda args, grid: Interpreted(partial(run, func, args, hidden, grid))
+
+
+def _has_breakpoint(func: Func) -> bool:
+    from ..ir.ops.control import BREAKPOINT
+
+    return any(op.is_a(BREAKPOINT) for op in func.walk())
 
 
 def load_stepped(stops: Stops, artifact: Artifact, hidden: Sequence[Region]) -> RunOver:

@@ -218,9 +218,8 @@ class SimtEntry(Entry):
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(
-                "kernels are not indexed by a grid: how many threads run follows from what is"
-                f" written; for others use {self.kernel.name}(...).launch_config(grid=..., "
-                "block=...)"
+                "kernels are not indexed by a grid: the outputs define the number of threads; to"
+                f" choose it, use {self.kernel.name}(...).launch_config(grid=..., block=...)"
             )
 
 

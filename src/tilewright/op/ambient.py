@@ -15,7 +15,13 @@ from ..base.system import at_fork
 from ..base.tracebacks import block
 from ..devices.protocol import Device, Stream
 from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
-from .policy import SchedulingPolicy, StreamPoolRoundRobin, spreads_devices, stream_of
+from .policy import (
+    SchedulingPolicy,
+    SpreadDevices,
+    StreamPoolRoundRobin,
+    spreads_devices,
+    stream_of,
+)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R")
@@ -103,7 +109,8 @@ def as_device(device: Device | str | int | None) -> Device:
         return gpu_of(device)
     if isinstance(device, int) or not hasattr(device, "host_visible"):
         raise ContextError(
-            f"{device!r:.60} is no device", expected="a name such as 'cpu' or 'cuda:0', or a Device"
+            f"{device!r:.60} is not a device",
+            expected="a name such as 'cpu' or 'cuda:0', or a Device",
         )
     _KNOWN_DEVICES.add(type(device))
     return device
@@ -225,6 +232,13 @@ def choose_stream(name: str, home: Device | None) -> Stream:
             return next(policy.turns)
     policy = chosen.policy or policy_of_device(home or default_device())
     return stream_of(policy, name, home)
+
+
+def set_aside(stream: Stream) -> None:
+    """Keep the policy in force from choosing a stream while it waits for other processes."""
+    policy = _CHOSEN.get().policy or _POLICIES.get(stream.device)
+    if isinstance(policy, StreamPoolRoundRobin | SpreadDevices):
+        policy.set_aside(stream)
 
 
 def _choose_for(op: Any) -> Stream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle
+from threading import Lock
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 from ..base.errors import SchedulingError
@@ -26,17 +27,34 @@ class SchedulingPolicy(Protocol):
 class StreamPoolRoundRobin:
     """Hands out the streams of a device in turn, so that independent ops overlap."""
 
-    __slots__ = ("streams", "turns")
+    __slots__ = ("_aside", "_lock", "streams", "turns")
 
     def __init__(self, device: Device, size: int = POOL_SIZE) -> None:
         if size < 1:
             raise SchedulingError("a pool needs streams", expected="at least 1", got=str(size))
         self.streams: Sequence[Stream] = _some_streams(device, size)
         self.turns: Iterator[Stream] = cycle(self.streams)
+        self._aside: list[Stream] = []
+        self._lock = Lock()
 
     def next_stream(self) -> Stream:
         """Return the streams in turn."""
         return next(self.turns)
+
+    def set_aside(self, stream: Stream) -> None:
+        """Hand out another stream in the place of one that waits for long, as for other processes.
+
+        It comes back, in the place of another one, when it is idle.
+        """
+        with self._lock:
+            if stream not in self.streams:
+                return
+            place = self.streams.index(stream)
+            free = next((n for n, each in enumerate(self._aside) if each.idle()), None)
+            other = stream.device.new_stream() if free is None else self._aside.pop(free)
+            self._aside.append(stream)
+            self.streams = [*self.streams[:place], other, *self.streams[place + 1 :]]
+            self.turns = cycle([*self.streams[place + 1 :], *self.streams[: place + 1]])
 
     def __repr__(self) -> str:
         return f"StreamPoolRoundRobin({self.streams[0].device!r}, {len(self.streams)})"
@@ -85,6 +103,12 @@ class SpreadDevices:
     def next_stream(self) -> Stream:
         """Return a stream of the next device."""
         return self._pools[next(self._turns)].next_stream()
+
+    def set_aside(self, stream: Stream) -> None:
+        """Do as `StreamPoolRoundRobin.set_aside` with the streams of its device."""
+        pool = self._pools.get(stream.device)
+        if pool is not None:
+            pool.set_aside(stream)
 
     def stream_on(self, device: Device) -> Stream | None:
         """Return the next stream of a device; None: it is none of these."""

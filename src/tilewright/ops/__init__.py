@@ -34,7 +34,7 @@ from .losses import cross_entropy
 from .matmul import bmm, linear, matmul
 from .norms import group_norm, layer_norm, rms_norm
 from .optimizers import adamw, sgd
-from .ordering import sort, topk
+from .ordering import argsort, sort, topk
 from .patching import patch, unpatch
 from .positions import rope
 from .quantization import dequantize, quantize, quantized_linear
@@ -43,7 +43,7 @@ from .reductions import sum as sum  # noqa: A004 - the name it has everywhere
 from .softmax import log_softmax, logsumexp, softmax
 
 __all__ = [
-    "adamw", "amax", "amin", "argmax", "argmin", "bincount", "bmm", "conv1d", "conv2d",
+    "adamw", "amax", "amin", "argmax", "argmin", "argsort", "bincount", "bmm", "conv1d", "conv2d",
     "cross_entropy", "cumsum", "decode_attention", "dequantize", "dropout", "elu", "embedding",
     "geglu", "gelu", "glu", "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu",
     "linear", "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "mla_decode",

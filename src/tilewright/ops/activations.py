@@ -14,7 +14,7 @@ from ..lang import gelu as gelu_of
 from ..lang import sigmoid as sigmoid_of
 from ..lang import silu as silu_of
 from ..lang import tanh as tanh_of
-from .calling import halves, operation
+from .calling import float_operation, halves
 from .elementwise import apply, binary, unary, unary_with_number
 
 SQRT_HALF = 0.7071067811865476
@@ -125,7 +125,7 @@ _GELU = {
 }
 
 
-@operation
+@float_operation
 def relu(x: Any) -> Any:
     """Compute max(x, 0).
 
@@ -135,7 +135,7 @@ def relu(x: Any) -> Any:
     return apply(_RELU, x)
 
 
-@operation
+@float_operation
 def sigmoid(x: Any) -> Any:
     """Compute 1 / (1 + exp(-x)).
 
@@ -145,7 +145,7 @@ def sigmoid(x: Any) -> Any:
     return apply(_SIGMOID, x)
 
 
-@operation
+@float_operation
 def tanh(x: Any) -> Any:
     """Compute the hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)).
 
@@ -155,7 +155,7 @@ def tanh(x: Any) -> Any:
     return apply(_TANH, x)
 
 
-@operation
+@float_operation
 def silu(x: Any) -> Any:
     """Compute x / (1 + exp(-x)), also known as swish.
 
@@ -165,7 +165,7 @@ def silu(x: Any) -> Any:
     return apply(_SILU, x)
 
 
-@operation
+@float_operation
 def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     """Compute x * (1 + erf(x / sqrt(2))) / 2.
 
@@ -179,7 +179,7 @@ def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     return apply(_GELU[approximate], x)
 
 
-@operation
+@float_operation
 def softplus(x: Any) -> Any:
     """Compute log(1 + exp(x)) without overflow.
 
@@ -189,7 +189,7 @@ def softplus(x: Any) -> Any:
     return apply(_SOFTPLUS, x)
 
 
-@operation
+@float_operation
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     """Compute x where it is positive, else negative_slope * x.
 
@@ -199,7 +199,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     return apply(_LEAKY_RELU, x, float(negative_slope))
 
 
-@operation
+@float_operation
 def elu(x: Any, alpha: float = 1.0) -> Any:
     """Compute x where it is positive, else alpha * (exp(x) - 1).
 
@@ -233,7 +233,7 @@ _GEGLU = {
 }
 
 
-@operation
+@float_operation
 def swiglu(gate: Any, up: Any) -> Any:
     """Compute silu(gate) * up of two arrays of one shape.
 
@@ -243,7 +243,7 @@ def swiglu(gate: Any, up: Any) -> Any:
     return apply(_SWIGLU, gate, up)
 
 
-@operation
+@float_operation
 def geglu(gate: Any, up: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     """Compute gelu(gate, approximate) * up of two arrays of one shape.
 
@@ -255,7 +255,7 @@ def geglu(gate: Any, up: Any, approximate: Literal["none", "tanh"] = "none") -> 
     return apply(_GEGLU[approximate], gate, up)
 
 
-@operation
+@float_operation
 def reglu(gate: Any, up: Any) -> Any:
     """Compute relu(gate) * up of two arrays of one shape.
 
@@ -265,7 +265,7 @@ def reglu(gate: Any, up: Any) -> Any:
     return apply(_REGLU, gate, up)
 
 
-@operation
+@float_operation
 def glu(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     """Compute a * sigmoid(b), where a and b are the halves of x along an axis.
 

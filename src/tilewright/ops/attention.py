@@ -9,8 +9,9 @@ import math
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..base.dtypes import f64
+from ..base.dtypes import f64, i32
 from ..base.shapes import FULL, next_power_of_2
+from ..functions.describing import element_type
 from ..functions.function import Function
 from ..lang import (
     Const,
@@ -33,7 +34,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, operation, reshaped, wide
+from .calling import first, float_operation, reshaped, wide
 from .reductions import sum as sum_of
 from .tiles import as_scalar, rounded, sum_type, widened
 
@@ -50,6 +51,9 @@ class Mask(NamedTuple):
     group: int
     """Query heads for each head of keys."""
     sinks: bool
+    repeated: tuple[bool, ...] | None
+    """Of a mask (batch, heads, queries, keys): which axes have one element for all; None: there is
+    no mask."""
 
 
 def _scores(query: Any, key: Any, scale: Any, rows: Any, columns: Any, count: Any, how: Any) -> Any:
@@ -64,6 +68,20 @@ def _scores(query: Any, key: Any, scale: Any, rows: Any, columns: Any, count: An
         if not how.causal:
             seen = seen & (columns - rows < how.window)
     return where(seen, found, neg_inf)
+
+
+def _masked(score: Any, mask: Any, head: Any, heads: Any, i: Any, j: Any, how: Any) -> Any:
+    """Return scores after a mask, of what is seen or of what is added."""
+    if how.repeated is None:
+        return score
+    one_batch, one_head, one_row, one_column = how.repeated
+    rows, columns = 1 if one_row else score.shape[0], 1 if one_column else score.shape[1]
+    at = 0 if one_batch else head // heads, 0 if one_head else head % heads
+    tiles = mask.partition((1, 1, rows, columns))
+    tile = tiles.load((*at, 0 if one_row else i, 0 if one_column else j)).reshape(rows, columns)
+    if mask.dtype.is_bool:
+        return where(tile, score, neg_inf)
+    return score + tile.astype(score.dtype)
 
 
 def _key_range(i: int, tile: int, keys: int, parts: Any, how: Any) -> tuple[int, int]:
@@ -81,51 +99,52 @@ def _key_range(i: int, tile: int, keys: int, parts: Any, how: Any) -> tuple[int,
 
 @entry
 def attend(
-    out: TensorMut, lse: TensorMut, q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, scale: f64, *,
-    KEYS: Const[int], HOW: Const[Mask],
+    out: TensorMut, lse: TensorMut, q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, mask: Tensor,
+    scale: f64, heads: i32, *, KEYS: Const[int], DEPTH: Const[int], HOW: Const[Mask],
 ) -> None:  # fmt: skip
     """Compute attention of a tile of queries of one head, (heads, tokens, depth)."""
     head, i = block_id(0), block_id(1)
-    tile, depth = out.shape[1], out.shape[2]
+    tile, width = out.shape[1], out.shape[2]
     kind = sum_type(q.dtype)
     factor = as_scalar(scale, kind)
-    query = load_tile_like(q, out).reshape(tile, depth)
-    keys, values = k.partition((1, KEYS, depth)), v.partition((1, KEYS, depth))
+    query = q.partition((1, tile, DEPTH)).load((head, i, 0)).reshape(tile, DEPTH)
+    keys, values = k.partition((1, KEYS, DEPTH)), v.partition((1, KEYS, width))
     rows = (arange(tile) + i * tile)[:, None]
     peak, total = full((tile, 1), neg_inf, kind), zeros((tile, 1), kind)
     if HOW.sinks:
         sink = widened(sinks.partition((1,)).load((head % sinks.shape[0],)))
         peak, total = sink.reshape(1, 1).broadcast(tile, 1), full((tile, 1), 1.0, kind)
-    acc = zeros((tile, depth), kind)
+    acc = zeros((tile, width), kind)
     start, stop = _key_range(i, tile, KEYS, keys, HOW)
     for j in range(start, stop):
-        key = keys.load((head // HOW.group, j, 0)).reshape(KEYS, depth)
+        key = keys.load((head // HOW.group, j, 0)).reshape(KEYS, DEPTH)
         columns = (arange(KEYS) + j * KEYS)[None, :]
         score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
+        score = _masked(score, mask, head, heads, i, j, HOW)
         higher = maximum(peak, reduce_max(score, 1, keepdims=True))
         shift = where(higher == neg_inf, 0.0, higher)
         powers, fade = exp(score - shift), exp(peak - shift)
         total = total * fade + reduce_sum(powers, 1, keepdims=True)
-        value = values.load((head // HOW.group, j, 0)).reshape(KEYS, depth)
+        value = values.load((head // HOW.group, j, 0)).reshape(KEYS, width)
         acc = mma(powers.astype(value.dtype), value, acc * fade)
         peak = higher
     seen = total > 0.0
-    out.store(rounded(where(seen, acc / total, 0.0), out).reshape(1, tile, depth))
+    out.store(rounded(where(seen, acc / total, 0.0), out).reshape(1, tile, width))
     lse.store(where(seen, peak + log(total), 0.0).reshape(1, tile))
 
 
 @entry
 def attend_queries(
-    dq: TensorMut, q: Tensor, k: Tensor, v: Tensor, dy: Tensor, lse: Tensor, delta: Tensor,
-    scale: f64, *, KEYS: Const[int], HOW: Const[Mask],
+    dq: TensorMut, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dy: Tensor, lse: Tensor,
+    delta: Tensor, scale: f64, heads: i32, *, KEYS: Const[int], WIDTH: Const[int], HOW: Const[Mask],
 ) -> None:  # fmt: skip
     """Compute the gradient of a tile of queries."""
     head, i = block_id(0), block_id(1)
     tile, depth = dq.shape[1], dq.shape[2]
     factor = as_scalar(scale, sum_type(q.dtype))
     query = load_tile_like(q, dq).reshape(tile, depth)
-    grad = load_tile_like(dy, dq).reshape(tile, depth)
-    keys, values = k.partition((1, KEYS, depth)), v.partition((1, KEYS, depth))
+    grad = dy.partition((1, tile, WIDTH)).load((head, i, 0)).reshape(tile, WIDTH)
+    keys, values = k.partition((1, KEYS, depth)), v.partition((1, KEYS, WIDTH))
     rows = (arange(tile) + i * tile)[:, None]
     top = lse.partition((1, tile)).load((head, i)).reshape(tile, 1)
     apart = delta.partition((1, tile)).load((head, i)).reshape(tile, 1)
@@ -134,8 +153,9 @@ def attend_queries(
     for j in range(start, stop):
         key = keys.load((head // HOW.group, j, 0)).reshape(KEYS, depth)
         columns = (arange(KEYS) + j * KEYS)[None, :]
-        share = exp(_scores(query, key, factor, rows, columns, k.shape[1], HOW) - top)
-        value = values.load((head // HOW.group, j, 0)).reshape(KEYS, depth)
+        score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
+        share = exp(_masked(score, mask, head, heads, i, j, HOW) - top)
+        value = values.load((head // HOW.group, j, 0)).reshape(KEYS, WIDTH)
         slope = share * (mma(grad, value.T, zeros(share.shape, factor.dtype)) - apart)
         acc = mma(slope.astype(key.dtype), key, acc)
     dq.store(rounded(acc * factor, dq).reshape(1, tile, depth))
@@ -143,27 +163,28 @@ def attend_queries(
 
 @entry
 def attend_keys(
-    dk: TensorMut, dv: TensorMut, q: Tensor, k: Tensor, v: Tensor, dy: Tensor, lse: Tensor,
-    delta: Tensor, scale: f64, *, QUERIES: Const[int], HOW: Const[Mask],
+    dk: TensorMut, dv: TensorMut, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dy: Tensor,
+    lse: Tensor, delta: Tensor, scale: f64, heads: i32, *, QUERIES: Const[int], HOW: Const[Mask],
 ) -> None:  # fmt: skip
     """Compute the gradients of a tile of keys and values, from all query heads of its group."""
     head, j = block_id(0), block_id(1)
-    tile, depth = dk.shape[1], dk.shape[2]
+    tile, depth, width = dk.shape[1], dk.shape[2], dv.shape[2]
     factor = as_scalar(scale, sum_type(q.dtype))
     key = load_tile_like(k, dk).reshape(tile, depth)
-    value = load_tile_like(v, dk).reshape(tile, depth)
-    queries, grads = q.partition((1, QUERIES, depth)), dy.partition((1, QUERIES, depth))
+    value = load_tile_like(v, dv).reshape(tile, width)
+    queries, grads = q.partition((1, QUERIES, depth)), dy.partition((1, QUERIES, width))
     tops, aparts = lse.partition((1, QUERIES)), delta.partition((1, QUERIES))
     columns = (arange(tile) + j * tile)[None, :]
-    acc_k, acc_v = zeros((tile, depth), factor.dtype), zeros((tile, depth), factor.dtype)
+    acc_k, acc_v = zeros((tile, depth), factor.dtype), zeros((tile, width), factor.dtype)
     start = j * tile // QUERIES if HOW.causal else 0
     for member in range(HOW.group):
         h = head * HOW.group + member
         for i in range(start, queries.num_tiles(1)):
             query = queries.load((h, i, 0)).reshape(QUERIES, depth)
-            grad = grads.load((h, i, 0)).reshape(QUERIES, depth)
+            grad = grads.load((h, i, 0)).reshape(QUERIES, width)
             rows = (arange(QUERIES) + i * QUERIES)[:, None]
             score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
+            score = _masked(score, mask, h, heads, i, j, HOW)
             top = tops.load((h, i)).reshape(QUERIES, 1)
             share = where(rows < q.shape[1], exp(score - top), 0.0)
             acc_v = mma(share.astype(grad.dtype).T, grad, acc_v)
@@ -171,7 +192,7 @@ def attend_keys(
             slope = share * (slope - aparts.load((h, i)).reshape(QUERIES, 1))
             acc_k = mma(slope.astype(query.dtype).T, query, acc_k)
     dk.store(rounded(acc_k * factor, dk).reshape(1, tile, depth))
-    dv.store(rounded(acc_v, dv).reshape(1, tile, depth))
+    dv.store(rounded(acc_v, dv).reshape(1, tile, width))
 
 
 @entry
@@ -197,38 +218,42 @@ def _tile(tokens: int, most: int) -> int:
 
 
 @cache
-def _attention(queries: int, keys: int, depth: int, how: Mask) -> Function:
-    """Compute attention by tiles of queries and keys, of a depth that is a power of two."""
+def _attention(queries: int, keys: int, depth: int, width: int, how: Mask) -> Function:
+    """Compute attention by tiles; `depth` of keys and `width` of values are powers of two."""
     cut, row = (1, queries, FULL), (1, queries)
     deltas = Function(
-        attend_deltas, outputs="lse", tiles=row, constants={"DEPTH": depth, "HOW": how}
+        attend_deltas, outputs="lse", tiles=row, constants={"DEPTH": width, "HOW": how}
     )
     of_queries = Function(
-        attend_queries, outputs="q", tiles=cut, constants={"KEYS": keys, "HOW": how}
-    )
+        attend_queries, outputs="q", tiles=cut,
+        constants={"KEYS": keys, "WIDTH": width, "HOW": how},
+    )  # fmt: skip
     of_keys = Function(
         attend_keys, outputs={"dk": "k", "dv": "v"}, tiles=(1, keys, FULL),
         constants={"QUERIES": queries, "HOW": how},
     )  # fmt: skip
 
     def backward(
-        dy: Any, d_lse: Any, q: Any, k: Any, v: Any, sinks: Any, scale: float, out: Any, lse: Any
-    ) -> Any:
+        dy: Any, d_lse: Any, q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float,
+        heads: int, out: Any, lse: Any,
+    ) -> Any:  # fmt: skip
         delta, d_rows = deltas(out, dy, lse, sinks)
-        dq = of_queries(q, k, v, dy, lse, delta, scale)
-        dk, dv = of_keys(q, k, v, dy, lse, delta, scale)
+        dq = of_queries(q, k, v, mask, dy, lse, delta, scale, heads)
+        dk, dv = of_keys(q, k, v, mask, dy, lse, delta, scale, heads)
         if not how.sinks:
-            return dq, dk, dv, None
-        heads = sinks.shape[0]
+            return dq, dk, dv, None, None
         by_head = reshaped(d_rows, (q.shape[0] // heads, heads, q.shape[1]))
-        return dq, dk, dv, _like(sum_of(by_head, axis=(0, 2)), sinks)
+        return dq, dk, dv, _like(sum_of(by_head, axis=(0, 2)), sinks), None
 
-    def statistics(q: Any, k: Any, v: Any, sinks: Any, scale: float) -> Any:
+    def attended(q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float, heads: int) -> Any:
+        return (*q.shape[:2], v.shape[2]), q.dtype
+
+    def statistics(q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float, heads: int) -> Any:
         return q.shape[:2], wide(q)
 
     return Function(
-        attend, outputs={"out": "q", "lse": statistics}, tiles={"out": cut, "lse": row},
-        constants={"KEYS": keys, "HOW": how}, backward=backward,
+        attend, outputs={"out": attended, "lse": statistics}, tiles={"out": cut, "lse": row},
+        constants={"KEYS": keys, "DEPTH": depth, "HOW": how}, backward=backward,
     )  # fmt: skip
 
 
@@ -245,11 +270,12 @@ def _like(x: Any, like: Any) -> Any:
     return _CONVERT(x, like)
 
 
-@operation
+@float_operation
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
     value: Any,
+    attn_mask: Any = None,
     *,
     is_causal: bool = False,
     scale: float | None = None,
@@ -260,10 +286,12 @@ def scaled_dot_product_attention(
     """Compute softmax(query @ key.T * scale) @ value for each head.
 
     Arrays are (..., heads, tokens, depth); keys may have another number of tokens, and with
-    `enable_gqa` fewer heads, of which each serves a group of adjacent query heads. `scale` is 1 /
-    sqrt(depth) unless it is given. If `is_causal`, query i sees the keys 0 to i; with a window, it
-    sees keys less than `window` positions away. `sinks` has a logit for each head, which takes part
-    in the softmax and has no value.
+    `enable_gqa` fewer heads, of which each serves a group of adjacent query heads; values may have
+    another depth. `scale` is 1 / sqrt(depth) unless it is given. If `is_causal`, query i sees the
+    keys 0 to i; with a window, it sees keys less than `window` positions away. `attn_mask`, which
+    broadcasts to (..., heads, queries, keys), is True for keys that are seen, or is added to the
+    scores; it has no gradient. `sinks` has a logit for each head, which takes part in the softmax
+    and has no value. A query that sees no key gives 0.
 
     >>> x = np.ones((1, 3, 2), "f4")
     >>> ops.scaled_dot_product_attention(x, x, 2 * x, is_causal=True)[0, 0]
@@ -277,27 +305,53 @@ def scaled_dot_product_attention(
     if window is not None and window < 1:
         raise ValueError(f"`window` is 1 or more keys, got {window}")
     group = heads // others[-3] if others[-3] else 1
-    how = Mask(is_causal, window, group, sinks is not None)
     tokens, depth = shape[-2:]
+    mask, repeated = _mask_of(attn_mask, (*shape[:-1], others[-2]))
+    how = Mask(is_causal, window, group, sinks is not None, repeated)
+    width = value.shape[-1]
     function = _attention(
-        _tile(tokens, QUERIES), _tile(others[-2], KEYS), next_power_of_2(depth), how
+        _tile(tokens, QUERIES), _tile(others[-2], KEYS), *map(next_power_of_2, (depth, width)), how
     )
     q = reshaped(query, (math.prod(shape[:-2]), tokens, depth))
-    k, v = (reshaped(x, (math.prod(others[:-2]), *others[-2:])) for x in (key, value))
+    k, v = (reshaped(x, (math.prod(others[:-2]), *x.shape[-2:])) for x in (key, value))
     factor = depth**-0.5 if scale is None else float(scale)
-    return reshaped(first(function(q, k, v, q if sinks is None else sinks, factor)), shape)
+    sunk = q if sinks is None else sinks
+    found = first(function(q, k, v, sunk, q if mask is None else mask, factor, heads))
+    return reshaped(found, (*shape[:-1], width))
+
+
+def _mask_of(mask: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[bool, ...] | None]:
+    """Return a mask of scores as (batch, heads, queries, keys), and which axes it repeats."""
+    if mask is None:
+        return None, None
+    given = tuple(mask.shape)
+    extents = (*(1,) * (len(shape) - len(given)), *given)
+    batch = extents[:-3]
+    fits = len(extents) == len(shape) and batch in ((1,) * len(batch), shape[:-3])
+    if not fits or any(a not in (1, n) for a, n in zip(extents, shape, strict=True)):
+        raise ValueError(
+            f"`attn_mask` has the extents of the scores, {shape}, or 1 where all share it; got"
+            f" {given}"
+        )
+    dtype = element_type(mask.dtype)
+    if not (dtype.is_bool or dtype.is_float):
+        raise TypeError(f"`attn_mask` is of bools, or of floats that are added; got {dtype}")
+    if getattr(mask, "requires_grad", False):
+        raise NotImplementedError("`attn_mask` has no gradient: pass attn_mask.detach()")
+    found = reshaped(mask, (math.prod(batch), *extents[-3:]))
+    return found, tuple(n == 1 for n in found.shape)
 
 
 def _refuse_shapes(
     query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], grouped: bool
 ) -> None:
-    fits = len(query) == len(key) >= 3 and key == value
+    fits = len(query) == len(key) >= 3 and key[:-1] == value[:-1]
     fits = fits and query[-1] == key[-1] and query[:-3] == key[:-3]
     if fits and query[-3] != key[-3]:
         fits = grouped and key[-3] > 0 and query[-3] % key[-3] == 0
     if not fits:
         raise ValueError(
-            "attention takes (..., heads, tokens, depth): queries, keys and values of one depth,"
-            " keys and values of one shape, and as many heads (with enable_gqa, a divisor); got"
+            "attention takes (..., heads, tokens, depth): queries and keys of one depth, as many"
+            " keys as values, and as many heads (with enable_gqa, a divisor); got"
             f" {query}, {key} and {value}"
         )

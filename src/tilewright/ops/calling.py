@@ -43,27 +43,65 @@ def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
 
     It is typed by its first argument, and called when these ops have run.
     """
+    return cast("Operation[P]", _operation(function, _refuse_no_array))
+
+
+def float_operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
+    """Let a function of arrays of floats also take ops that give tensors; as `operation`."""
+    return cast("Operation[P]", _operation(function, _refuse_no_floats))
+
+
+def _operation(function: Callable[..., Any], refuse: Callable[[str, Any], None]) -> Any:
+    name = function.__name__
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        given: tuple[Any, ...] = (*args, *named.values())
-        if not any(isinstance(arg, DeviceOp) for arg in given):
-            if args and not hasattr(args[0], "shape"):
-                raise TypeError(
-                    f"`{function.__name__}` takes an array (from NumPy, PyTorch, JAX, CuPy or"
-                    f" another library with DLPack) or a tensor; got {type(args[0]).__name__}"
-                )
-            return function(*args, **named)
-        names = list(named)
-        joined: Any = zip_ops
+        for arg in args:
+            if isinstance(arg, DeviceOp):
+                return _call_later(call, args, named)
+        for arg in named.values():
+            if isinstance(arg, DeviceOp):
+                return _call_later(call, args, named)
+        if args:
+            refuse(name, args[0])
+        return function(*args, **named)
 
-        def later(*values: Any) -> Any:
-            keywords = dict(zip(names, values[len(args) :], strict=True))
-            return call(*values[: len(args)], **keywords)
+    return call
 
-        return joined(*given).then(later)
 
-    return cast("Operation[P]", call)
+def _call_later(call: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return the op that calls a function when the ops among its arguments have run."""
+    names = list(named)
+    joined: Any = zip_ops
+
+    def later(*values: Any) -> Any:
+        keywords = dict(zip(names, values[len(args) :], strict=True))
+        return call(*values[: len(args)], **keywords)
+
+    return joined(*args, *named.values()).then(later)
+
+
+_FLOATS = set[Any]()
+"""Element types of libraries that are known to be floats."""
+
+
+def _refuse_no_floats(name: str, x: Any) -> None:
+    dtype = getattr(x, "dtype", None)
+    if dtype in _FLOATS:
+        return
+    _refuse_no_array(name, x)
+    kind = element_type(dtype)
+    if not (kind.is_float and kind.bits >= 16):
+        raise TypeError(f"`{name}` takes elements of f16, bf16, f32 or f64; got {kind}")
+    _FLOATS.add(dtype)
+
+
+def _refuse_no_array(name: str, x: Any) -> None:
+    if not hasattr(x, "shape"):
+        raise TypeError(
+            f"`{name}` takes an array (from NumPy, PyTorch, JAX, CuPy or another library with"
+            f" DLPack) or a tensor; got {type(x).__name__}"
+        )
 
 
 def is_op(x: object) -> bool:
@@ -98,14 +136,33 @@ def permuted(x: Any, order: Shape) -> Any:
 
 def first(results: Any) -> Any:
     """Return the first of several results, or an op that gives it."""
+    return _result(results, 0)
+
+
+def second(results: Any) -> Any:
+    """Return the second of several results, or an op that gives it."""
+    return _result(results, 1)
+
+
+def _result(results: Any, number: int) -> Any:
     if not is_op(results):
-        return results[0]
+        return results[number]
+
+    def chosen(*given: Any) -> Any:
+        return given[number]
+
     op: Any = results
-    return op.map(_first_given)
+    return op.map(chosen)
 
 
-def _first_given(*given: Any) -> Any:
-    return given[0]
+def chained(results: Any, function: Callable[..., Any]) -> Any:
+    """Return what a function gives for several results, or an op that gives it."""
+    return results.then(function) if is_op(results) else function(*results)
+
+
+def paired(result: Any, pair: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """Return the pair that a function makes of a result, or an op that gives it."""
+    return result.map(pair) if is_op(result) else pair(result)
 
 
 def is_contiguous(x: Any) -> bool:

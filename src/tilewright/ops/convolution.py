@@ -17,7 +17,7 @@ from ..base.shapes import Shape, cdiv, next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, reduce_sum, zeros
 from ..launch import entry
-from .calling import operation, reshaped
+from .calling import float_operation, reshaped
 from .elementwise import tiles_of
 from .reductions import sum as sum_of
 from .tiles import rounded, sum_type, widened
@@ -358,7 +358,7 @@ def _convolved(
     return y, rest
 
 
-@operation
+@float_operation
 def conv2d(
     x: Any,
     weight: Any,
@@ -390,7 +390,7 @@ def conv2d(
     return reshaped(y, (*tuple(x.shape)[:-3], weight.shape[0], *points))
 
 
-@operation
+@float_operation
 def conv1d(
     x: Any,
     weight: Any,

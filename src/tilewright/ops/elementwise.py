@@ -11,7 +11,7 @@ from ..base.shapes import Shape, next_power_of_2
 from ..functions.describing import Outputs
 from ..functions.function import Function
 from ..functions.wrapping import OfArrays
-from ..lang import Tensor, TensorMut, load_tile_like
+from ..lang import Tensor, TensorMut, full, load_tile_like
 from ..launch import entry
 from .calling import is_contiguous, reshaped
 from .tiles import as_scalar, rounded, widened
@@ -108,3 +108,16 @@ def apply(function: Function, *args: Any) -> Any:
         return function(*args)
     flat = [reshaped(arg, (-1,)) if hasattr(arg, "shape") else arg for arg in args]
     return reshaped(function(*flat), tuple(shape))
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def _ones(x: Any, y: Any) -> Any:
+    one = full(x.shape, 1.0, x.dtype)
+    return one, one
+
+
+ADD = binary("add", _sum, _ones)
+"""The sum of two arrays of one shape."""

@@ -20,7 +20,8 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import operation, reshaped
+from .calling import float_operation, operation, reshaped
+from .elementwise import ADD, apply
 from .tiles import as_scalar, rounded, sum_type, widened
 
 ROWS, COLUMNS = 16, 256
@@ -28,8 +29,8 @@ ROWS, COLUMNS = 16, 256
 
 
 @entry
-def take_rows(y: TensorMut, index: Tensor, table: Tensor) -> None:
-    """Copy the rows of a table whose numbers are given."""
+def take_rows(y: TensorMut, index: Tensor, table: Tensor, skipped: i64) -> None:
+    """Copy the rows of a table whose numbers are given; row `skipped` has no gradient."""
     i, j = block_id(0), block_id(1)
     asked = index.partition((y.shape[0],)).load((i,)).astype(i64)
     is_row = (asked >= 0) & (asked < table.shape[0])
@@ -39,8 +40,9 @@ def take_rows(y: TensorMut, index: Tensor, table: Tensor) -> None:
 
 
 @entry
-def add_rows(d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, table: Tensor) -> None:
-    """Sum the gradients of each row of a table.
+def add_rows(d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, table: Tensor,
+             skipped: i64) -> None:  # fmt: skip
+    """Sum the gradients of each row of a table but one.
 
     `order` lists the gradients by their row, those of row r from starts[r] to starts[r + 1] - 1.
     """
@@ -50,7 +52,7 @@ def add_rows(d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, tabl
     grads = make_gather_scatter_view(dy, tile)
     total = zeros(tile, sum_type(dy.dtype))
     start: Any = bounds.load((r,)).item()
-    stop: Any = bounds.load((r + 1,)).item()
+    stop: Any = bounds.load((r + (0 if skipped == r else 1),)).item()
     for k in range(int(start), int(stop)):
         total = total + widened(grads.load((numbers.load((k,)).astype(i32), j * tile[1])))
     d_table.store(rounded(total, d_table))
@@ -74,24 +76,25 @@ def _sorted(index: Any, count: int) -> tuple[Any, Any]:
 _ADD_ROWS = Function(add_rows, outputs="table", tiles=(1, COLUMNS))
 
 
-def _table_gradient(dy: Any, index: Any, table: Any) -> Any:
+def _table_gradient(dy: Any, index: Any, table: Any, skipped: int) -> Any:
     order, starts = _sorted(index, table.shape[0])
-    return None, _ADD_ROWS(dy, order, starts, table)
+    return None, _ADD_ROWS(dy, order, starts, table, skipped)
 
 
 _TAKE_ROWS = Function(
     take_rows,
-    outputs=lambda index, table: ((index.shape[0], table.shape[1]), table.dtype),
+    outputs=lambda index, table, skipped: ((index.shape[0], table.shape[1]), table.dtype),
     tiles=(ROWS, COLUMNS),
     backward=_table_gradient,
 )
 
 
 @operation
-def embedding(x: Any, weight: Any) -> Any:
+def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     """Return the rows of `weight`, (rows, depth), whose numbers are the elements of x.
 
-    A number that is no row of the table fails the launch.
+    A number that is no row of the table fails the launch. Row `padding_idx`, also counted from the
+    end, gets no gradient.
 
     >>> ops.embedding(np.array([1, 0]), np.array([[1.0, 2.0], [3.0, 4.0]], "f4"))
     array([[3., 4.],
@@ -100,22 +103,37 @@ def embedding(x: Any, weight: Any) -> Any:
     if len(weight.shape) != 2:
         raise ValueError(f"`weight` of `embedding` is (rows, depth), got {tuple(weight.shape)}")
     shape = tuple(x.shape)
-    found = _TAKE_ROWS(reshaped(x, (math.prod(shape),)), weight)
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise ValueError(f"`padding_idx` is one of {rows} rows, got {padding_idx}")
+    skipped = -1 if padding_idx is None else padding_idx % rows
+    found = _TAKE_ROWS(reshaped(x, (math.prod(shape),)), weight, skipped)
     return reshaped(found, (*shape, weight.shape[1]))
 
 
 # --- dropout -----------------------------------------------------------------------------------
 
 
+def _dropped(tile: Any, start: Any, p: Any, seed: Any) -> Any:
+    number = (arange(tile.shape[0]) + start).astype(u32)
+    share = as_scalar(p, tile.dtype)
+    uniform = rand(seed, number).astype(tile.dtype)
+    return where(uniform >= share, tile / (1.0 - share), 0.0)
+
+
 @entry
 def drop_elements(y: TensorMut, x: Tensor, p: f64, seed: u64) -> None:
     """Drop elements with probability p, by the random numbers of their indices; scale others."""
     (block,) = y.shape
-    number = (arange(block) + block_id(0) * block).astype(u32)
-    tile = widened(load_tile_like(x, y))
-    share = as_scalar(p, tile.dtype)
-    uniform = rand(seed, number).astype(tile.dtype)
-    y.store(rounded(where(uniform >= share, tile / (1.0 - share), 0.0), y))
+    y.store(rounded(_dropped(widened(load_tile_like(x, y)), block_id(0) * block, p, seed), y))
+
+
+@entry
+def drop_and_add(y: TensorMut, x: Tensor, residual: Tensor, p: f64, seed: u64) -> None:
+    """Drop elements as `drop_elements` does, and add others."""
+    (block,) = y.shape
+    tile = _dropped(widened(load_tile_like(x, y)), block_id(0) * block, p, seed)
+    y.store(rounded(tile + widened(load_tile_like(residual, y)), y))
 
 
 _DROP_AGAIN = Function(drop_elements, outputs="x", tiles=1024)
@@ -123,14 +141,20 @@ _DROP = Function(
     drop_elements, outputs="x", tiles=1024,
     backward=lambda dy, p, seed: _DROP_AGAIN(dy, p, seed),
 )  # fmt: skip
+_DROP_AND_ADD = Function(
+    drop_and_add, outputs="x", tiles=1024,
+    backward=lambda dy, p, seed: (_DROP_AGAIN(dy, p, seed), dy),
+)  # fmt: skip
 
 
-@operation
-def dropout(x: Any, p: float = 0.5, training: bool = True, *, seed: int) -> Any:
-    """Set elements to 0 with probability p, and divide the others by 1 - p.
+@float_operation
+def dropout(
+    x: Any, p: float = 0.5, training: bool = True, *, seed: int, residual: Any = None
+) -> Any:
+    """Set elements to 0 with probability p, divide the others by 1 - p, and add a residual.
 
     The same seed drops the same elements, on every device; nothing is kept for the gradient, which
-    draws the same numbers again. Without `training` x is returned as it is.
+    draws the same numbers again. Without `training` x is returned as it is, or with the residual.
 
     >>> np.unique(ops.dropout(np.ones(100, "f4"), 0.5, seed=1))
     array([0., 2.], dtype=float32)
@@ -138,9 +162,15 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, *, seed: int) -> Any:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"`dropout` has a probability from 0 to 1, got {p}")
     if not training:
-        return x
+        return x if residual is None else apply(ADD, x, residual)
     shape = tuple(x.shape)
-    flat = reshaped(x, (math.prod(shape),))
-    if p == 1.0:
-        return reshaped(_DROP(flat, 2.0, 0), shape)
-    return reshaped(_DROP(flat, float(p), seed & (1 << 64) - 1), shape)
+    if residual is not None and tuple(residual.shape) != shape:
+        raise ValueError(
+            f"`residual` has the shape of x, {shape}, got the shape {tuple(residual.shape)}"
+        )
+    given = (x,) if residual is None else (x, residual)
+    flat = [reshaped(each, (math.prod(shape),)) for each in given]
+    function = _DROP if residual is None else _DROP_AND_ADD
+    # Nothing of x is left of 1.0: no uniform number reaches 2.
+    chance, start = (2.0, 0) if p == 1.0 else (float(p), seed & (1 << 64) - 1)
+    return reshaped(function(*flat, chance, start), shape)

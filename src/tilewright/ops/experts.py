@@ -33,7 +33,7 @@ from ..lang import (
 )
 from ..launch import entry
 from .activations import geglu, reglu, swiglu
-from .calling import halves, is_op, operation, reshaped
+from .calling import float_operation, halves, is_op, operation, reshaped
 from .grouped import grouped_matmul
 from .rows import LONGEST, rows_in_tile
 from .tiles import rounded, sum_type, widened
@@ -380,7 +380,7 @@ def moe_dispatch(x: Any, order: Any, place: Any) -> Any:
     return _TAKE(x, order, place)
 
 
-@operation
+@float_operation
 def moe_combine(rows: Any, weights: Any, order: Any, place: Any) -> Any:
     """Compute sum over j of weights[t, j] * rows[place[t, j]] for each token t.
 
@@ -401,13 +401,13 @@ def moe_combine(rows: Any, weights: Any, order: Any, place: Any) -> Any:
 GATES: dict[str, Any] = {"silu": swiglu, "gelu": geglu, "relu": reglu}
 
 
-@operation
+@float_operation
 def _gated(rows: Any, activation: str) -> Any:
     gate, up = halves("moe", rows, -1)
     return GATES[activation](gate, up)
 
 
-@operation
+@float_operation
 def moe(
     x: Any,
     weights: Any,

@@ -27,7 +27,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import operation
+from .calling import float_operation
 from .matmul import Tiles, tiles_for
 from .tiles import rounded, sum_type
 
@@ -134,7 +134,7 @@ def _grouped(tiles: Tiles, groups: int) -> Function:
     )
 
 
-@operation
+@float_operation
 def _multiplied(x: Any, weight: Any, ends: Any) -> Any:
     left, right = tuple(x.shape), tuple(weight.shape)
     fits = len(left) == 2 and len(right) == 3 and left[1] == right[1]
@@ -147,7 +147,7 @@ def _multiplied(x: Any, weight: Any, ends: Any) -> Any:
     return _grouped(tiles, next_power_of_2(right[0]))(x, weight, ends)
 
 
-@operation
+@float_operation
 def grouped_matmul(x: Any, weight: Any, sizes: Any = None, *, ends: Any = None) -> Any:
     """Compute x[rows of g] @ weight[g] for each group g of adjacent rows.
 

@@ -7,9 +7,10 @@ backward pass computes them again, and stores their gradient once.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
-from ..base.dtypes import i64
+from ..base.dtypes import f64, i64
 from ..functions.function import Function
 from ..lang import (
     Const,
@@ -31,31 +32,37 @@ from ..lang import (
 from ..lang import all as all_of
 from ..launch import entry
 from ..op.core import DeviceOp, as_op
-from .calling import is_op, operation, reshaped, wide
+from .calling import float_operation, is_op, reshaped, wide
 from .losses import Reduction, reduced_losses
 from .matmul import product
-from .tiles import rounded, sum_type
+from .reductions import sum as sum_of
+from .tiles import as_scalar, rounded, sum_type
 
 ROWS, CLASSES, STEP = 64, 128, 64
 """Tiles of logits, and the depth of the products they are made of."""
 
 
-def _logits(x: Any, w: Any, i: Any, j: Any, rows: int, classes: int, step: int) -> Any:
-    """Return a tile of x @ w.T."""
+def _logits(
+    x: Any, w: Any, b: Any, i: Any, j: Any, rows: int, classes: int, step: int, has_bias: bool
+) -> Any:
+    """Return a tile of x @ w.T + b."""
     lefts = x.partition((rows, step))
     rights = w.partition((step, classes), dim_map=(1, 0))
     total = zeros((rows, classes), sum_type(x.dtype))
     for k in range(lefts.num_tiles(1)):
         total = mma(lefts.load((i, k)), rights.load((k, j)), total)
+    if has_bias:
+        total = total + b.partition((classes,)).load((j,)).astype(total.dtype)[None, :]
     return total
 
 
 @entry
 def linear_loss_rows(
-    row_loss: TensorMut, row_lse: TensorMut, row_kept: TensorMut, x: Tensor, w: Tensor,
-    target: Tensor, ignored: i64, *, CLASSES: Const[int], STEP: Const[int],
+    row_loss: TensorMut, row_lse: TensorMut, row_kept: TensorMut, x: Tensor, w: Tensor, b: Tensor,
+    target: Tensor, ignored: i64, smoothing: f64, *, CLASSES: Const[int], STEP: Const[int],
+    BIAS: Const[bool],
 ) -> None:  # fmt: skip
-    """Compute log(sum(exp(x @ w.T))) - (x @ w.T)[target] of a tile of rows."""
+    """Compute log(sum(exp(z))) - z[target] of a tile of rows, smoothed, where z is x @ w.T + b."""
     i, rows = block_id(0), row_loss.shape[0]
     kind = sum_type(x.dtype)
     assert x.shape[1] == w.shape[1]
@@ -63,11 +70,13 @@ def linear_loss_rows(
     classes, kept = given, given.mask() & (given != ignored)
     assert all_of(~kept | ((classes >= 0) & (classes < w.shape[0]))), "a target is no class"
     top, total = full((rows, 1), neg_inf, kind), zeros((rows, 1), kind)
-    chosen = zeros((rows, 1), kind)
+    chosen, sums = zeros((rows, 1), kind), zeros((rows, 1), kind)
     for j in range(w.partition((CLASSES, STEP)).num_tiles(0)):
         columns = (arange(CLASSES) + j * CLASSES)[None, :]
-        logits = _logits(x, w, i, j, rows, CLASSES, STEP)
-        logits = where(columns < w.shape[0], logits, neg_inf)
+        is_class = columns < w.shape[0]
+        logits = _logits(x, w, b, i, j, rows, CLASSES, STEP, BIAS)
+        sums = sums + reduce_sum(where(is_class, logits, 0.0), 1, keepdims=True)
+        logits = where(is_class, logits, neg_inf)
         larger = maximum(top, reduce_max(logits, 1, keepdims=True))
         powers = reduce_sum(exp(logits - larger), 1, keepdims=True)
         total = total * exp(top - larger) + powers
@@ -75,72 +84,79 @@ def linear_loss_rows(
         chosen = chosen + reduce_sum(where(is_chosen, logits, 0.0), 1, keepdims=True)
         top = larger
     lse = top + log(total)
-    row_loss.store(where(kept, lse - chosen, 0.0))
+    share = as_scalar(smoothing, kind)
+    loss = (lse - chosen) * (1.0 - share)
+    loss = loss + where(share > 0.0, (lse - sums / w.shape[0]) * share, 0.0)
+    row_loss.store(where(kept, loss, 0.0))
     row_lse.store(lse)
     row_kept.store(where(kept, 1.0, 0.0).astype(kind))
 
 
 @entry
 def linear_loss_backward(
-    d_logits: TensorMut, d_loss: Tensor, x: Tensor, w: Tensor, target: Tensor, lse: Tensor,
-    kept: Tensor, *, STEP: Const[int],
+    d_logits: TensorMut, d_loss: Tensor, x: Tensor, w: Tensor, b: Tensor, target: Tensor,
+    lse: Tensor, kept: Tensor, smoothing: f64, *, STEP: Const[int], BIAS: Const[bool],
 ) -> None:  # fmt: skip
-    """Compute d_loss * (softmax(x @ w.T) - target)."""
+    """Compute d_loss * (softmax(x @ w.T + b) - target), where the target is smoothed."""
     i, j = block_id(0), block_id(1)
     rows, classes = d_logits.shape
     column = (rows, 1)
-    logits = _logits(x, w, i, j, rows, classes, STEP)
-    share = exp(logits - lse.partition(column).load((i, 0)))
+    logits = _logits(x, w, b, i, j, rows, classes, STEP, BIAS)
+    power = exp(logits - lse.partition(column).load((i, 0)))
     columns = (arange(classes) + j * classes)[None, :].astype(i64)
-    wanted = where(columns == target.partition(column).load((i, 0)), 1.0, 0.0)
+    share = as_scalar(smoothing, logits.dtype)
+    wanted = where(columns == target.partition(column).load((i, 0)), 1.0 - share, 0.0)
+    wanted = wanted + share / w.shape[0]
     grad = d_loss.partition(column).load((i, 0)) * kept.partition(column).load((i, 0))
-    d_logits.store(rounded(grad * (share - wanted.astype(share.dtype)), d_logits))
+    d_logits.store(rounded(grad * (power - wanted), d_logits))
 
 
-_D_LOGITS = Function(
-    linear_loss_backward,
-    outputs=lambda d_loss, x, w, target, lse, kept: ((x.shape[0], w.shape[0]), x.dtype),
-    tiles=(ROWS, CLASSES),
-    constants={"STEP": STEP},
-)
-
-
-def _statistic(x: Any, w: Any, target: Any, ignored: int) -> Any:
+def _statistic(x: Any, w: Any, b: Any, target: Any, ignored: int, smoothing: float) -> Any:
     return (x.shape[0], 1), wide(x)
 
 
-def _gradients(
-    d_loss: Any, d_lse: Any, d_kept: Any, x: Any, w: Any, target: Any, row_lse: Any, row_kept: Any
-) -> Any:
-    d_logits = reshaped(
-        _D_LOGITS(d_loss, x, w, target, row_lse, row_kept), (1, x.shape[0], w.shape[0])
-    )
-    rows, weights = (reshaped(array, (1, *array.shape)) for array in (x, w))
-    dx = reshaped(product(d_logits, weights), tuple(x.shape))
-    return dx, reshaped(product(d_logits, rows, turn_a=True), tuple(w.shape)), None
+@cache
+def _losses(bias: bool) -> Function:
+    d_logits_of = Function(
+        linear_loss_backward,
+        outputs=lambda d_loss, x, w, b, target, lse, kept, smoothing: (
+            (x.shape[0], w.shape[0]), x.dtype,
+        ),
+        tiles=(ROWS, CLASSES), constants={"STEP": STEP, "BIAS": bias},
+    )  # fmt: skip
+
+    def backward(
+        d_loss: Any, d_lse: Any, d_kept: Any, x: Any, w: Any, b: Any, target: Any,
+        smoothing: float, row_lse: Any, row_kept: Any,
+    ) -> Any:  # fmt: skip
+        flat = d_logits_of(d_loss, x, w, b, target, row_lse, row_kept, smoothing)
+        d_logits = reshaped(flat, (1, x.shape[0], w.shape[0]))
+        rows, weights = (reshaped(array, (1, *array.shape)) for array in (x, w))
+        dx = reshaped(product(d_logits, weights), tuple(x.shape))
+        dw = reshaped(product(d_logits, rows, turn_a=True), tuple(w.shape))
+        return dx, dw, sum_of(flat, axis=0) if bias else None, None
+
+    return Function(
+        linear_loss_rows, outputs=_statistic, tiles=(ROWS, 1),
+        constants={"CLASSES": CLASSES, "STEP": STEP, "BIAS": bias}, backward=backward,
+    )  # fmt: skip
 
 
-_LOSSES = Function(
-    linear_loss_rows,
-    outputs=_statistic,
-    tiles=(ROWS, 1),
-    constants={"CLASSES": CLASSES, "STEP": STEP},
-    backward=_gradients,
-)
-
-
-@operation
+@float_operation
 def linear_cross_entropy(
     x: Any,
     weight: Any,
     target: Any,
     ignore_index: int = -100,
     reduction: Reduction = "mean",
+    label_smoothing: float = 0.0,
+    *,
+    bias: Any = None,
 ) -> Any:
-    """Compute cross_entropy(x @ weight.T, target) without storing the logits.
+    """Compute cross_entropy(x @ weight.T + bias, target) without storing the logits.
 
-    x is (..., depth), `weight` (classes, depth), `target` the classes as i64. The backward pass
-    stores the gradient of the logits once.
+    x is (..., depth), `weight` (classes, depth), `bias` (classes,), `target` the classes as i64.
+    The backward pass stores the gradient of the logits once.
 
     >>> x, weight = np.zeros((2, 3), "f4"), np.ones((4, 3), "f4")
     >>> round(float(ops.linear_cross_entropy(x, weight, np.array([0, 3]))), 3)
@@ -158,9 +174,15 @@ def linear_cross_entropy(
             f" {tuple(target.shape)}"
         )
     count = math.prod(shape[:-1])
-    found = _LOSSES(
-        reshaped(x, (count, shape[-1])), weight, reshaped(target, (count, 1)), int(ignore_index)
-    )
+    if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
+        raise ValueError(
+            f"`bias` has an element for each of {weight.shape[0]} classes, got the shape"
+            f" {tuple(bias.shape)}"
+        )
+    found = _losses(bias is not None)(
+        reshaped(x, (count, shape[-1])), weight, weight if bias is None else bias,
+        reshaped(target, (count, 1)), int(ignore_index), float(label_smoothing),
+    )  # fmt: skip
 
     def finish(losses: Any, kept: Any) -> Any:
         return reduced_losses(

@@ -23,7 +23,7 @@ from ..lang import (
 from ..lang import all as all_of
 from ..launch import entry
 from ..op.core import DeviceOp, as_op
-from .calling import first, is_op, operation, reshaped, wide
+from .calling import first, float_operation, is_op, reshaped, wide
 from .reductions import sum as sum_of
 from .rows import PART, by_length, row_function, rows_of
 from .softmax import shift_and_total
@@ -144,7 +144,7 @@ def reduced_losses(
     return reshaped(first(_MEAN(reshaped(losses, count), reshaped(kept, count))), ())
 
 
-@operation
+@float_operation
 def cross_entropy(
     x: Any,
     target: Any,

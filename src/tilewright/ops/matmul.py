@@ -14,7 +14,7 @@ from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
 from ..launch import entry
 from .activations import FORMULAS, activated
-from .calling import first, operation, reshaped
+from .calling import first, float_operation, reshaped
 from .elementwise import times_slope
 from .reductions import sum as sum_of
 from .tiles import rounded, sum_type, widened
@@ -173,7 +173,7 @@ def _multiplied(
     return reshaped(found if activation is None else first(found), shape)
 
 
-@operation
+@float_operation
 def matmul(
     a: Any, b: Any, *, bias: Any = None, activation: Activation | None = None, residual: Any = None
 ) -> Any:
@@ -193,7 +193,7 @@ def matmul(
     return _multiplied("matmul", a, b, False, bias, activation, residual)
 
 
-@operation
+@float_operation
 def linear(
     x: Any,
     weight: Any,
@@ -215,7 +215,7 @@ def linear(
     return _multiplied("linear", x, weight, True, bias, activation, residual)
 
 
-@operation
+@float_operation
 def bmm(a: Any, b: Any) -> Any:
     """Compute a[i] @ b[i] for each i of two batches of matrices.
 

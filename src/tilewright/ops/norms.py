@@ -28,10 +28,10 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, is_ours, operation, reshaped, wide
-from .elementwise import apply, binary, tiles_of, unary
+from .calling import first, float_operation, is_ours, reshaped, wide
+from .elementwise import ADD, apply, tiles_of, unary
 from .reductions import sum as sum_of
-from .rows import rows_in_tile, rows_of
+from .rows import LONGEST, PART, rows_in_tile, rows_of
 from .tiles import as_scalar, rounded, sum_type, widened
 
 COLUMNS, ROWS = 128, 32
@@ -62,6 +62,75 @@ def norm_rows(
     y.store(rounded(out, y))
     row_mean.store(mean)
     row_rstd.store(rstd)
+
+
+@entry
+def norm_long_rows(
+    y: TensorMut, row_mean: TensorMut, row_rstd: TensorMut, x: Tensor, w: Tensor, b: Tensor,
+    n: f64, eps: f64, *, CENTER: Const[bool], WEIGHT: Const[bool], BIAS: Const[bool],
+) -> None:  # fmt: skip
+    """Normalize whole rows as `norm_rows` does, but in parts."""
+    assert y.shape[1] >= x.shape[1]
+    i, rows = block_id(0), y.shape[0]
+    parts, out = x.partition((rows, PART)), y.partition_mut((rows, PART))
+    kind = sum_type(x.dtype)
+    count, mean = as_scalar(n, kind), zeros((rows, 1), kind)
+    if CENTER:
+        for k in range(parts.num_tiles(1)):
+            mean = mean + reduce_sum(widened(parts.load((i, k))), 1, keepdims=True)
+        mean = mean / count
+    squares = zeros((rows, 1), kind)
+    for k in range(parts.num_tiles(1)):
+        given = parts.load((i, k))
+        apart = where(given.mask(), widened(given) - mean, 0.0)
+        squares = squares + reduce_sum(apart * apart, 1, keepdims=True)
+    rstd = rsqrt(squares / count + as_scalar(eps, kind))
+    for k in range(parts.num_tiles(1)):
+        tile = (widened(parts.load((i, k))) - mean) * rstd
+        if WEIGHT:
+            tile = tile * widened(w.partition((PART,)).load((k,)))[None, :]
+        if BIAS:
+            tile = tile + widened(b.partition((PART,)).load((k,)))[None, :]
+        out.store(rounded(tile, y), (0, k))
+    row_mean.store(mean)
+    row_rstd.store(rstd)
+
+
+def _normal(
+    x: Any, dy: Any, w: Any, i: Any, k: Any, middle: Any, scale: Any, has_weight: Any
+) -> tuple[Any, Any]:
+    """Return a part of normalized rows, 0 behind their ends, and its gradient."""
+    rows = middle.shape[0]
+    given = x.partition((rows, PART)).load((i, k))
+    tile = where(given.mask(), (widened(given) - middle) * scale, 0.0)
+    grad = widened(dy.partition((rows, PART)).load((i, k)))
+    if has_weight:
+        grad = grad * widened(w.partition((PART,)).load((k,)))[None, :]
+    return tile, grad
+
+
+@entry
+def norm_long_backward(
+    dx: TensorMut, dy: Tensor, x: Tensor, w: Tensor, mean: Tensor, rstd: Tensor, n: f64, *,
+    CENTER: Const[bool], WEIGHT: Const[bool],
+) -> None:  # fmt: skip
+    """Compute the gradients of whole rows as `norm_backward` does, but in parts."""
+    assert dx.shape[1] >= x.shape[1]
+    i, column = block_id(0), (dx.shape[0], 1)
+    out = dx.partition_mut((dx.shape[0], PART))
+    middle, scale = mean.partition(column).load((i, 0)), rstd.partition(column).load((i, 0))
+    along, total = zeros(column, middle.dtype), zeros(column, middle.dtype)
+    for k in range(x.partition((dx.shape[0], PART)).num_tiles(1)):
+        tile, grad = _normal(x, dy, w, i, k, middle, scale, WEIGHT)
+        along = along + reduce_sum(grad * tile, 1, keepdims=True)
+        total = total + reduce_sum(grad, 1, keepdims=True)
+    count = as_scalar(n, middle.dtype)
+    for k in range(x.partition((dx.shape[0], PART)).num_tiles(1)):
+        tile, grad = _normal(x, dy, w, i, k, middle, scale, WEIGHT)
+        found = grad - tile * (along / count)
+        if CENTER:
+            found = found - total / count
+        out.store(rounded(found * scale, dx), (0, k))
 
 
 @entry
@@ -110,10 +179,21 @@ def norm_columns(
 _COLUMNS = Function(norm_columns, outputs="w", tiles=COLUMNS, constants={"ROWS": ROWS})
 
 
+KERNELS: dict[bool, tuple[Any, Any]] = {
+    False: (norm_rows, norm_backward), True: (norm_long_rows, norm_long_backward),
+}  # fmt: skip
+"""By whether rows are too long for one tile: what normalizes them, and its gradient."""
+
+
+def _norm_of(length: int, center: bool, weight: bool, bias: bool) -> Function:
+    return _norm(rows_in_tile(length), length > LONGEST, center, weight, bias)
+
+
 @cache
-def _norm(rows: int, center: bool, weight: bool, bias: bool) -> Function:
+def _norm(rows: int, is_long: bool, center: bool, weight: bool, bias: bool) -> Function:
     chosen = {"CENTER": center, "WEIGHT": weight}
-    gradient = Function(norm_backward, outputs="x", tiles=(rows, FULL), constants=chosen)
+    forward, backward_of = KERNELS[is_long]
+    gradient = Function(backward_of, outputs="x", tiles=(rows, FULL), constants=chosen)
 
     def backward(
         dy: Any, d_mean: Any, d_rstd: Any, x: Any, w: Any, n: float, row_mean: Any, row_rstd: Any
@@ -129,16 +209,12 @@ def _norm(rows: int, center: bool, weight: bool, bias: bool) -> Function:
 
     column = (rows, 1)
     return Function(
-        norm_rows,
+        forward,
         outputs={"y": "x", "row_mean": statistic, "row_rstd": statistic},
         tiles={"y": (rows, FULL), "row_mean": column, "row_rstd": column},
         constants={**chosen, "BIAS": bias},
         backward=backward,
     )
-
-
-def _sum(x: Any, y: Any) -> Any:
-    return x + y
 
 
 def _same(x: Any) -> Any:
@@ -149,11 +225,7 @@ def _one(x: Any) -> Any:
     return full(x.shape, 1.0, x.dtype)
 
 
-def _ones(x: Any, y: Any) -> tuple[Any, Any]:
-    return _one(x), _one(y)
-
-
-_ADD, _COPY = binary("add", _sum, _ones), unary("copy", _same, _one)
+_COPY = unary("copy", _same, _one)
 
 
 def _normalized(
@@ -177,13 +249,13 @@ def _normalized(
 
             return _normalized(name, total, shape, weight, bias, eps, None, center).map(both)
 
-        return apply(_ADD, x, residual).then(normalize)
-    total = x if residual is None else apply(_ADD, x, residual)
+        return apply(ADD, x, residual).then(normalize)
+    total = x if residual is None else apply(ADD, x, residual)
     rows = rows_of(name, total, tuple(range(rank - len(shape), rank)))
     if not rows.length:
         y = apply(_COPY, total)
         return y if residual is None else (y, total)
-    function = _norm(rows_in_tile(rows.length), center, weight is not None, bias is not None)
+    function = _norm_of(rows.length, center, weight is not None, bias is not None)
     row = (rows.length,)
     w = rows.array if weight is None else reshaped(weight, row)
     b = rows.array if bias is None else reshaped(bias, row)
@@ -191,7 +263,7 @@ def _normalized(
     return y if residual is None else (y, total)
 
 
-@operation
+@float_operation
 def rms_norm(
     x: Any,
     normalized_shape: int | Sequence[int],
@@ -212,7 +284,7 @@ def rms_norm(
     return _normalized("rms_norm", x, normalized_shape, weight, None, least, residual, False)
 
 
-@operation
+@float_operation
 def layer_norm(
     x: Any,
     normalized_shape: int | Sequence[int],
@@ -267,7 +339,7 @@ def _scale_gradients(dy: Any, x: Any, w: Any) -> Any:
 _SCALE = Function(scale_channels, outputs="x", tiles=tiles_of, backward=_scale_gradients)
 
 
-@operation
+@float_operation
 def group_norm(
     x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
@@ -289,7 +361,7 @@ def group_norm(
     if not row:
         return apply(_COPY, x)
     groups = reshaped(x, (shape[0] * num_groups, row))
-    function = _norm(rows_in_tile(row), True, False, False)
+    function = _norm_of(row, True, False, False)
     flat = first(function(groups, groups, groups, float(row), float(eps)))
     if weight is None:
         return reshaped(flat, shape)

@@ -8,7 +8,7 @@ from ..base.dtypes import f64
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, load_tile_like, sqrt
 from ..launch import entry
-from .calling import is_contiguous, is_op, is_ours, operation, reshaped
+from .calling import float_operation, is_contiguous, is_op, is_ours, reshaped
 from .elementwise import tiles_of
 from .tiles import as_scalar, rounded, widened
 
@@ -73,7 +73,7 @@ def _stepped(name: str, function: Function, states: tuple[Any, ...], grad: Any, 
     return tuple([reshaped(x, shape) for x in written])  # arrays that cannot be written
 
 
-@operation
+@float_operation
 def adamw(
     param: Any,
     grad: Any,
@@ -111,7 +111,7 @@ def adamw(
     return _stepped("adamw", function, (param, exp_avg, exp_avg_sq), grad, *numbers)
 
 
-@operation
+@float_operation
 def sgd(
     param: Any,
     grad: Any,

@@ -1,64 +1,257 @@
 """Sorting and the largest elements along an axis, with gradients of the values.
 
-Rows have at most 16384 elements of at most 32 bits: a block sorts a whole row.
+A block sorts a row, or a part of a long one; then parts are merged in pairs. Where an element of a
+merged part comes from is found by bisection, so that blocks need nothing of each other.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..base.dtypes import i32, i64
-from ..base.shapes import FULL, next_power_of_2
+from ..base.shapes import FULL, Shape, cdiv, next_power_of_2
+from ..functions.describing import element_type
 from ..functions.function import Function
-from ..lang import Const, Tensor, TensorMut, arange, block_id, nan, neg_inf, where, zeros
+from ..lang import (
+    Accumulator,
+    Const,
+    Tensor,
+    TensorMut,
+    arange,
+    block_id,
+    isnan,
+    load_tile_like,
+    make_gather_scatter_view,
+    maximum,
+    minimum,
+    where,
+)
 from ..lang import topk as topk_of
 from ..launch import entry
-from .calling import is_op
-from .rows import LONGEST, rows_in_tile, rows_of
-from .tiles import rounded, sum_type, widened
+from .calling import chained, is_op, paired, second
+from .elementwise import tiles_of
+from .rows import LONGEST, PART, rows_in_tile, rows_of
+from .tiles import comparable, highest_of, lowest_of
+
+MERGED = 1024
+"""Elements of a tile of a merged row."""
+MOST = 1 << 30
+"""Elements of a row, at most: places in it are i32."""
 
 
 @entry
 def first_of_rows(
     values: TensorMut, indices: TensorMut, x: Tensor, *, LENGTH: Const[int], LARGEST: Const[bool]
 ) -> None:
-    """Find the first elements of whole rows in descending or ascending order."""
-    # NaN is the largest: padding comes behind everything in both orders.
-    padding = neg_inf if LARGEST else nan
-    rows = x.partition((values.shape[0], LENGTH), padding=padding).load((block_id(0), 0))
+    """Find the first elements, in descending or ascending order, of each part of each row."""
+    # What is most extreme and last comes behind everything.
+    padding = lowest_of(x.dtype) if LARGEST else highest_of(x.dtype)
+    j = block_id(1)
+    rows = x.partition((values.shape[0], LENGTH), padding=padding).load((block_id(0), j))
     found, where_found = topk_of(rows, values.shape[1], 1, LARGEST)
     values.store(found)
-    indices.store(where_found.astype(i64))
+    indices.store(where_found.astype(i64) + j * LENGTH)
 
 
 @entry
-def put_back(dx: TensorMut, dy: Tensor, indices: Tensor, x: Tensor) -> None:
-    """Scatter the gradients of values to their elements of whole rows."""
-    i, rows = block_id(0), dx.shape[0]
-    grads, places = dy.partition((rows, 1)), indices.partition((rows, 1))
-    columns = arange(dx.shape[1])[None, :]
-    total = zeros(dx.shape, sum_type(dx.dtype))
-    for k in range(grads.num_tiles(1)):
-        is_there = columns == places.load((i, k)).astype(i32)
-        total = where(is_there, widened(grads.load((i, k))), total)
-    dx.store(rounded(total, dx))
+def number_columns(indices: TensorMut, x: Tensor) -> None:
+    """Store the number of each column."""
+    columns = arange(indices.shape[1])[None, :] + block_id(1) * indices.shape[1]
+    indices.store(columns.astype(i64).broadcast(indices.shape))
+
+
+def _precedes(b: Any, a: Any, largest: bool) -> Any:
+    """Return whether b comes before a, which is before it among equals."""
+    if largest:
+        return b > a if not a.dtype.is_float else (b > a) | (isnan(b) & ~isnan(a))
+    return b < a if not a.dtype.is_float else (b < a) | (isnan(a) & ~isnan(b))
+
+
+@entry
+def merge_runs(
+    values: TensorMut, indices: TensorMut, x: Tensor, numbers: Tensor, length: i32, span: i32,
+    run: i32, merged: i32, steps: i32, *, LARGEST: Const[bool],
+) -> None:  # fmt: skip
+    """Merge pairs of sorted runs of `run` elements into runs of the first `merged` of both.
+
+    A run has the first elements of `span` elements of a row of `length`.
+    """
+    i, tile = block_id(0), values.shape[1]
+    place = arange(tile) + block_id(1) * tile
+    pair = place // merged
+    target = place - pair * merged
+    start = pair * 2 * run
+    behind = length - pair * 2 * span
+    # `run` elements at most, and fewer of the last runs of a row.
+    count_a = minimum(maximum(behind, 0), run)
+    count_b = minimum(maximum(behind - span, 0), run)
+    low, high = maximum(target - count_b, 0), minimum(target, count_a)
+    given = make_gather_scatter_view(x, (1, tile), 1, padding=0)
+    for _ in range(steps):
+        middle = (low + high) // 2
+        a = given.load((i, start + middle)).reshape(tile)
+        b = given.load((i, start + run + target - 1 - middle)).reshape(tile)
+        is_open, is_behind = low < high, _precedes(comparable(b), comparable(a), LARGEST)
+        low = where(is_open & ~is_behind, middle + 1, low)
+        high = where(is_open & is_behind, middle, high)
+    other = target - low
+    a = given.load((i, start + low)).reshape(tile)
+    b = given.load((i, start + run + other)).reshape(tile)
+    is_a = (low < count_a) & (
+        (other >= count_b) | ~_precedes(comparable(b), comparable(a), LARGEST)
+    )
+    chosen = start + where(is_a, low, run + other)
+    values.store(where(is_a, a, b).reshape(values.shape))
+    taken = make_gather_scatter_view(numbers, (1, tile), 1, padding=0)
+    indices.store(taken.load((i, chosen)).reshape(indices.shape))
+
+
+# --- gradients ---------------------------------------------------------------------------------
+
+
+@entry
+def number_places(places: Accumulator[i32], indices: Tensor, like: Tensor, *, WIDTH: Const[int]
+                  ) -> None:  # fmt: skip
+    """Store, of zeros, the place of each element among those found, counted from 1."""
+    i, j = block_id(0), block_id(1)
+    at = indices.partition((1, WIDTH), padding=-1).load((i, j)).astype(i32)
+    number = (arange(WIDTH) + j * WIDTH + 1).reshape(1, WIDTH)
+    places.add(number, (i, at.reshape(WIDTH)), clip=True)
+
+
+@entry
+def take_back(dx: TensorMut, dy: Tensor, places: Tensor) -> None:
+    """Take the gradient of each element from its place; others have none."""
+    tile = dx.shape[1]
+    place = load_tile_like(places, dx)
+    grads = make_gather_scatter_view(dy, (1, tile), 1, padding=0)
+    found = grads.load((block_id(0), place.reshape(tile) - 1))
+    dx.store(where(place > 0, found, 0.0).astype(dx.dtype))
+
+
+def _merged_tile(shape: Shape) -> Shape:
+    return 1, min(next_power_of_2(shape[1]), MERGED)
+
+
+_PLACES = Function(
+    number_places,
+    outputs={"places": lambda indices, like: (like.shape, i32)},
+    constants={"WIDTH": MERGED},
+    grid=lambda indices, like: (indices.shape[0], cdiv(indices.shape[1], MERGED)),
+)
+_TAKE_BACK = Function(
+    take_back, outputs=lambda dy, places: (places.shape, dy.dtype), tiles=_merged_tile
+)
+
+
+def _gradient(dy: Any, d_indices: Any, x: Any, indices: Any) -> Any:
+    return _TAKE_BACK(dy, _PLACES(indices, x))
+
+
+@entry
+def take_columns(y: TensorMut, x: Tensor, indices: Tensor) -> None:
+    """Take elements of each row by their numbers."""
+    tile = y.shape[1]
+    given = make_gather_scatter_view(x, (1, tile), 1, padding=0)
+    at = load_tile_like(indices, y).reshape(tile).astype(i32)
+    y.store(given.load((block_id(0), at)))
+
+
+_TAKE = Function(
+    take_columns,
+    outputs=lambda x, indices: (indices.shape, x.dtype),
+    tiles=_merged_tile,
+    backward=lambda dy, x, indices: (_gradient(dy, None, x, indices), None),
+)
+
+
+# --- functions of rows -------------------------------------------------------------------------
 
 
 @cache
-def _order(length: int, k: int, largest: bool) -> Function:
-    rows = rows_in_tile(length)
-    gradient = Function(put_back, outputs="x", tiles=(rows, FULL))
+def _order(length: int, k: int, rows: int, largest: bool) -> Function:
+    """Return the function that finds the first k elements of whole rows."""
+
+    def shape(x: Any) -> tuple[int, int]:
+        return x.shape[0], k
+
     return Function(
         first_of_rows,
-        outputs={
-            "values": lambda x: (x.shape[0], k),
-            "indices": lambda x: ((x.shape[0], k), i64),
-        },
+        outputs={"values": shape, "indices": lambda x: (shape(x), i64)},
         tiles=(rows, FULL),
         constants={"LENGTH": length, "LARGEST": largest},
-        backward=lambda dy, d_indices, x, indices: gradient(dy, indices, x),
+        backward=_gradient,
     )
+
+
+@cache
+def _order_of_parts(part: int, run: int, largest: bool) -> Function:
+    """Return the function that finds the first `run` elements of each part of a row."""
+
+    def shape(x: Any) -> tuple[int, int]:
+        return x.shape[0], cdiv(x.shape[1], part) * run
+
+    return Function(
+        first_of_rows,
+        outputs={"values": shape, "indices": lambda x: (shape(x), i64)},
+        tiles=(1, run),
+        constants={"LENGTH": part, "LARGEST": largest},
+        backward=lambda d_values, d_indices: None,
+    )
+
+
+_NUMBER = Function(
+    number_columns, outputs=lambda x: (x.shape, i64), tiles=tiles_of, backward=lambda dy: None
+)
+
+
+@cache
+def _merging(largest: bool) -> Function:
+    def shape(
+        x: Any, numbers: Any, length: int, span: int, run: int, merged: int, steps: int
+    ) -> tuple[int, int]:
+        return x.shape[0], cdiv(length, 2 * span) * merged
+
+    def places(
+        x: Any, numbers: Any, length: int, span: int, run: int, merged: int, steps: int
+    ) -> Any:
+        return shape(x, numbers, length, span, run, merged, steps), i64
+
+    return Function(
+        merge_runs,
+        outputs={"values": shape, "indices": places},
+        tiles=_merged_tile,
+        constants={"LARGEST": largest},
+        backward=lambda d_values, d_indices: (None, None),
+    )
+
+
+def _long_order(x: Any, length: int, k: int, largest: bool, is_wide: bool) -> Any:
+    """Find the first k elements of rows of which a block sorts only a part, or one element."""
+    span = 1 if is_wide else PART
+    run = min(span, next_power_of_2(k))
+    found = _numbered(x) if is_wide else _order_of_parts(span, run, largest)(x)
+    while span < length:
+        merged = k if 2 * span >= length else min(2 * run, next_power_of_2(k))
+        found = chained(found, partial(_merged, largest, (length, span, run, merged)))
+        span, run = 2 * span, merged
+
+    def taken(_: Any, indices: Any) -> Any:
+        return paired(_TAKE(x, indices), lambda values: (values, indices))
+
+    return chained(found, taken)
+
+
+def _numbered(x: Any) -> Any:
+    """Return elements, each of them a sorted run, and their numbers."""
+    return paired(_NUMBER(x), lambda numbers: (x, numbers))
+
+
+def _merged(largest: bool, how: tuple[int, int, int, int], values: Any, indices: Any) -> Any:
+    """Merge pairs of runs; `how` are the length, span, run and merged of the kernel."""
+    steps = how[2].bit_length()
+    return _merging(largest)(values, indices, *how, steps)
 
 
 def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
@@ -72,12 +265,17 @@ def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
     count = rows.length if k is None else k
     if not 0 <= count <= rows.length:
         raise ValueError(f"`{name}` finds 0 to {rows.length} elements along the axis, got {k}")
-    if rows.length > LONGEST:
-        raise ValueError(f"`{name}` sorts rows of at most {LONGEST} elements, got {rows.length}")
-    found = _order(next_power_of_2(rows.length), count, largest)(rows.array)
+    if rows.length > MOST:
+        raise ValueError(f"`{name}` sorts rows of at most {MOST} elements, got {rows.length}")
+    is_wide = element_type(x.dtype).bits > 32
+    if is_wide or rows.length > LONGEST:
+        found = _long_order(rows.array, rows.length, max(count, 1), largest, is_wide)
+    else:
+        length = next_power_of_2(rows.length)
+        found = _order(length, count, rows_in_tile(length), largest)(rows.array)
 
     def restored(*results: Any) -> Any:
-        return tuple([rows.restore(each, count) for each in results])
+        return tuple([rows.restore(each if count else each[:, :0], count) for each in results])
 
     return found.map(restored) if is_op(found) else restored(*found)
 
@@ -87,7 +285,7 @@ def topk(
 ) -> tuple[Any, Any]:
     """Return the k largest elements along an axis, or smallest, in order, and their indices.
 
-    Of equal elements the first come first; NaN is the largest, and -0.0 becomes 0.0.
+    Of equal elements the first come first; NaN is the largest.
 
     >>> ops.topk(np.array([1.0, 3.0, 2.0], "f4"), 2)
     (array([3., 2.], dtype=float32), array([1, 2]))
@@ -101,10 +299,19 @@ def sort(
 ) -> tuple[Any, Any]:
     """Return the elements in ascending or descending order along an axis, and their indices.
 
-    Equal elements stay in their order; NaN is the largest, and -0.0 becomes 0.0.
+    Equal elements stay in their order; NaN is the largest.
 
     >>> ops.sort(np.array([1.0, 3.0, 2.0], "f4"))
     (array([1., 2., 3.], dtype=float32), array([0, 2, 1]))
     """
     found: tuple[Any, Any] = _first("sort", x, None, axis if dim is None else dim, descending)
     return found
+
+
+def argsort(x: Any, axis: int = -1, descending: bool = False, *, dim: int | None = None) -> Any:
+    """Return the indices that sort along an axis; equal elements stay in their order.
+
+    >>> ops.argsort(np.array([1.0, 3.0, 2.0], "f4"))
+    array([0, 2, 1])
+    """
+    return second(sort(x, axis, descending, dim=dim))

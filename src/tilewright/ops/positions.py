@@ -10,7 +10,7 @@ from ..base.shapes import FULL
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, load_tile_like, stack, unstack
 from ..launch import entry
-from .calling import operation, reshaped
+from .calling import float_operation, reshaped
 from .rows import rows_in_tile
 from .tiles import rounded, widened
 
@@ -42,7 +42,7 @@ def _rotation(tokens: int, interleaved: bool) -> Function:
     )  # fmt: skip
 
 
-@operation
+@float_operation
 def rope(x: Any, cos: Any, sin: Any, *, interleaved: bool = False) -> Any:
     """Rotate the pairs (a, b) of each row to (a * cos - b * sin, b * cos + a * sin).
 

@@ -31,7 +31,7 @@ from ..lang import (
 )
 from ..lang import abs as magnitude
 from ..launch import entry
-from .calling import is_op, operation, reshaped
+from .calling import float_operation, is_op, operation, reshaped
 from .matmul import Tiles, product, tiles_for
 from .reductions import sum as sum_of
 from .rows import part_of, rows_in_tile
@@ -267,7 +267,7 @@ def _checked_scales(name: str, q: Any, scales: Any, inputs: int) -> Any:
     return reshaped(scales, (*shape, 1)) if len(shape) == 1 else scales
 
 
-@operation
+@float_operation
 def quantized_linear(x: Any, weight: Any, scales: Any, bias: Any = None) -> Any:
     """Compute x @ w.T + bias, where w is `weight`, in a format of `quantize`, times its scales.
 

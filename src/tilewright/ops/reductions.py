@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from ..base.dtypes import f64, i64
+from ..base.dtypes import f64, i32, i64
 from ..base.shapes import cdiv, next_power_of_2
+from ..functions.describing import element_type
 from ..functions.function import Function
 from ..lang import (
     Const,
@@ -21,7 +22,6 @@ from ..lang import (
     block_id,
     full,
     isnan,
-    neg_inf,
     pos_inf,
     reduce_max,
     reduce_min,
@@ -32,10 +32,11 @@ from ..lang import (
 from ..lang import argmax as argmax_of
 from ..lang import argmin as argmin_of
 from ..lang import cumsum as cumsum_of
+from ..lang.stdlib.rounding import is_float
 from ..launch import entry
-from .calling import first, operation, wide
+from .calling import first, float_operation, operation, wide
 from .rows import LONGEST, PART, Columns, by_length, columns_of, row_function, rows_in_tile, rows_of
-from .tiles import as_scalar, rounded, sum_type, widened
+from .tiles import as_scalar, comparable, highest_of, lowest_of, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
 """One axis, several, or all of them."""
@@ -45,12 +46,34 @@ MOST_COLUMNS, COLUMN_TILE = 128, 8192
 """Of arrays that are reduced along an axis before the last: columns and elements of a tile."""
 
 
-def padding_of(kind: str) -> float:
+def padding_of(kind: str, dtype: Any) -> Any:
     """Return what leaves a reduction as it is.
 
     A kernel calls it: of a dict that it reads, each launch would have to look for changes.
     """
-    return neg_inf if kind == "max" else pos_inf if kind == "min" else 0.0
+    if kind == "max":
+        return lowest_of(dtype)
+    if kind == "min":
+        return pos_inf if dtype.is_float else highest_of(dtype)
+    return False if dtype.is_bool else 0
+
+
+def _summed(tile: Any, kind: str) -> Any:
+    """Return elements in the type in which a reduction computes: sums of integers in i64."""
+    return tile.astype(i64) if kind == "sum" and not tile.dtype.is_float else widened(tile)
+
+
+def _scaled(total: Any, factor: Any) -> Any:
+    """Multiply floats by a factor; of integers it is 1."""
+    return total * as_scalar(factor, total.dtype) if total.dtype.is_float else total
+
+
+def _type_of(kind: str, x: Any, is_last: bool) -> Any:
+    """Return the type of what is reduced, at last or before."""
+    given = element_type(x.dtype)
+    if given.is_float:
+        return x.dtype if is_last else wide(x)
+    return i64 if kind == "sum" else x.dtype
 
 
 def _reduced(tile: Any, kind: str) -> Any:
@@ -70,9 +93,9 @@ def reduce_parts(
     y: TensorMut, x: Tensor, factor: f64, *, KIND: Const[str], PART: Const[int]
 ) -> None:
     """Reduce each part of each row to one element, and multiply it."""
-    parts = x.partition((y.shape[0], PART), padding=padding_of(KIND))
-    total = _reduced(widened(parts.load((block_id(0), block_id(1)))), KIND)
-    y.store(rounded(total * as_scalar(factor, total.dtype), y))
+    parts = x.partition((y.shape[0], PART), padding=padding_of(KIND, x.dtype))
+    total = _reduced(_summed(parts.load((block_id(0), block_id(1))), KIND), KIND)
+    y.store(rounded(_scaled(total, factor), y))
 
 
 @entry
@@ -86,7 +109,7 @@ def spread_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
 def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
     """Route the gradient to the first extreme element of each part, and 0 to the others."""
     i, k = block_id(0), block_id(1)
-    tile = x.partition(dx.shape, padding=padding_of(KIND)).load((i, k))
+    tile = x.partition(dx.shape, padding=padding_of(KIND, x.dtype)).load((i, k))
     chosen = argmax_of(tile, 1) if KIND == "max" else argmin_of(tile, 1)
     grad = dy.partition((dx.shape[0], 1)).load((i, k)).astype(dx.dtype)
     is_chosen = arange(dx.shape[1])[None, :] == chosen[:, None]
@@ -101,9 +124,9 @@ def reduce_columns(
     y: TensorMut, x: Tensor, factor: f64, *, KIND: Const[str], PART: Const[int]
 ) -> None:
     """Reduce each part of each column to one element, and multiply it."""
-    parts = x.partition((1, PART, y.shape[2]), padding=padding_of(KIND))
-    total = _reduced(widened(parts.load((block_id(0), block_id(1), block_id(2)))), KIND)
-    y.store(rounded(total * as_scalar(factor, total.dtype), y))
+    parts = x.partition((1, PART, y.shape[2]), padding=padding_of(KIND, x.dtype))
+    total = _reduced(_summed(parts.load((block_id(0), block_id(1), block_id(2))), KIND), KIND)
+    y.store(rounded(_scaled(total, factor), y))
 
 
 @entry
@@ -118,7 +141,7 @@ def spread_columns(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
 def choose_columns(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Const[str]) -> None:
     """Route the gradient to the first extreme element of each part, and 0 to the others."""
     at = block_id(0), block_id(1), block_id(2)
-    chosen = _index(x.partition(dx.shape, padding=padding_of(KIND)).load(at), KIND)
+    chosen = _index(x.partition(dx.shape, padding=padding_of(KIND, x.dtype)).load(at), KIND)
     grad = dy.partition((1, 1, dx.shape[2])).load(at).astype(dx.dtype)
     is_chosen = arange(dx.shape[1])[None, :, None] == chosen
     dx.store(where(is_chosen, grad, zeros((1, 1, 1), dx.dtype)))
@@ -180,9 +203,9 @@ def _reduce(
         return rows.reduced(_FILL(rows.array, math.nan if mean else 0.0), keepdims)
     array, length = rows.array, rows.length
     while length > LONGEST:
-        array = _reduction(kind, 1, PART, wide(x))(array, 1.0)
+        array = _reduction(kind, 1, PART, _type_of(kind, x, False))(array, 1.0)
         length = cdiv(length, PART)
-    last = _reduction(kind, rows_in_tile(length), next_power_of_2(length), x.dtype)
+    last = _reduction(kind, rows_in_tile(length), next_power_of_2(length), _type_of(kind, x, True))
     return rows.reduced(last(array, 1.0 / rows.length if mean else 1.0), keepdims)
 
 
@@ -191,9 +214,9 @@ def _reduce_columns(kind: str, given: Columns, keepdims: bool, mean: bool, x: An
     wide_tile = min(next_power_of_2(given.width), MOST_COLUMNS)
     part = COLUMN_TILE // wide_tile
     while length > part:
-        array = _column_reduction(kind, part, wide_tile, wide(x))(array, 1.0)
+        array = _column_reduction(kind, part, wide_tile, _type_of(kind, x, False))(array, 1.0)
         length = cdiv(length, part)
-    last = _column_reduction(kind, next_power_of_2(length), wide_tile, x.dtype)
+    last = _column_reduction(kind, next_power_of_2(length), wide_tile, _type_of(kind, x, True))
     return given.reduced(last(array, 1.0 / given.length if mean else 1.0), keepdims)
 
 
@@ -209,7 +232,7 @@ def sum(  # noqa: A001 - the name it has everywhere
     return _reduce("sum", "sum", x, axis, dim, keepdims)
 
 
-@operation
+@float_operation
 def mean(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None) -> Any:
     """Compute sum(x) / n along axes, by default of all n elements.
 
@@ -242,18 +265,26 @@ def amin(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None)
 # --- indices of extremes -----------------------------------------------------------------------
 
 
+def _ordered(tile: Any, kind: str) -> Any:
+    """Return elements in a type that has an order, padded in it."""
+    if not tile.dtype.is_bool:
+        return widened(tile)
+    return where(tile.mask(), comparable(tile), padding_of(kind, i32))
+
+
 @entry
 def index_rows(row_y: TensorMut, x: Tensor, *, KIND: Const[str], PART: Const[int]) -> None:
     """Find the first extreme element of whole rows; NaN is one."""
-    parts = x.partition((row_y.shape[0], PART), padding=padding_of(KIND))
-    best = widened(parts.load((block_id(0), 0)))
+    parts = x.partition((row_y.shape[0], PART), padding=padding_of(KIND, x.dtype))
+    best = _ordered(parts.load((block_id(0), 0)), KIND)
     where_best = _index(best, KIND)
     value = _reduced(best, KIND)
     for k in range(1, parts.num_tiles(1)):
-        tile = widened(parts.load((block_id(0), k)))
+        tile = _ordered(parts.load((block_id(0), k)), KIND)
         other = _reduced(tile, KIND)
         is_better = other > value if KIND == "max" else other < value
-        is_better = (is_better | isnan(other)) & ~isnan(value)
+        if is_float(x):
+            is_better = (is_better | isnan(other)) & ~isnan(value)
         where_best = where(is_better, _index(tile, KIND) + k * PART, where_best)
         value = where(is_better, other, value)
     row_y.store(where_best.astype(i64))
@@ -348,7 +379,7 @@ def _var_of_rows(count: int, part: int) -> Function:
     )  # fmt: skip
 
 
-@operation
+@float_operation
 def var(
     x: Any, axis: Axis = None, correction: float = 1, keepdims: bool = False, *, dim: Axis = None
 ) -> Any:
@@ -372,10 +403,10 @@ def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[boo
     assert y.shape[1] >= x.shape[1]
     i, rows = block_id(0), y.shape[0]
     parts, out = x.partition((rows, PART)), y.partition_mut((rows, PART))
-    carry = zeros((rows, 1), sum_type(x.dtype))
+    carry = zeros((rows, 1), sum_type(x.dtype) if is_float(x) else i64)
     for j in range(parts.num_tiles(1)):
         k = parts.num_tiles(1) - 1 - j if REVERSE else j
-        tile = widened(parts.load((i, k)))
+        tile = _summed(parts.load((i, k)), "sum")
         out.store(rounded(cumsum_of(tile, 1, REVERSE) + carry, y), (0, k))
         carry = carry + reduce_sum(tile, 1, keepdims=True)
 
@@ -384,8 +415,9 @@ def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[boo
 def _cumsum_of_rows(count: int, part: int) -> Function:
     gradient = row_function(cumsum_rows, count, "x", PART=part, REVERSE=True)
     return row_function(
-        cumsum_rows, count, "x", PART=part, REVERSE=False, backward=lambda dy: gradient(dy)
-    )
+        cumsum_rows, count, lambda x: (x.shape, _type_of("sum", x, True)),
+        PART=part, REVERSE=False, backward=lambda dy: gradient(dy),
+    )  # fmt: skip
 
 
 @operation

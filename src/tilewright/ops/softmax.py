@@ -21,7 +21,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import operation
+from .calling import float_operation
 from .rows import by_length, row_function, rows_of
 from .tiles import rounded, sum_type, widened
 
@@ -140,7 +140,7 @@ def _logsumexp(count: int, part: int) -> Any:
 _SOFTMAX, _LOG_SOFTMAX, _LOGSUMEXP = _softmax(False), _softmax(True), by_length(_logsumexp)
 
 
-@operation
+@float_operation
 def softmax(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     """Compute exp(x) / sum(exp(x)) along an axis, shifted by the maximum.
 
@@ -151,7 +151,7 @@ def softmax(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     return rows.restore(_SOFTMAX(rows.length)(rows.array))
 
 
-@operation
+@float_operation
 def log_softmax(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     """Compute x - log(sum(exp(x))) along an axis, shifted by the maximum.
 
@@ -162,7 +162,7 @@ def log_softmax(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     return rows.restore(_LOG_SOFTMAX(rows.length)(rows.array))
 
 
-@operation
+@float_operation
 def logsumexp(x: Any, axis: int = -1, keepdims: bool = False, *, dim: int | None = None) -> Any:
     """Compute log(sum(exp(x))) along an axis, shifted by the maximum.
 

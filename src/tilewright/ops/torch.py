@@ -203,11 +203,11 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Any:
     """Compute softmax(query @ key.T * scale) @ value for each head."""
-    _only("scaled_dot_product_attention", attn_mask=(attn_mask, None), dropout_p=(dropout_p, 0.0))
+    _only("scaled_dot_product_attention", dropout_p=(dropout_p, 0.0))
     flat = query.dim() == 2
-    given = [x[None] for x in (query, key, value)] if flat else (query, key, value)
+    q, k, v = [x[None] for x in (query, key, value)] if flat else (query, key, value)
     found: Any = scaled_dot_product_attention_of(
-        *given, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+        q, k, v, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
     )
     return found[0] if flat else found
 
@@ -278,12 +278,13 @@ def linear_cross_entropy(
     """Compute cross_entropy(x @ linear_weight.T, target) without storing the logits."""
     _only(
         "linear_cross_entropy",
-        linear_bias=(linear_bias, None), weight=(weight, None), options=(options, None),
-        label_smoothing=(label_smoothing, 0.0),
+        weight=(weight, None), options=(options, None),
     )  # fmt: skip
     how: Any = reduction
     ignored = -100 if ignore_index is None else ignore_index
-    found = linear_cross_entropy_of(input, linear_weight, target, ignored, how)
+    found = linear_cross_entropy_of(
+        input, linear_weight, target, ignored, how, label_smoothing, bias=linear_bias
+    )
     return found.to(input.dtype)
 
 
@@ -302,11 +303,7 @@ def embedding(
         max_norm=(max_norm, None), scale_grad_by_freq=(scale_grad_by_freq, False),
         sparse=(sparse, False),
     )  # fmt: skip
-    found = embedding_of(input, weight)
-    if padding_idx is None:
-        return found
-    number = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
-    return torch.where((input == number)[..., None], found.detach(), found)
+    return embedding_of(input, weight, padding_idx)
 
 
 def dropout(

@@ -44,7 +44,7 @@ LEAST = 32
 
 def accumulate_tiles(func: Func) -> Func:
     """Accumulate tiles wherever the rules above allow."""
-    found = _Finder(func).accumulators()
+    found = _AccumulatorFinder(func).accumulators()
     return rewrite(func, _Accumulating(found).visit) if found else func
 
 
@@ -67,7 +67,7 @@ class _Accumulator:
     neutral: float | int | bool
 
 
-class _Finder:
+class _AccumulatorFinder:
     def __init__(self, func: Func) -> None:
         self.func = func
         self.nesting: Structure = structure(func)

@@ -199,7 +199,7 @@ class _Rounds:
         return Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
 
     def first_failing(self, b: Builder, extent: Value) -> Value:
-        """Return the index of the first iteration that fails; that of the last one if none does."""
+        """Return the index in the first iteration that fails, or in the last one if none does."""
         dtype = self.upper.tile.dtype
         last = b.emit("subi", self.upper, b.constant(1, dtype))
         highest = b.emit("maxi", self.lower, b.emit("mini", last, extent))

@@ -452,7 +452,7 @@ def _broadcast(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | N
 
 
 def _through(facts: SimplifyFacts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    """Return a reshape of a reshape, or a broadcast of a broadcast, is one from the first shape."""
+    """Replace a reshape of a reshape, or a broadcast of a broadcast, by one of the first shape."""
     inner = facts.made_by(op.one("arg"), op.defn)
     if inner is None:
         return None

@@ -20,6 +20,7 @@ Rules (%i counts tiles; parts are half as long, so there are twice as many of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..analysis.structure import Structure, structure, use_counts
 from ..base.dtypes import i32, int_range
@@ -37,10 +38,10 @@ LEAST_BYTES = 64
 
 def split_accesses(func: Func) -> Func:
     """Split accesses wherever the rules above allow."""
-    return rewrite(func, _Splitter(func).visit)
+    return rewrite(func, _AccessSplitter(func).visit)
 
 
-class _Splitter:
+class _AccessSplitter:
     def __init__(self, func: Func) -> None:
         self.nesting: Structure = structure(func)
         self.uses = use_counts(func)
@@ -152,7 +153,8 @@ class _Splitter:
         view: ViewType = given.view
         maker = self.nesting.definer(given)
         assert maker is not None, "views are made by make_view"
-        made = r.op("make_view", r.get(maker.one("tensor")), **{**maker.attrs, "tile": shape})
+        attrs: dict[str, Any] = {**maker.attrs, "tile": shape}
+        made = r.op("make_view", r.get(maker.one("tensor")), **attrs)
         index: list[Value] = []
         for whole, length, each, part in zip(
             view.tile, shape, access.all("index"), places, strict=True

@@ -41,7 +41,7 @@ MAX_OPS = 200
 
 def split_loops(func: Func) -> Func:
     """Split every loop that the rules above allow, once."""
-    return rewrite(func, _Splitter(structure(func), constants(func)).visit)
+    return rewrite(func, _LoopSplitter(structure(func), constants(func)).visit)
 
 
 class Split(NamedTuple):
@@ -60,7 +60,7 @@ SIDES: dict[Predicate, tuple[bool, bool]] = {
 """Whether the change comes after the limit itself, and the answer before it."""
 
 
-class _Splitter:
+class _LoopSplitter:
     """A copy of the function; inside a half the split comparison is a constant."""
 
     def __init__(self, nesting: Structure, known: Constants) -> None:

@@ -40,10 +40,10 @@ VECTORS = 8
 
 def split_scans(func: Func) -> Func:
     """Split scans wherever the rule above allows."""
-    return rewrite(func, _Splitter(structure(func)).visit)
+    return rewrite(func, _ScanSplitter(structure(func)).visit)
 
 
-class _Splitter:
+class _ScanSplitter:
     def __init__(self, nesting: Structure) -> None:
         self.nesting = nesting
 

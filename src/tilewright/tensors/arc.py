@@ -178,7 +178,7 @@ class Arc(Ours, Generic[E]):
 
     @property
     def nbytes(self) -> int:
-        """The same as `num_bytes`, under NumPy's name."""
+        """How many bytes the elements take; `num_bytes` is another name."""
         return self._core.tensor.num_bytes
 
     @property

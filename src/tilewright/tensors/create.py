@@ -8,15 +8,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeGuard, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from .._core import Allocate as NativeAllocate
+from .._core import new_allocate, set_creating_classes
 from ..base.dtypes import ALL, AnyDType, DType, DTypeMeta, as_dtype, f4e2m1fn, f32
 from ..base.errors import ContextError, ShapeError
 from ..base.shapes import Shape, size
-from ..devices.host import CPU
+from ..devices.host import CPU, CpuDevice
 from ..devices.protocol import Device
 from ..op.ambient import as_device, default_device, known_device
 from ..op.context import ExecutionContext
@@ -27,9 +29,10 @@ from .arraylike import ArrayLike
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
 from .gpu_imports import memory_on_gpu
-from .layout import FARTHEST, MOST_KEPT, layout_of, row_major
+from .layout import FARTHEST, MOST_KEPT, Layout, layout_of, row_major
 from .putting import put_upload, put_zeros
 from .region import Region, region_of_array
+from .releases import OUT, sweep
 from .shape import ShapeLike, as_shape
 from .tensor import Tensor, new_tensor
 from .views import in_memory
@@ -57,22 +60,15 @@ def refuse_order(name: str, *given: Any, words: Sequence[str] = ()) -> NoReturn:
     )
 
 
-class Plan:
+class Plan(NamedTuple):
     """What is to be made: a name for messages, shape and element type, and where."""
 
-    __slots__ = ("home", "is_bound", "layout", "name")
-
-    def __init__(self, name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> None:
-        self.name = name
-        if isinstance(dtype, int):
-            refuse_order(name, shape, dtype)
-        found: AnyDType = dtype if _is_kept(dtype) else in_memory(dtype)
-        self.layout = _row_major(found, as_shape(shape))
-        self.is_bound = device is not None
-        """Whether a device was named, on which it must be made."""
-        # Not looked for here: who builds an op on an event loop shall not have to wait for that.
-        self.home = known_device() if device is None else as_device(device)
-        """The device that was named, or else the default one; None: not known yet."""
+    name: str
+    layout: Layout
+    home: Device | None
+    """The device that was named, or else the default one; None: not known yet."""
+    is_bound: bool
+    """Whether a device was named, on which it must be made."""
 
     @property
     def shape(self) -> Shape:
@@ -107,6 +103,17 @@ class Plan:
         )
 
 
+def planned(name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> Plan:
+    """Plan a tensor of this shape and element type."""
+    if isinstance(dtype, int):
+        refuse_order(name, shape, dtype)
+    layout = _row_major(dtype if _is_kept(dtype) else in_memory(dtype), as_shape(shape))
+    if device is not None:
+        return Plan(name, layout, as_device(device), is_bound=True)
+    # Not looked for here: who builds an op on an event loop shall not have to wait for that.
+    return Plan(name, layout, known_device(), is_bound=False)
+
+
 _row_major = lru_cache(MOST_KEPT)(row_major)
 
 _KEPT = frozenset(ALL) - {f4e2m1fn}
@@ -131,27 +138,28 @@ class Planned(DeviceOp[Tensor[Any]]):
         op._plan, op.name, op.home = plan, plan.name, plan.home
 
 
-class Allocate(Planned):
+class Allocate(NativeAllocate, DeviceOp[Tensor[Any]]):
     """Makes a tensor whose contents are zero, or arbitrary and to be written before read."""
 
-    __slots__ = ("_zeroed", "lengthy")
+    __slots__ = ()
 
+    _layout: Layout
+    _is_bound: bool
     _zeroed: bool
 
-    def __init__(self, plan: Plan, *, zeroed: bool) -> None:
-        op: Any = self
-        op._plan, op.name, op.home, op._zeroed = plan, plan.name, plan.home, zeroed
-        op.lengthy = zeroed and plan.nbytes > LENGTHY
-
-    def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
-        """Allocate."""
+    def execute_closely(self, ctx: ExecutionContext) -> Tensor[Any]:
+        """Do as `execute`, where the core has no memory for it."""
+        plan = Plan(self.name, self._layout, self.home, is_bound=self._is_bound)
         making = ctx if ctx.recording is None else ctx.creating(self.name)
         if not self._zeroed or making.stream.device.host_visible:
-            return new_tensor(self._plan.allocate(making, zeroed=self._zeroed))
-        region = self._plan.allocate(making)
+            return new_tensor(plan.allocate(making, zeroed=self._zeroed))
+        region = plan.allocate(making)
         put_zeros(making, self, region)
         region.storage.initialized = True
         return new_tensor(region)
+
+
+set_creating_classes({"Allocate": Allocate, "CpuDevice": CpuDevice, "exports": OUT, "sweep": sweep})
 
 
 class Creation(Planned, Composite[Tensor[Any]]):
@@ -198,6 +206,15 @@ class FromHost(Planned):
         return new_tensor(region)
 
 
+def _allocated(plan: Plan, zeroed: bool) -> DeviceOp[Tensor[Any]]:
+    """Return the op that makes the tensor of a plan, for the caller of who calls this."""
+    lengthy = zeroed and plan.nbytes > LENGTHY
+    op: DeviceOp[Tensor[Any]] = new_allocate(
+        plan.name, plan.layout, plan.home, plan.is_bound, zeroed, lengthy, 2
+    )
+    return op
+
+
 @overload
 def empty(shape: ShapeLike, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
 @overload
@@ -214,7 +231,7 @@ def empty(
     """Return a tensor for a kernel to write; reading it before that raises."""
     if more:
         refuse_order("empty", shape, dtype, *more)
-    return Allocate(Plan("empty", shape, dtype, device), zeroed=False)
+    return _allocated(planned("empty", shape, dtype, device), False)
 
 
 @overload
@@ -233,35 +250,38 @@ def zeros(
     """Return a tensor of zeros."""
     if more:
         refuse_order("zeros", shape, dtype, *more)
-    return Allocate(Plan("zeros", shape, dtype, device), zeroed=True)
+    return _allocated(planned("zeros", shape, dtype, device), True)
 
 
 def empty_like(
     other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """Return a tensor for a kernel to write, with the shape, dtype and device of another."""
-    return Allocate(plan_like("empty_like", other, dtype, device), zeroed=False)
+    return _allocated(plan_like("empty_like", other, dtype, device), False)
 
 
 def zeros_like(
     other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """Return a tensor of zeros with the shape, dtype and device of another."""
-    return Allocate(plan_like("zeros_like", other, dtype, device), zeroed=True)
+    return _allocated(plan_like("zeros_like", other, dtype, device), True)
 
 
 def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike) -> Plan:
     """Plan a tensor like another tensor, partition or array; arguments override its properties."""
     if type(other) is Tensor:
         region: Region = other.region
-        layout, home = region.layout, device or region.storage.device
-        return Plan(name, layout.shape, layout.dtype if dtype is None else dtype, home)
+        layout, home = region.layout, region.storage.device
+        if dtype is None and device is None and layout.is_packed:
+            return Plan(name, layout, home, is_bound=True)
+        dtype = layout.dtype if dtype is None else dtype
+        return planned(name, layout.shape, dtype, device or home)
     shape, own = getattr(other, "shape", None), getattr(other, "dtype", None)
     if shape is None or own is None:
         raise TypeError(f"`{name}` takes a tensor or an array, got {type(other).__name__}")
     if device is None and not is_array(other):
         device = other.device
-    return Plan(name, shape, own if dtype is None else dtype, device)
+    return planned(name, shape, own if dtype is None else dtype, device)
 
 
 def from_numpy(
@@ -278,7 +298,7 @@ def from_numpy(
     """
     wanted = None if dtype is None else in_memory(dtype)
     source = host_array(array, wanted, "from_numpy")
-    return FromHost(Plan("from_numpy", source.shape, wanted or source.dtype, device), source)
+    return FromHost(planned("from_numpy", source.shape, wanted or source.dtype, device), source)
 
 
 def asarray(
@@ -346,6 +366,6 @@ def meta(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> Tens
 def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Tensor[Any]: ...
 def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
     """Return a description of a tensor, without memory: enough to compile a kernel for it."""
-    plan = Plan("meta", shape, dtype, device)
+    plan = planned("meta", shape, dtype, device)
     bare = storage.meta(plan.home or default_device(), plan.nbytes)
     return new_tensor(Region(bare, plan.layout, 0))

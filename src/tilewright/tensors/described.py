@@ -86,7 +86,7 @@ def _dtype(x: object, given: Any) -> AnyDType:
     try:
         return as_dtype(np.dtype(given if isinstance(given, str) else "V"))
     except TypeError:
-        raise wrong(x, "a typestr of numbers that kernels know", repr(given)) from None
+        raise wrong(x, "the typestr of an element type that kernels support", repr(given)) from None
 
 
 def _steps(x: object, given: Any, shape: Shape, dtype: AnyDType) -> Shape:

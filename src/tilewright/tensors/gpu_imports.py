@@ -72,7 +72,7 @@ def _gpu(x: object, ordinal: int) -> CudaDevice:
     if not 0 <= ordinal < len(devices):
         raise ContextError(
             f"this {type(x).__name__} is on a GPU that does not exist",
-            expected=f"one of {len(devices)}",
+            expected=", ".join(device.name for device in devices) or "a GPU",
             got=f"cuda:{ordinal}",
             device_id=ordinal,
         )

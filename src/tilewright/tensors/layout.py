@@ -8,6 +8,7 @@ from functools import lru_cache
 from .._core import Layout as NativeLayout
 from .._core import Tiling as NativeTiling
 from ..base.dtypes import AnyDType
+from ..base.errors import ShapeError
 from ..base.shapes import OWNED, Shape, grid_of, row_major_strides, size
 
 WORD = (1 << 64) - 1
@@ -25,7 +26,8 @@ class Layout(NativeLayout):
     """
 
     __slots__ = (
-        "dtype", "is_contiguous", "is_injective", "shape", "strides", "unit_axis", "words",
+        "dtype", "is_contiguous", "is_injective", "is_packed", "shape", "strides", "unit_axis",
+        "words",
     )  # fmt: skip
 
     def __init__(self, dtype: AnyDType, shape: Shape, strides: Shape) -> None:
@@ -38,6 +40,8 @@ class Layout(NativeLayout):
         """Extents and strides as the 64-bit words in which kernels receive them."""
         self.is_contiguous = _is_contiguous(shape, strides)
         """Whether the elements lie one after the other in row-major order."""
+        self.is_packed = strides == row_major_strides(shape)
+        """Whether it is that of a tensor as it is made."""
         self.is_injective = _is_injective(shape, strides)
         """Whether different indices always denote different elements, as a written tensor requires.
         """
@@ -54,6 +58,16 @@ class Layout(NativeLayout):
 def layout_of(dtype: AnyDType, shape: Shape, strides: Shape) -> Layout:
     """Return the layout of these facts; the same object each time while it is remembered."""
     return Layout(dtype, shape, strides)
+
+
+def refuse_shared_indices(layout: Layout) -> None:
+    """Raise if two indices denote one element, so that writing one changes the other."""
+    if not layout.is_injective:
+        raise ShapeError(
+            "a tensor whose indices share memory cannot be written",
+            got=f"shape {layout.shape}, strides {layout.strides}",
+            hint="write a copy: t.dup() of a tensor, a.copy() of an array",
+        )
 
 
 def row_major(dtype: AnyDType, shape: Shape) -> Layout:

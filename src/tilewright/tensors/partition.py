@@ -11,7 +11,7 @@ from ..base.shapes import FULL, Shape, next_power_of_2
 from ..base.showing import tiles_drawing
 from ..op.place import Location, here, place_of
 from .borrow import Use
-from .layout import Layout, Mapping, Tiling, tiling_of
+from .layout import Layout, Mapping, Tiling, refuse_shared_indices, tiling_of
 from .ownership import Ours
 from .shape import MAX_EXTENT, ShapeLike, as_shape
 from .show import facts, table
@@ -113,6 +113,14 @@ class Partition(Access, Ours, Generic[E]):
             region.storage.state.exclude(Use("unpartitioned", location), region.part)
         return self.tensor
 
+    def written(self) -> Tensor[E]:
+        """Return the tensor behind a launch that has written it.
+
+        Another thread may borrow it from then on, which ends the borrow of this partition: so that
+        is no error any more.
+        """
+        return self.unpartition() if self.is_owned else self.tensor
+
     def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
         """Let each block visit many tiles, for kernels with a `tl.MappedPartitionMut`.
 
@@ -176,7 +184,7 @@ class MappedPartition(Partition[E]):
     def prefix(self) -> Partition[E]:
         """Raise: the blocks of a mapped partition visit all tiles."""
         raise ShapeError(
-            "a mapped partition cannot be covered in part",
+            "a mapped partition has no prefix",
             expected="a plain partition: t.partition_mut(tile).prefix()",
             got=repr(self),
             hint="a kernel visits a part of the tiles with iter_indices_within",
@@ -193,7 +201,7 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
     groups = as_shape(map_shape, "the map shape")
     if tiling.partial:
         raise ShapeError(
-            "a partition that is covered in part cannot be mapped",
+            "a prefix partition cannot be mapped",
             expected="a plain partition: t.partition_mut(tile).map(...)",
             got="partition.prefix().map(...)",
             hint="a kernel visits a part of the tiles with iter_indices_within",
@@ -232,11 +240,7 @@ def cut(layout: Layout, tile: ShapeLike) -> Tiling:
             expected=f"{len(shape)} extents, for the shape {shape}",
             got=f"{len(dims)} extents, {dims}",
         )
-    if not layout.is_injective:
-        raise ShapeError(
-            "a tensor whose indices share memory cannot be written",
-            got=f"shape {shape}, strides {layout.strides}",
-        )
+    refuse_shared_indices(layout)
     if FULL in dims:
         pairs = zip(dims, shape, strict=True)
         dims = tuple([next_power_of_2(n) if t == FULL else t for t, n in pairs])

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .._core import Pledge as NativePledge
 from ..base.errors import ContextError, ShapeError
 from ..base.messages import summary
 from ..devices.host import CPU
@@ -54,22 +55,22 @@ class ForeignValue:
         """Do nothing: the value was not moved."""
 
 
-class Pledge:
-    """The borrow of one thing that an op was given."""
+class Pledge(NativePledge):
+    """The borrow of one thing that an op was given.
 
-    __slots__ = ("_op", "ends_nothing", "given", "region", "ticket")
+    The core makes those of tensors that launches read.
+    """
+
+    __slots__ = ()
+
+    region: Region
+    ticket: Ticket
 
     def __init__(
         self, given: object, region: Region, ticket: Ticket, op: str, *, alone: bool = False
     ) -> None:
-        self.ends_nothing = alone
-        """Whether no other borrow can have ended by it."""
-        self.given = given
-        """What the op was given: a tensor, a partition, an exclusive borrow, an Arc or an array."""
-        self.region = region
-        """Its memory."""
-        self.ticket = ticket
-        self._op = op
+        self.ends_nothing, self.given, self._op = alone, given, op
+        self.region, self.ticket = region, ticket
 
     def check(self) -> None:
         """Raise if the borrow has ended."""

@@ -14,7 +14,7 @@ from .borrow import LOCK
 
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
-_OUT: set[Exported] = set()
+OUT: set[Exported] = set()
 """Exports whose deleter has not been called, as far as is known."""
 
 
@@ -35,7 +35,7 @@ class Exported:
     def list(self) -> None:
         """Keep what it keeps until the other library is done with it."""
         with LOCK:
-            _OUT.add(self)
+            OUT.add(self)
 
     def is_over(self) -> bool:
         """Return whether the other library has released it. Call it with the lock held."""
@@ -49,10 +49,10 @@ class Exported:
 
 def sweep() -> None:
     """Free what others are done with, and call the deleters of what we are done with."""
-    if _OUT:
+    if OUT:
         with LOCK:
-            over = list(filter(Exported.is_over, _OUT))
-            _OUT.difference_update(over)
+            over = list(filter(Exported.is_over, OUT))
+            OUT.difference_update(over)
             blocks = [export.finish() for export in over]
         for block in blocks:
             _free(block)

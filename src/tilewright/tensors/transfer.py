@@ -19,7 +19,7 @@ from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
 from . import storage
 from .elements import LENGTHY, as_elements, has_type, host_array, is_long
-from .layout import row_major
+from .layout import refuse_shared_indices, row_major
 from .op_borrows import Lender, OpBorrow, borrow_to_read, borrow_to_write, written_region
 from .order import check_pending, pending_over
 from .ownership import Handle
@@ -78,6 +78,7 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
     def __init__(self, name: str, target: Handle | Lender, source: Any, result: T_co) -> None:
         self._name, self._result = name, result
         self._target = written_region(target, name)
+        refuse_shared_indices(self._target.layout)
         self._source: DeviceOp[Any] | None = None
         self._known: OpBorrow | np.ndarray[Any, Any] | None = None
         if is_op(source):

@@ -50,6 +50,26 @@ def test_functions_run_in_the_order_of_the_queue_and_prepare_before_the_stream(q
     other.close()
 
 
+@pytest.mark.cpu_alone
+def test_an_abandoned_function_lets_its_stream_pass_and_ends_when_it_can(queue):
+    stream, hangs, called, skipped = tw.default_device().new_stream(), threading.Event(), [], []
+    begun = threading.Event()
+    queue.put(stream, lambda: (begun.set(), hangs.wait(20)), skip=lambda: skipped.append(0))
+    queue.put(stream, lambda: called.append(1), skip=lambda: skipped.append(1))
+    thread = queue._thread
+    assert begun.wait(20)
+    queue.abandon()
+    stream.synchronize()
+    assert skipped == [0, 1]
+    queue.close()  # does not wait for what hangs
+    queue.put(stream, lambda: called.append(2))
+    stream.synchronize()
+    hangs.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert called == [2] and skipped == [0, 1]
+
+
 def test_a_stream_without_gates_runs_it_in_the_call(queue):
     seen = []
     with tw.device("reference") as reference:

@@ -24,6 +24,7 @@ from tilewright.distributed import (
     reduce_scatter,
     send,
 )
+from tilewright.distributed.store import Patience
 
 pytestmark = pytest.mark.cpu_alone
 
@@ -194,6 +195,7 @@ def test_a_trace_shows_that_they_overlap_with_kernels(pair):
     xs = [tw.ones((4,)).sync() for _ in made]
     with tw.trace() as trace:
         started = [all_reduce(x, group=g).start() for x, g in zip(xs, made, strict=True)]
+        assert all(hub.begun.acquire(timeout=20) for _ in made)
         doubled(tw.empty((4,)).partition((4,)), x).sync_on(own)
         hub.held.set()
         for tensor in started:
@@ -203,6 +205,53 @@ def test_a_trace_shows_that_they_overlap_with_kernels(pair):
     moving, kernel = work["all_reduce"], work["doubled"]
     assert moving.start <= kernel.start <= kernel.end <= moving.end
     assert moving.traffic.written == 16
+
+
+def test_a_group_is_split_by_rows_and_by_columns():
+    made, _, _ = groups(4)
+
+    def run(rank):
+        row, column = made[rank].split(rank // 2), made[rank].split(f"column {rank % 2}")
+        assert (row.rank, row.size, column.rank, column.size) == (rank % 2, 2, rank // 2, 2)
+        x, y = (tw.full((2,), 10.0**rank).sync() for _ in range(2))
+        all_reduce(x, group=row).start()
+        if rank % 2:  # another order than the other row: groups are independent
+            all_reduce(y, group=column).sync()
+            return row.ranks, column.ranks, x.to_numpy()[0], y.to_numpy()[0]
+        total = x.to_numpy()[0]
+        return row.ranks, column.ranks, total, all_reduce(y, group=column).sync().to_numpy()[0]
+
+    for rank, found in enumerate(in_ranks(4, run)):
+        row, column = (2 * (rank // 2), 2 * (rank // 2) + 1), (rank % 2, rank % 2 + 2)
+        assert found == (row, column, sum(10.0**r for r in row), sum(10.0**r for r in column))
+    for group in made:
+        group.close()
+    with pytest.raises(tw.SchedulingError, match="not usable"):
+        made[0]._parts[0].check_usable("all_reduce")
+
+
+def test_errors_of_a_part_say_which_rank_of_all_is_meant():
+    made, _, _ = groups(3, Patience(late=0.3, gone=60, beat=0.05))
+
+    def run(rank):
+        part = made[rank].split("a" if rank else "b")
+        if rank != 2:
+            return all_reduce(tw.ones((2,)), group=part).sync()
+        return None
+
+    error = in_ranks(3, run)[1]
+    assert isinstance(error, RankError) and error.rank == 1
+    assert "rank 1 of group[a] is rank 2 of all" in error.got
+    for group in made:
+        group.close()
+
+
+def test_a_split_waits_for_all_members():
+    made, _, _ = groups(2, Patience(late=0.3, gone=60, beat=0.05))
+    with pytest.raises(RankError, match="rank 1 is late: `split` cannot begin"):
+        made[0].split(0)
+    for group in made:
+        group.close()
 
 
 # What goes wrong
@@ -234,13 +283,84 @@ def test_who_reads_what_a_failed_collective_writes_hears_of_it(pair):
 
 def test_a_backend_that_breaks_off_names_who_is_gone(pair):
     made, _ = pair
+    dead = threading.Event()
     made[1]._pulse._ended.set()  # as when its process dies
-    for group in made:
-        group._backend.broken = RuntimeError("Connection closed by peer\nand more")
-    error = in_ranks(2, lambda rank: all_reduce(tw.ones((4,)), group=made[rank]).sync())[0]
+    made[1]._backend.run = lambda *given: dead.wait(20)
+    made[0]._backend.broken = RuntimeError("Connection closed by peer\nand more")
+
+    def run(rank):
+        try:
+            all_reduce(tw.ones((4,)), group=made[rank]).sync()
+        finally:
+            dead.set()
+
+    error = in_ranks(2, run)[0]
     assert isinstance(error, RankError)
     assert (error.rank, error.op) == (1, "all_reduce")
     assert "Connection closed by peer" in error.got and "and more" not in error.got
+
+
+def test_what_hangs_ends_when_another_rank_has_found_why():
+    """As where a rank has died that is no neighbour: here nothing would ever break off."""
+    made, _, _ = groups(3)
+    dead, xs = threading.Event(), [tw.ones((4,)).sync() for _ in made]
+    made[2]._pulse._ended.set()
+    made[2]._backend.run = made[1]._backend.run = lambda *given: dead.wait(20)
+    made[0]._backend.broken = RuntimeError("Connection closed by peer")
+
+    def run(rank):
+        if rank == 2:
+            return all_reduce(xs[rank], group=made[rank]).start()
+        queued = tw.ones((2,)).sync()
+        all_reduce(xs[rank], group=made[rank]).start()
+        all_reduce(queued, group=made[rank]).start()
+        with pytest.raises(RankError, match="rank 2 is gone: `all_reduce` cannot complete") as said:
+            xs[rank].to_numpy()
+        with pytest.raises(RankError, match="rank 2 is gone: `all_reduce` cannot begin"):
+            queued.to_numpy()
+        assert tw.zeros((3,)).sync().to_numpy().sum() == 0
+        made[rank].close()  # which does not wait for what hangs
+        return said.value.rank
+
+    try:
+        assert in_ranks(3, run)[:2] == [2, 2]
+    finally:
+        dead.set()
+        made[2].close()
+
+
+def test_a_rank_that_stops_in_the_middle_is_found_by_its_pulse():
+    made, _, _ = groups(2)
+    dead = threading.Event()
+    made[1]._pulse._ended.set()  # as when its process is stopped
+    for group in made:
+        group._backend.run = lambda *given: dead.wait(20)
+
+    def run(rank):
+        try:
+            all_reduce(tw.ones((4,)), group=made[rank]).sync()
+        finally:
+            dead.set()
+
+    error = in_ranks(2, run)[0]
+    assert isinstance(error, RankError) and error.rank == 1
+    assert "what it writes is undefined" in error.expected
+    for group in made:
+        group.close()
+
+
+def test_kernels_are_not_put_behind_collectives(pair):
+    made, hub = pair
+    hub.held, x = threading.Event(), tw.ones((4,)).sync()
+    xs = [[tw.ones((4,)).sync() for _ in range(6)] for _ in made]
+    for number in range(6):
+        for rank, group in enumerate(made):
+            all_reduce(xs[rank][number], group=group).start()
+    for _ in range(8):  # on each stream of the policy
+        out = doubled(tw.empty((4,)).partition((4,)), x).out().sync()
+        np.testing.assert_array_equal(out.to_numpy(), [2] * 4)
+    assert not hub.ran
+    hub.held.set()
 
 
 BAD = {

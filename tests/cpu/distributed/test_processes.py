@@ -46,6 +46,18 @@ ALL_OF_THEM = """
             assert "cannot make a sum of i16" in error.message
         else:
             raise AssertionError("i16")
+        large = tw.from_numpy(np.array([2**32 - 2, 7], np.uint32)).sync()
+        same(all_reduce(large).sync().to_numpy(), np.array([2**32 - 2, 7], np.uint32) * SIZE)
+        bools = tw.from_numpy(np.array([RANK == 0, False, True])).sync()
+        same(all_reduce(bools.dup(), "max").sync().to_numpy(), [True, False, True])
+        same(all_reduce(bools, "min").sync().to_numpy(), [SIZE == 1, False, True])
+        for dtype, reduction in ((tw.u32, "max"), (tw.bool_, "sum"), (tw.i32, "mean")):
+            try:
+                all_reduce(tw.ones((4,), dtype).sync(), reduction)
+            except tw.ShapeError as error:
+                assert f"cannot make a {reduction} of {dtype.name}" in error.message, error
+            else:
+                raise AssertionError(reduction)
         x, out = tw.ones((4,)).sync(), tw.zeros((4,)).sync()
         try:
             with tw.CudaGraph.scope(tw.default_device().new_stream()) as scope:
@@ -81,6 +93,72 @@ def test_other_numbers_of_processes(size):
     assert processes.expect(ALL_OF_THEM.replace("{dtypes}", ALL), size) == expected
 
 
+TOGETHER = """
+    import asyncio, signal, threading
+    same = np.testing.assert_array_equal
+    with join(timeout=60) as group:
+        row, column = group.split(RANK // 2), group.split(RANK % 2)
+        assert (row.rank, row.size, column.rank, column.size) == (RANK % 2, 2, RANK // 2, SIZE // 2)
+        errors = []
+        def work(group, values):
+            try:
+                for n in range(20):
+                    x = tw.full((64,), float(values[group.rank] + n)).sync()
+                    total = sum(values) + n * group.size
+                    same(all_reduce(x, group=group).sync().to_numpy(), np.full(64, total))
+                    mine = tw.full((1,), float(values[group.rank]))
+                    same(all_gather(mine, group=group).sync().to_numpy(), values)
+            except BaseException as error:
+                errors.append(error)
+        threads = [threading.Thread(target=work, args=(g, list(g.ranks)))
+                   for g in (group, row, column)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        x = tw.full((8,), 1.0).sync()
+        async def impatient():
+            if RANK:
+                await asyncio.sleep(0.5)
+                return await all_reduce(x)
+            try:
+                await asyncio.wait_for(all_reduce(x), 0.1)
+            except asyncio.TimeoutError:
+                return
+        asyncio.run(impatient())
+        same(x.to_numpy(), np.full(8, SIZE))  # who does not wait takes part all the same
+        if RANK == 0:
+            def interrupt(*given):
+                raise KeyboardInterrupt
+            signal.signal(signal.SIGALRM, interrupt)
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            try:
+                all_reduce(x, "max").sync()
+            except KeyboardInterrupt:
+                pass
+            else:
+                raise AssertionError("not interrupted")
+        else:
+            time.sleep(1)
+            all_reduce(x, "max").sync()
+        same(x.to_numpy(), np.full(8, SIZE))
+        for number in range(10):
+            if RANK == 0:
+                send(tw.full((3,), float(number)), 1, group=row).start()
+            elif RANK == 1:
+                same(recv(tw.zeros((3,)), 0, group=row).sync().to_numpy(), np.full(3, number))
+        all_reduce(x).start()  # nobody waits for it: closing does
+    print("done")
+"""
+
+
+@pytest.mark.full
+def test_groups_of_groups_threads_tasks_and_interrupts():
+    assert processes.expect(TOGETHER, 4) == ["done\n"] * 4
+
+
 DYING = """
     group = join(timeout=90, pulse=0.5)
     x = tw.ones((1 << 20,)).sync()
@@ -97,8 +175,7 @@ DYING = """
     except tw.SchedulingError as error:
         print(error)
     print(tw.ones((2,)).sync().to_numpy(), flush=True)
-    if RANK == 0:
-        time.sleep(10)  # it keeps the store that others ask who is gone
+    group.close()
     os._exit(0)
 """
 
@@ -106,7 +183,6 @@ DYING = """
 @pytest.mark.full
 @pytest.mark.parametrize("death", ["os._exit(9)", "time.sleep(0.3); os.kill(os.getpid(), 9)"])
 def test_a_rank_that_dies_is_named_everywhere(death):
-    """It dies before a collective; rank 0, which keeps the store, lives on."""
     ended = processes.run(DYING.format(death=death), 3)
     for rank in (0, 2):
         assert ended[rank].out == "1 True\n[1. 1.]\n", ended[rank]
@@ -114,15 +190,46 @@ def test_a_rank_that_dies_is_named_everywhere(death):
 
 @pytest.mark.full
 def test_a_rank_that_dies_in_the_middle_is_named():
-    """A thread of rank 1 ends its process while a long collective is under way."""
+    """A thread of rank 1 ends its process while a collective is under way; rank 3 is no
+    neighbour of rank 1, and is not to blame for what it does then.
+    """
     death = (
         "import threading; threading.Timer(1.0, lambda: os._exit(9)).start();"
         " [all_reduce(x).sync() for _ in range(100000)]"
     )
     body = DYING.replace("range(200)", "range(100000)").format(death=death)
-    ended = processes.run(body, 3)
-    for rank in (0, 2):
+    ended = processes.run(body, 4)
+    for rank in (0, 2, 3):
         assert ended[rank].out == "1 True\n[1. 1.]\n", ended[rank]
+
+
+@pytest.mark.full
+def test_rank_0_which_holds_the_store_is_named_too():
+    body = DYING.replace("RANK == 1", "RANK == 0").format(death="os.kill(os.getpid(), 9)")
+    ended = processes.run(body, 3)
+    for rank in (1, 2):
+        assert ended[rank].out == "0 True\n[1. 1.]\n", ended[rank]
+
+
+@pytest.mark.full
+def test_a_program_that_ends_with_an_error_leaves():
+    body = """
+        group = join(timeout=90, pulse=0.3)
+        x = tw.ones((4,)).sync()
+        all_reduce(x).sync()
+        if RANK == 1:
+            all_gather(x).start()
+            raise SystemExit(3)
+        try:
+            while True:
+                all_reduce(x).sync()
+        except RankError as error:
+            print(error.rank, error.op)
+    """
+    ended = processes.run(body, 3)
+    assert [each.code for each in ended] == [0, 3, 0], ended
+    for rank in (0, 2):
+        assert ended[rank].out == "1 all_reduce\n", ended[rank]
 
 
 @pytest.mark.full

@@ -113,6 +113,17 @@ def test_scope_records_op_by_op(device):
     assert s.graph.nodes == ("add", "scale")
 
 
+def test_scope_makes_its_own_stream():
+    with tw.device("reference"):
+        x = some()
+        z = tw.zeros_like(x).sync()
+        with tw.CudaGraph.scope() as scope:
+            scope.record(scale(z.partition_mut(4), x, 2.0))
+    assert scope.graph.device.name == "reference"
+    scope.graph.launch().sync()
+    same(z, 2 * x.to_numpy())
+
+
 def test_scope_as_a_function(device):
     x, z = some(), poisoned()
 

@@ -237,6 +237,16 @@ def test_an_accumulator_is_borrowed_exclusively(device):
 # --- sums that have the same bits in each run --------------------------------------------------
 
 
+@pytest.mark.parametrize("strides", [(0, 4), (4, 0), (4, 4)])
+def test_an_accumulator_has_an_element_for_each_index(strides):
+    memory = np.zeros(12, np.float32)
+    shared = np.lib.stride_tricks.as_strided(memory, (3, 3), strides)
+    grad, rows = tw.asarray(shared), np.ones((3, 3), np.float32)
+    with pytest.raises(tw.ShapeError, match="indices share memory"):
+        embedding(grad.borrow_mut(), np.zeros(3, np.int32), rows).grid((1, 1)).sync()
+    assert not memory.any()
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30])
 @pytest.mark.parametrize("dtype", [f64, f32])
 def test_fixed_point_sums_do_not_depend_on_order(device, scale, dtype, rng):

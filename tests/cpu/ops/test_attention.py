@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilewright as tw
 from support.op_checks import TYPES, check, check_gradients, check_gradients_as, numbers, torch
 from tilewright import ops
 
 
-def defined(q, k, v, sinks=None, *, is_causal=False, scale=None, window=None):
+def defined(q, k, v, sinks=None, mask=None, *, is_causal=False, scale=None, window=None):
     group = q.shape[-3] // k.shape[-3] if k.shape[-3] else 1
     k, v = (x.repeat_interleave(group, -3) for x in (k, v))
     score = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -20,10 +21,12 @@ def defined(q, k, v, sinks=None, *, is_causal=False, scale=None, window=None):
     if window is not None:
         seen &= (rows - columns).abs() < window
     score = score.masked_fill(~seen, -torch.inf)
+    if mask is not None:
+        score = score.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else score + mask
     if sinks is not None:
         column = sinks[:, None, None].expand(*score.shape[:-1], 1)
         score = torch.cat([score, column], -1)
-    share = score.softmax(-1)[..., : k.shape[-2]]
+    share = score.softmax(-1)[..., : k.shape[-2]].nan_to_num()
     return share @ v
 
 
@@ -98,6 +101,59 @@ def test_sinks(dtype):
         check_gradients_as(op, expected, inputs)
 
 
+MASKS = [
+    (67,),
+    (1, 67),
+    (70, 1),
+    (70, 67),
+    (3, 1, 67),
+    (2, 1, 1, 67),
+    (2, 1, 70, 67),
+    (2, 3, 70, 67),
+]
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["bool", "add"])
+@pytest.mark.parametrize("shape", MASKS)
+def test_masks(shape, kind, dtype):
+    (mask,) = numbers(shape)
+    mask = mask > -1 if kind == "bool" else (2 * mask).to(getattr(torch, dtype))
+    how = {"is_causal": shape == (70, 67)}
+
+    def op(q, k, v):
+        given = mask if isinstance(q, torch.Tensor) else tw.from_numpy(mask.numpy()).sync()
+        given = mask.numpy() if isinstance(q, np.ndarray) else given
+        return ops.scaled_dot_product_attention(q, k, v, given, enable_gqa=True, **how)
+
+    def expected(q, k, v):
+        wide = mask if kind == "bool" else mask.to(q.dtype)
+        return defined(q, k, v, None, wide, **how)
+
+    inputs = numbers((2, 3, 70, 8), (2, 1, 67, 8), (2, 1, 67, 8))
+    check(op, expected, inputs, dtype, scale=4)
+    if dtype == "float64":
+        check_gradients_as(op, expected, inputs)
+
+
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("width", [3, 16, 40])
+def test_values_of_another_depth(dtype, width):
+    inputs = numbers((2, 70, 24), (2, 65, 24), (2, 65, width))
+
+    def op(q, k, v):
+        return ops.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    def expected(q, k, v):
+        return defined(q, k, v, is_causal=True)
+
+    check(op, expected, inputs, dtype, scale=4)
+    if dtype == "float64":
+        check_gradients_as(op, expected, inputs)
+
+
 def test_queries_that_see_no_key_are_zero():
     q, k = (x.numpy() for x in numbers((1, 200, 8), (1, 10, 8)))
     found = ops.scaled_dot_product_attention(q, k, k, is_causal=True, window=4)
@@ -108,6 +164,13 @@ def test_what_is_refused():
     q, k = np.ones((4, 3, 8), "f4"), np.ones((2, 3, 8), "f4")
     with pytest.raises(ValueError, match=r"got \(4, 3, 8\), \(2, 3, 8\) and \(2, 3, 8\)"):
         ops.scaled_dot_product_attention(q, k, k)
+    with pytest.raises(ValueError, match=r"of the scores, \(2, 3, 3\), or 1 .*; got \(2, 2, 3\)"):
+        ops.scaled_dot_product_attention(k, k, k, np.ones((2, 2, 3), "bool"))
+    with pytest.raises(TypeError, match="of bools, or of floats that are added; got i64"):
+        ops.scaled_dot_product_attention(k, k, k, np.ones((3, 3), "i8"))
+    x = torch.ones(2, 3, 8)
+    with pytest.raises(NotImplementedError, match=r"pass attn_mask.detach\(\)"):
+        ops.scaled_dot_product_attention(x, x, x, torch.zeros(3, 3, requires_grad=True))
     with pytest.raises(ValueError, match="a logit for each of 4 heads"):
         ops.scaled_dot_product_attention(q, q, q, sinks=np.ones(2, "f4"))
     with pytest.raises(ValueError, match="`window` is 1 or more keys, got 0"):

@@ -43,6 +43,17 @@ def test_gradients(shape, table):
         check_gradients(lambda w: ops.embedding(x, w), numbers(table))
 
 
+@pytest.mark.parametrize("padding_idx", [0, 2, -1])
+def test_a_row_without_a_gradient(padding_idx):
+    x = indices((3, 5), 4)
+    check_gradients_as(
+        lambda w: ops.embedding(x, w, padding_idx),
+        lambda w: functional.embedding(x, w, padding_idx=padding_idx), numbers((4, 3)),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="`padding_idx` is one of 4 rows, got -5"):
+        ops.embedding(x, numbers((4, 3))[0], -5)
+
+
 def test_jax():
     jax = pytest.importorskip("jax")
     x, w = jax.numpy.asarray([3, 0, 3]), jax.numpy.asarray(numbers((5, 4))[0].numpy(), "float32")
@@ -83,3 +94,21 @@ def test_dropout_of_other_seeds_and_its_gradient():
     check_gradients(lambda x: ops.dropout(x, 0.3, seed=5), numbers((3, 4)))
     with pytest.raises(ValueError, match=r"a probability from 0 to 1, got 1\.5"):
         ops.dropout(x, 1.5, seed=0)
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(5000,), (3, 5), (0,)])
+def test_dropout_with_a_residual(dtype, shape):
+    x, residual = (each.to(getattr(torch, dtype)) for each in numbers(shape, shape))
+    for p in (0.0, 0.3, 1.0):
+        found = ops.dropout(x, p, seed=7, residual=residual)
+        assert found.dtype == x.dtype
+        close(found, ops.dropout(x.double(), p, seed=7) + residual.double(), dtype)
+    close(ops.dropout(x, training=False, seed=7, residual=residual), (x + residual).double(), dtype)
+    if dtype == "float64":
+        check_gradients(
+            lambda x, r: ops.dropout(x, 0.3, seed=5, residual=r), numbers((3, 4), (3, 4))
+        )
+    with pytest.raises(ValueError, match=r"`residual` has the shape of x"):
+        ops.dropout(x, seed=7, residual=residual[None])

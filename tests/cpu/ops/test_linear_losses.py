@@ -56,7 +56,27 @@ def test_gradients():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("rows", "count"), [(5, 6), (70, 300)])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_bias_and_smoothing(rows, count, smoothing):
+    target = classes((rows,), count, ignored=True)
+    given = numbers((rows, 9), (count, 9), count)
+
+    def op(x, w, b):
+        return ops.linear_cross_entropy(x, w, target, label_smoothing=smoothing, bias=b)
+
+    def expected(x, w, b):
+        return functional.cross_entropy(x @ w.T + b, target, label_smoothing=smoothing)
+
+    close(op(*given), expected(*given))
+    check_gradients_as(op, expected, given)
+
+
 def test_what_is_refused():
+    with pytest.raises(ValueError, match=r"for each of 4 classes, got the shape \(3,\)"):
+        ops.linear_cross_entropy(
+            np.ones((2, 3), "f4"), np.ones((4, 3), "f4"), np.array([0, 1]), bias=np.ones(3, "f4")
+        )
     x, w = np.ones((2, 3), "f4"), np.ones((4, 3), "f4")
     with pytest.raises(ValueError, match=r"got shapes \(2, 3\), \(4, 3\) and \(3,\)"):
         ops.linear_cross_entropy(x, w, np.array([0, 1, 2]))

@@ -76,6 +76,25 @@ def test_residuals():
     close(torch.tensor(y.to_numpy()), functional.rms_norm(x + r, (5,)))
 
 
+@pytest.mark.parametrize("length", [16384, 16385, 20480, 40961])
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+@pytest.mark.thinned(2)
+def test_long_rows(name, length):
+    op, expected = getattr(ops, name), getattr(functional, name)
+    biases = 2 if name == "layer_norm" else 1
+    given = numbers((2, length), *[length] * biases)
+    check(
+        lambda x, *w: op(x, length, *w),
+        lambda x, *w: expected(x, (length,), *w, eps=1e-5 if biases == 2 else 2**-52),
+        given,
+    )
+    check_gradients_as(
+        lambda x, *w: op(x, length, *w), lambda x, *w: expected(x, (length,), *w), given
+    )
+    close(op(given[0].float(), length), expected(given[0], (length,)), "float32", 4)
+    check_gradients_as(lambda x: op(x, length), lambda x: expected(x, (length,)), given[:1])
+
+
 @pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(

@@ -114,6 +114,33 @@ def test_nothing():
         ops.sum(np.zeros((2, 2), "f4"), (0, -2))
 
 
+INTEGERS = ["int64", "int32", "int16", "int8", "uint8", "bool"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize(("shape", "axis"), [((3, 33), 1), ((70, 5), 0), ((2, 20001), -1)])
+@pytest.mark.thinned(4)
+def test_integers(dtype, shape, axis):
+    x = (numbers(shape)[0] * 50).to(getattr(torch, dtype))
+    array = x.numpy()
+    for given in (x, array):
+        for name in ("sum", "cumsum", "amax", "amin"):
+            found = getattr(ops, name)(given, axis)
+            expected = getattr(x, name)(axis)
+            assert str(found.dtype).removeprefix("torch.") == str(expected.dtype)[6:]
+            np.testing.assert_array_equal(found, expected)
+        for name in ("argmax", "argmin"):
+            np.testing.assert_array_equal(
+                getattr(ops, name)(given, axis), getattr(np, name)(array, axis)
+            )
+
+
+def test_what_needs_floats():
+    for name in ("mean", "var"):
+        with pytest.raises(TypeError, match=f"`{name}` takes elements of f16, .*; got i64"):
+            getattr(ops, name)(np.arange(3))
+
+
 def test_keepdims_and_correction():
     x = numbers((3, 4))[0]
     assert ops.sum(x, 1, keepdims=True).shape == (3, 1)

@@ -93,6 +93,9 @@ def test_what_is_computed_of_parameters_is_exact():
         ("%r = muli %k, %m", 0),  # may be negative, and wrap
         ("%r = subi %zero, %k", 0),  # falls
         ("%r = divi %k, %m", 0),  # by what may be 0
+        ("%r = divi %k, %zero", 0),  # by 0
+        ("%a = subi %zero, %three\n%r = divi %k, %a", 0),  # by what is below 0
+        ("%r = divi %k, %three {rounding=pos_inf}", 0),  # rounds up
         ("%a = subi %k, %three\n%r = divi %a, %three", 0),  # rounds up, below 0
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tilewright as tw
 from tilewright import f32, i32, simt
 from tilewright.analysis.uniformity import Over, uniformity
+from tilewright.frontend.capture.sources import execute
 from tilewright.frontend.interp.build import build
 from tilewright.launch.inspection import Inspection
 
@@ -77,6 +80,8 @@ def test_loops_that_threads_leave_apart_are_split():
     assert other in facts.split
     assert left in facts.split
     assert [facts.varies(op.result) for op in (same, other, left)] == [False, True, True]
+    inner = [{o in facts.divergent for o in op.regions[0].ops} for op in (same, other, left)]
+    assert inner == [{False}, {True}, {True}], "who has left does not come again"
 
 
 @simt.kernel
@@ -134,3 +139,66 @@ def test_the_reason_is_known():
     assert source is not None
     assert source.name == "index_1d"
     assert facts.source(func.params[2]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_same"),
+    [
+        ("t // 32", True), ("t // 64", True), ("t // 48", False), ("t // 16", False),
+        ("t >> 5", True), ("t >> 7", True), ("t >> 4", False), ("t >> 30", True),
+        ("t // -32", False), ("t // n", False), ("n // 32", True), ("t % 32", False),
+        ("simt.lane_id() // 32", False),
+    ],
+)  # fmt: skip
+def test_the_number_of_a_warp_by_division(text, is_same):
+    """Threads along x follow each other in warps, if there are no other axes."""
+    source = f"""
+@simt.kernel(block=128)
+def kernel(out: simt.DisjointSlice[f32], n: i32) -> None:
+    t = simt.thread_idx()
+    found = {text}
+    used(found)
+"""
+    names = {"simt": simt, "f32": f32, "i32": i32, "used": used}
+    execute(source, names)
+    func = built(names["kernel"], tw.meta((4,)).borrow_mut(), 1)
+    facts = uniformity(func, Over.WARP)
+    assert [facts.varies(v) for v in named(func, "found")] == [not is_same]
+
+
+@pytest.mark.parametrize("block", [(64, 2), (48, 2), None])
+def test_rows_of_whole_warps_are_numbered_by_division(block):
+    @simt.kernel(domain=2, block=block)
+    def kernel(out: simt.DisjointSlice[f32]) -> None:
+        row, warp = simt.thread_idx(1), simt.thread_idx() // 32
+        used(row, warp)
+
+    func = built(kernel, tw.meta((4, 4)).borrow_mut())
+    facts = uniformity(func, Over.WARP)
+    verdicts = [facts.varies(v) for name in ("row", "warp") for v in named(func, name)]
+    assert verdicts == [block != (64, 2)] * 2
+
+
+@simt.kernel(unsafe=True)
+def talks(out: simt.DisjointSlice[f32], n: i32) -> None:
+    t = simt.thread_idx()
+    every = simt.vote_all(t > 3)
+    some = simt.ballot(t > 3)
+    first = simt.shuffle(t, 0)
+    other = simt.shuffle(t, t)
+    half = simt.shuffle(t, 0, width=16)
+    above = simt.shuffle_up(t, 1)
+    named_lanes = simt.ballot(t > 3, mask=tw.u32(t))
+    used(every, some, first, other, half, above, named_lanes)
+
+
+def test_warp_operations_have_one_result_where_all_lanes_get_the_same():
+    func = built(talks, tw.meta((4,)).borrow_mut(), 1)
+    names = ("every", "some", "first", "other", "half", "above", "named_lanes")
+
+    def varying(over):
+        facts = uniformity(func, over)
+        return {name for name in names if any(facts.varies(v) for v in named(func, name))}
+
+    assert varying(Over.BLOCK) == set(names)
+    assert varying(Over.WARP) == {"other", "half", "above", "named_lanes"}

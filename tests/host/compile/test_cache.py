@@ -18,7 +18,7 @@ from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
 from tilewright.base.lengthy import NEVER, TURN
 from tilewright.compile import CompileOptions, KernelCache
-from tilewright.compile.cache import Compilation
+from tilewright.compile.cache import LaunchCompilation
 from tilewright.frontend.capture.annotations import capture
 from tilewright.frontend.interp.interpreter import Captured
 from tilewright.ir.artifact import Artifact
@@ -246,7 +246,7 @@ def test_history_says_why(cache):
         "z.tile: (4) -> (8)",
         "z.tile: (4) -> (8)",
     ]
-    assert all(isinstance(c, Compilation) for c in cache.history(kernel))
+    assert all(isinstance(c, LaunchCompilation) for c in cache.history(kernel))
 
 
 def test_history_after_a_failure(cache, compiler):

@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_refused(fake_gpus, said):
         def __cuda_stream__(self):
             return said
 
-    with pytest.raises(SchedulingError, match="gives no stream") as caught:
+    with pytest.raises(SchedulingError, match="returned no stream") as caught:
         foreign_stream(Odd())
     assert caught.value.got == repr(said)
 

@@ -64,7 +64,7 @@ def test_devices_by_number(driver):
     with pytest.raises(ContextError, match="there is no device 'cuda:7'") as caught:
         get_device("cuda:7")
     assert caught.value.device_id == 7
-    with pytest.raises(ContextError, match="True is no device"):
+    with pytest.raises(ContextError, match="True is not a device"):
         tw.Device(True)
 
 

@@ -10,8 +10,10 @@ import pytest
 from support.numbers import fresh_rng
 from support.ranks import PATIENCE, DictStore, in_ranks
 from tilewright.distributed import RankError
-from tilewright.distributed.agreement import Agreement, Patience, Pulse, find_gone
+from tilewright.distributed.agreement import Agreement
 from tilewright.distributed.call import Call
+from tilewright.distributed.pulse import Pulse, find_gone
+from tilewright.distributed.store import Patience
 
 SUM = Call("all_reduce", (8, 3), "f32", "sum")
 
@@ -103,7 +105,7 @@ def test_a_rank_whose_pulse_stands_still_is_gone():
     with pytest.raises(RankError, match="rank 1 is gone") as caught:
         agreement(store, 0, range(3), patience).reach(SUM, mine)
     assert caught.value.rank == 1
-    assert find_gone(store, 0, 3, patience) == 1
+    assert find_gone(store, [1, 2], patience).rank == 1
     for pulse in (alive, mine):
         pulse.stop()
 
@@ -120,7 +122,7 @@ def test_a_rank_that_has_left_is_named_at_once():
 def test_nobody_is_gone():
     store = DictStore()
     pulses = [Pulse(store, rank, 0.02) for rank in range(3)]
-    assert find_gone(store, 0, 3, Patience(60, 5, 0.05)) is None
+    assert find_gone(store, [1, 2], Patience(60, 5, 0.05)) is None
     for pulse in pulses:
         pulse.stop()
 
@@ -159,4 +161,4 @@ def test_the_pulse_says_how_far_a_rank_is():
         seen.wait(0.02)
     assert b"group/1 `all_reduce` of f32" in store.get("pulse/0")
     pulse.stop()
-    assert store.get("pulse/0") == b"left"
+    assert store.get("pulse/0").startswith(b"left group/1 `all_reduce` of f32")

@@ -9,6 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32
+from tilewright.launch.operation import Outputs
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +75,13 @@ def test_out(x):
 
     a, b = two(tw.empty((4,)).partition(4), 3, tw.empty((8,)).partition(8)).out().sync()
     assert (a.shape, b.shape) == ((4,), (8,))
+
+
+def test_outputs_are_given_back_whoever_borrows_them_next():
+    z = tw.zeros((4,)).sync()
+    given = neg(z.partition_mut(4), tw.ones((4,))).sync()
+    z.borrow_mut()  # as another thread may, behind the launch
+    assert Outputs((0,), 2)(*given) is z
 
 
 def test_chains(x):

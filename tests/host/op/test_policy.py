@@ -5,6 +5,7 @@ import pytest
 from op_kit import HandStream
 from tilewright.base.errors import SchedulingError
 from tilewright.devices.host import CPU, REFERENCE
+from tilewright.op.ambient import default_policy
 from tilewright.op.core import DeviceOp
 from tilewright.op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin, stream_of
 
@@ -36,6 +37,22 @@ def test_a_larger_pool_makes_streams_of_its_own():
     assert repr(pool) == "StreamPoolRoundRobin(Device('cpu'), 6)"
 
 
+def test_a_stream_that_waits_for_long_is_set_aside_and_comes_back():
+    pool, held = StreamPoolRoundRobin(CPU, 2), CPU.new_stream()
+    waiting, other = pool.streams
+    passed, go_on = held.gate()
+    waiting.wait_for(passed)
+    pool.set_aside(waiting)
+    given = [pool.next_stream() for _ in range(4)]
+    assert waiting not in given and given[:2] == given[2:] and other in given
+    pool.set_aside(held)  # which it does not hand out
+    assert [pool.next_stream() for _ in range(4)] == given
+    go_on()
+    waiting.synchronize()
+    pool.set_aside(other)  # the first one is idle again
+    assert {pool.next_stream() for _ in range(2)} == {waiting, *given} - {other}
+
+
 def test_a_pool_needs_streams():
     with pytest.raises(SchedulingError, match="a pool needs streams"):
         StreamPoolRoundRobin(CPU, 0)
@@ -49,7 +66,7 @@ def test_single_stream():
 
 def test_sync_goes_round_the_devices_pool():
     streams = [Where().sync() for _ in range(4)]
-    assert {stream.number for stream in streams} == {0, 1, 2, 3}
+    assert set(map(id, streams)) == set(map(id, default_policy("cpu").streams))
     assert Where(REFERENCE).sync().device is REFERENCE
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ir_text import expect, unchanged
+import pytest
+
+from ir_text import expect, kernel, parse, unchanged
 from support.canonical import canonical, constant
 from tilewright.passes.canonicalize import canonicalize
 
@@ -183,6 +185,24 @@ return
         return
         """,
     )
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "step", "word"),
+    [
+        (0, 1, 1, ""), (0, 4, 4, ""), (0, 4, 5, ""), (3, 4, 1, ""), (-1, 0, 1, ""),
+        (0, 2, 1, "for"), (0, 4, 3, "for"), (-2, 0, 1, "for"),
+        (0, 0, 1, "never"), (1, 0, 1, "never"), (0, 4, 0, "never"), (0, 4, -1, "never"),
+    ],
+)  # fmt: skip
+def test_loops_that_run_once_by_their_bounds(lower, upper, step, word):
+    numbers = "".join(
+        constant(name, str(n), "i32") for name, n in (("a", lower), ("b", upper), ("s", step))
+    )
+    text = f"{numbers}\nfor %a, %b, %s {{ (%i: tile<i32>)\nprint %i\ncontinue\n}}\nreturn"
+    names = [op.name for op in canonical(parse(kernel(text))).walk()]
+    assert ("for" in names) == (word == "for")
+    assert ("print" in names) == (word != "never")
 
 
 def test_a_loop_that_runs_once_but_leaves_in_several_places_stays():

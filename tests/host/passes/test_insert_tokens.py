@@ -264,6 +264,12 @@ def forks(loop_body: str, view: str = "{tile=(4), dim_map=(0)}") -> bool:
 %one = constant {{value=1, dtype=i32}}
 %two = constant {{value=2, dtype=i32}}
 %ten = constant {{value=10, dtype=i32}}
+%zero = constant {{value=0, dtype=i32}}
+%down = constant {{value=-1, dtype=i32}}
+%largest = constant {{value={(2**31 - 1) // 9}, dtype=i32}}
+%larger = constant {{value={(2**31 - 1) // 9 + 1}, dtype=i32}}
+%least = constant {{value={-(2**31 // 9)}, dtype=i32}}
+%lesser = constant {{value={-(2**31 // 9) - 1}, dtype=i32}}
 for %one, %ten, %one {{ (%i: tile<i32>)
 {loop_body}
   continue
@@ -282,6 +288,12 @@ return
         ("%j = subi %n, %i\nstore_view %a, %o, %j", True),
         ("%j = muli %i, %two\nstore_view %a, %o, %j", True),
         ("%j = muli %i, %n\nstore_view %a, %o, %j", False),
+        ("%j = muli %i, %zero\nstore_view %a, %o, %j", False),
+        ("%j = muli %i, %down\nstore_view %a, %o, %j", True),
+        ("%j = muli %i, %largest\nstore_view %a, %o, %j", True),
+        ("%j = muli %i, %larger\nstore_view %a, %o, %j", False),
+        ("%j = muli %i, %least\nstore_view %a, %o, %j", True),
+        ("%j = muli %i, %lesser\nstore_view %a, %o, %j", False),
         ("%j = divi %i, %two\nstore_view %a, %o, %j", False),
         ("%j = addi %i, %i\nstore_view %a, %o, %j", False),
         ("store_view %a, %o, %i\nstore_view %a, %o, %i", True),

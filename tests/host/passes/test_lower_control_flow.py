@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ir_text import expect, kernel, parse, unchanged
 from support.programs import same_meaning_always
 from tilewright.analysis.structure import structure
 from tilewright.backend.reference.interpreter import run
-from tilewright.base.dtypes import i32, int_range
+from tilewright.base.dtypes import i16, i32, int_range
 from tilewright.ir.attrs import Rounding
 from tilewright.ir.core import Func
+from tilewright.ir.verify import verify
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
 from tilewright.passes.dce import dce
 from tilewright.passes.lower_control_flow import lower_control_flow
+
+INTEGERS = {"i16": i16, "i32": i32}
 
 
 def test_plain_control_flow_stays():
@@ -380,3 +385,61 @@ def test_a_loop_by_an_unknown_step_does_not_wrap(body, word, bits):
     made = lower_control_flow(parse(kernel(text)))
     (loop,) = [op for op in made.body.ops if op.regions]
     assert (loop.name, loop.regions[0].args[0].tile.dtype.bits) == (word, bits)
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i16"])
+@pytest.mark.parametrize("past", [0, 1])
+def test_only_a_loop_that_can_run_past_the_greatest_integer_counts_in_more_bits(dtype, past):
+    """The last number is below the upper bound, and a step more is the farthest."""
+    _, most = int_range(INTEGERS[dtype])
+    text = f"""
+    %low = constant {{value=0, dtype={dtype}}}
+    %upper = constant {{value={most - 9 + past}, dtype={dtype}}}
+    %one = constant {{value=1, dtype={dtype}}}
+    %ten = constant {{value=10, dtype={dtype}}}
+    %s = select %c, %one, %ten
+    for %low, %upper, %s {{ (%i: tile<{dtype}>)
+      print %i
+      continue
+    }}
+    return
+    """
+    made = lower_control_flow(parse(kernel(text)))
+    (loop,) = [op for op in made.body.ops if op.regions]
+    bits = 64 if past else INTEGERS[dtype].bits
+    assert (loop.name, loop.regions[0].args[0].tile.dtype.bits) == ("for", bits)
+
+
+def test_a_loop_with_several_ways_out_keeps_their_flags_apart():
+    """Each target, a scope or the kernel, has a flag, and room for the values that it gets."""
+    text = """
+    %q, %t = scope : tile<i32>, tile<i32> {
+      loop {
+        if %c {
+          leave %n, %m
+        } else {
+          yield
+        }
+        if %d {
+          return
+        } else {
+          yield
+        }
+        break
+      }
+      leave %m, %m
+    }
+    print %q, %t
+    return
+    """
+    func = parse(kernel(text))
+    made = lower_control_flow(func)
+    verify(made, "lower_control_flow")
+    for flags in itertools.product((False, True), repeat=2):
+        known = dict(zip("cd", flags, strict=True)) | {"n": 3, "m": 4, "f": 0.5, "g": 0.25}
+        arguments = [known[p.name] for p in func.params]
+        shown = [
+            [[v.tolist() for v in p.values] for p in run(f, arguments, (1, 1, 1)).printed]
+            for f in (func, made)
+        ]
+        assert shown[0] == shown[1], known

@@ -134,3 +134,44 @@ def test_random_chains_are_transposed(any_size):
         for chain in module._ProductChooser(func).chains():
             found[chain.loop is not None and chain.loop.is_a(FOR)] += 1
     assert min(found.values()) > 3, found
+
+
+@tw.entry
+def pair(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor, *, SECOND: tl.Const[int]) -> None:
+    """Two products add to one sum; the second has so many rows of w, converted as well."""
+    i, j, _ = tl.get_tile_block_id()
+    acc = tl.zeros(z.shape, f32)
+    for k in range(4):
+        b = w.load_tile((64, z.shape[1]), [k, j]).astype(bf16)
+        acc = tl.mma(x.load_tile((z.shape[0], 64), [i, k]), b, acc)
+        c = w.load_tile((SECOND, z.shape[1]), [k, j]).astype(bf16)
+        acc = tl.mma(x.load_tile((z.shape[0], SECOND), [i, k]), c, acc)
+    z.store(acc.astype(z.dtype))
+
+
+def test_all_products_of_a_chain_must_fit(monkeypatch):
+    """A chain is transposed as a whole, or not at all."""
+    assert products(kernel=pair, SECOND=64) == TRANSPOSED * 2
+    monkeypatch.setattr(module, "_fits", lambda p: p.one("lhs").tile.shape[1] == 64)
+    assert products(kernel=pair, SECOND=64) == TRANSPOSED * 2
+    assert products(kernel=pair, SECOND=32)[1] == ((128, 32), (32, 64))
+    assert products(kernel=pair, SECOND=32)[0] == PLAIN[0]
+
+
+@tw.entry
+def nested(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor, flag: tw.bool_) -> None:
+    """The sum goes through a product in a branch, which is not one of the loop's own ops."""
+    i, j, _ = tl.get_tile_block_id()
+    acc = tl.zeros(z.shape, f32)
+    for k in range(4):
+        if flag:
+            b = w.load_tile((64, z.shape[1]), [k, j]).astype(bf16)
+            acc = tl.mma(x.load_tile((z.shape[0], 64), [i, k]), b, acc)
+    z.store(acc.astype(z.dtype))
+
+
+def test_a_product_in_a_branch_is_no_part_of_a_chain():
+    z, x, w = tw.meta((256, 256)), tw.meta((256, 256), bf16), tw.meta((256, 256), i8)
+    func = cuda_ir(nested, z.partition_mut((128, 64)), x, w, True)
+    found = [op for op in func.walk() if op.is_a(*MULTIPLICATIONS)]
+    assert [(op.one("lhs").tile.shape, op.one("rhs").tile.shape) for op in found] == PLAIN

@@ -18,12 +18,12 @@ def test_what_another_library_is_done_with_is_freed():
     sweep()
     t = tw.zeros((4,)).sync()
     capsule, exported = export(t.region, None, Wish(), readonly=False)
-    assert exported in releases._OUT
+    assert exported in releases.OUT
     assert not exported.is_over()
     del capsule
     assert exported.is_over()
     sweep()
-    assert exported not in releases._OUT
+    assert exported not in releases.OUT
     assert exported.is_over()
 
 

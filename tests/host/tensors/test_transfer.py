@@ -4,9 +4,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright as tw
 from support.lending import LENT, lent
 from tilewright.base import dtypes as dt
-from tilewright.base.errors import BorrowError
+from tilewright.base.errors import BorrowError, ShapeError
 from tilewright.op import value
 from tilewright.op.ambient import default_device
 from tilewright.tensors import Arc, asarray, empty, from_numpy, memcpy, zeros
@@ -148,6 +149,19 @@ def test_a_leased_tensor_is_not_overwritten(rng):
         t.copy_from([1, 2, 3, 4]).sync()
     del view
     t.copy_from([1, 2, 3, 4]).sync()
+
+
+@pytest.mark.parametrize("write", ["copy_from", "memcpy", "fill"])
+def test_a_target_has_an_element_for_each_index(write):
+    shared = asarray(np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), (3,), (0,)))
+    ones = np.ones(3, np.float32)
+    writes = {
+        "copy_from": lambda: shared.copy_from(ones),
+        "memcpy": lambda: memcpy(shared, from_numpy(ones).sync()),
+        "fill": lambda: tw.fill(shared, 1.0).sync(),
+    }
+    with pytest.raises(ShapeError, match="indices share memory"):
+        writes[write]()
 
 
 def test_a_forgotten_copy_warns():

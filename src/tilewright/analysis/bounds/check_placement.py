@@ -109,7 +109,7 @@ def _worth_asking(func: Func, before: int) -> list[Linear]:
 
 
 def _rests_on(alone: Decision, given: Decision, asked: Sequence[Linear]) -> Decision:
-    """Return a decision; one that needs them rests on conditions on the grid."""
+    """Return a decision that lists the conditions on the grid which its proof needs."""
     if alone.placement in OUTSIDE or given.placement not in OUTSIDE:
         return alone
     message = f"{named(*checked_place(alone.op))}, whose index wraps around"

@@ -342,7 +342,7 @@ class Prover:
 
     def atom_bounds(self, part: Expr) -> Bounds:
         """Return the bounds of one atom."""
-        rule = _ATOMS.get(part[0])
+        rule = ATOM_BOUNDS.get(part[0])
         if rule is not None:
             return rule(*(self.bounds(self.algebra.of(e)) for e in part[1:]))
         return _LEAVES[part[0]](self, part)
@@ -661,7 +661,7 @@ _LEAVES: dict[str, Callable[[Prover, Expr], Bounds]] = {
 }
 """The bounds of leaves, by kind."""
 
-_ATOMS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
+ATOM_BOUNDS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
     "mul": _product_bounds, "mod": _remainder,
     "floordiv": _quotient("floordiv"), "ceildiv": _quotient("ceildiv"),
     "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),

@@ -89,7 +89,7 @@ def at_least_zero(form: Linear) -> Limit:
 
 
 def somewhere(span: SymbolicSpan, best: Linear) -> Limit | None:
-    """Return the limit of a condition on one value: it holds somewhere if it does at its best."""
+    """Return the limit of a condition on one value: it holds somewhere if it holds at an end."""
     return Limit((condition(best),), span.needs, span.varies) if span.exact else None
 
 
@@ -231,7 +231,7 @@ class Conditions:
     def lowered(
         self, span: SymbolicSpan | None, limit: Linear | None, less: int
     ) -> SymbolicSpan | None:
-        """Return the range of a value where it is at least `less` below a limit."""
+        """Return the range of a value that is at most a limit less `less`."""
         if span is None or limit is None or not span.varies:
             return span
         high = self.prover.least(span.high, limit.shifted(-less))
@@ -246,7 +246,7 @@ class Conditions:
     def raised(
         self, span: SymbolicSpan | None, limit: Linear | None, less: int
     ) -> SymbolicSpan | None:
-        """Return the range of a value where it is at least `less` above a limit."""
+        """Return the range of a value that is at least a limit plus `less`."""
         if span is None or limit is None or not span.varies:
             return span
         low = self.prover.algebra.max(span.low, limit.shifted(less))

@@ -297,7 +297,7 @@ def _divi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange |
 
 
 def _raised(prover: Prover, a: SymbolicRange) -> SymbolicRange:
-    """Return the range of a non-negative value, without lower bounds that may be negative."""
+    """Return the range of a non-negative value: drop lower bounds that may be negative."""
     span = a.span if a.span is not None and prover.holds(a.span.low) else None
     return SymbolicRange(few((ZERO, *(f for f in a.lows if prover.holds(f)))), a.highs, span)
 
@@ -341,7 +341,7 @@ def _maxi(prover: Prover, op: Op, x: Sequence[SymbolicRange]) -> SymbolicRange:
 
 
 def _merged(a: Sequence[Linear], b: Sequence[Linear]) -> tuple[Linear, ...]:
-    """Return bounds of either; those that speak of the launch say more than plain numbers."""
+    """Return bounds that hold for both values; launch expressions come before plain numbers."""
     return few(sorted((*a, *b), key=lambda f: f.number is not None))
 
 

@@ -174,7 +174,7 @@ def policy_for(target: TileTarget) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is varied between candidates of one kernel; None leaves a choice to the assembler.
+    """The choices that candidates of one kernel vary; None leaves one to the assembler.
 
     The names are those of `CompileOptions`, which fixes what it sets.
     """

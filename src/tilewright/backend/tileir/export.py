@@ -271,7 +271,7 @@ def _opening(artifact: Artifact, name: str, guard: str) -> Iterator[str]:
 
 
 def _usage(signature: Signature, name: str) -> Iterator[str]:
-    """Yield how a program goes about it."""
+    """Yield the comment that says how a program loads and launches the kernel."""
     big, code, threads, shared = name.upper(), "cubin", "1, 1, 1", "0"
     if signature.block is not None:
         code, shared = "PTX", f"{big}_SHARED_BYTES"
@@ -404,7 +404,7 @@ def _farthest(name: str, spec: TensorSpec | OutputSpec) -> str:
 
 
 def _limits(artifact: Artifact) -> Iterator[tuple[str, str]]:
-    """Yield a grid that is not folded is launched as it is, or turned; threads have numbers."""
+    """Yield the limits of the grid and of the number of threads, each with a text."""
     signature = artifact.signature
     grid = logical_grid(signature)
     if grid is not None and signature.block is not None:
@@ -521,7 +521,7 @@ def _grid(artifact: Artifact, name: str) -> Iterator[str]:
 
 
 def _folded(blocks: Sequence[str]) -> Iterator[str]:
-    """Yield the logical grid goes into the arguments; the blocks run as one long row."""
+    """Yield the code that passes the logical grid and folds it into a row of blocks."""
     yield "    uint64_t total = 1;"
     for axis, text in enumerate(blocks):
         yield f"    a->grid_{axis} = (int32_t)({text});"

@@ -31,7 +31,7 @@ def plain(op: Op) -> str:
 
 
 class Traits:
-    """One kernel, and what is asked about it; most of it is found when it is asked for."""
+    """The features of one kernel that heuristics depend on; most are computed on demand."""
 
     def __init__(self, func: Func) -> None:
         self.func = func

@@ -46,7 +46,7 @@ class Lock:
     file: int
 
     def release(self) -> None:
-        """Remove the file and let the next one in."""
+        """Remove the file and release the lock."""
         try:
             with suppress(FileNotFoundError):
                 if _is_at(self.file, self.directory, self.name):
@@ -172,7 +172,7 @@ def _files_in(directory: int, prefix: str) -> Iterator[File]:
 
 
 def evict(directory: int, capacity: int) -> int:
-    """Remove what is too much, the longest unused first, and what was abandoned; count entries."""
+    """Remove abandoned files, and least recently used entries beyond the capacity; count these."""
     lock = acquire(directory, LOCK, 0.0)
     if lock is None:
         return 0  # another process is at it

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -88,7 +89,7 @@ class HostPool(BlockPool):
 
     def set_release_threshold(self, nbytes: int) -> None:
         """Keep at most so many unused bytes."""
-        self._threshold = nbytes
+        self._threshold = min(nbytes, sys.maxsize)
         self._release(nbytes)
 
     def trim(self) -> None:

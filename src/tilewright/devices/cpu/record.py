@@ -25,7 +25,7 @@ FAILURE = slice(
     LAUNCH + int(CpuLaunchWord.ERROR_SITE), LAUNCH + int(CpuLaunchWord.ERROR_EXTENT) + 1
 )
 
-OWN_SCRATCH = 16 << 10
+OWN_SCRATCH = 64 << 10
 """The most scratch memory that a record allocates for itself."""
 
 SLOTS = LAUNCH + LAUNCH_WORDS

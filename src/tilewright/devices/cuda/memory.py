@@ -8,6 +8,7 @@ with no other work: what is allocated there is available at once.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 
@@ -81,7 +82,7 @@ class DevicePool(BlockPool):
 
     def set_release_threshold(self, nbytes: int) -> None:
         """Keep at most so many unused bytes."""
-        self._threshold = nbytes
+        self._threshold = min(nbytes, sys.maxsize)
         self._context.call(self._context.calls.set_pool_threshold, self._pool, nbytes)
 
     def share(self, ordinal: int) -> None:

@@ -51,13 +51,15 @@ class CudaStream(ShownStream):
     __slots__ = (
         "__weakref__", "_callbacks", "_dropped", "_events", "_last", "_marks", "_nodes", "_others",
         "_turn", "_waiting", "arriving", "completed", "context", "device", "handle", "is_owned",
-        "kept", "number", "timeline",
+        "kept", "number", "pool", "timeline",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
         self.device = device
         """The device that runs its work."""
         self.context = device.context
+        self.pool = device.pool
+        """Where memory of the device comes from."""
         self._events = device.events
         self.number = number
         self.timeline = device.timelines.take(self)
@@ -427,8 +429,8 @@ class CudaStream(ShownStream):
             self.kept.clear()
             self._callbacks.sweep(self.submitted)
             return
-        if self.kept:
-            self.idle()
+        if self.kept and self._nodes is None:
+            self._has_passed_all(0)  # what is kept behind the last mark may belong to passed work
         marks = self._marks
         while marks:
             mark = marks[0]

@@ -118,7 +118,7 @@ class _Reader:
         if self.dialect != "tile" or p.kind not in ("tensor", "output") or p.optional:
             self.fail(
                 arg,
-                f"`*{p.name}` cannot stand for further arguments",
+                f"`*{p.name}` has an unsupported annotation",
                 expected=f"*{p.name}: tl.Tensor, or *{p.name}: tl.TensorMut, in a tile kernel",
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
                 hint="name each parameter",
@@ -220,7 +220,7 @@ class _Reader:
         if self.dialect != "tile" or any(kind not in ("tensor", "output") for kind, *_ in members):
             self.fail(
                 arg,
-                f"`{arg.arg}` is a tuple of something else than tensors, which no parameter takes",
+                f"`{arg.arg}` is a tuple with items other than tensors",
                 expected=f"{arg.arg}: tuple[tl.Tensor, ...], in a tile kernel",
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
                 hint="name each parameter",
@@ -240,7 +240,7 @@ class _Reader:
                 star = "*" if arg is self.node.args.vararg else ""
                 self.fail(
                     arg,
-                    f"`{name}` is the name of an argument of `{star}{arg.arg}`",
+                    f"parameter `{name}` has the name of an item of `{star}{arg.arg}`",
                     hint="rename one of them",
                 )
 
@@ -284,10 +284,10 @@ class _Reader:
         if origin is tuple or value is tuple:
             self.fail(
                 arg,
-                f"`{arg.arg}` is a tuple, of which nothing is known",
+                f"the annotation of `{arg.arg}` does not name the items of the tuple",
                 expected=f"{arg.arg}: tuple[tl.Tensor, ...], in a tile kernel",
                 got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
-                hint=f"write what it has, `{arg.arg}: tuple[tl.Tensor, ...]`, or name each",
+                hint=f"write `{arg.arg}: tuple[tl.Tensor, ...]`, or one parameter for each item",
             )
         self.fail(
             arg,
@@ -311,7 +311,7 @@ class _Reader:
             self.fail(
                 arg,
                 f"`{arg.arg}`: not an element type",
-                expected="an element type such as tilewright.f32",
+                expected="an element type such as tw.f32",
                 got=repr(value),
             )
 

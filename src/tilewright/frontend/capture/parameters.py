@@ -216,7 +216,7 @@ def declared(
 
 
 def require(kernel: str, check: LaunchCheck, signature: Signature) -> None:
-    """Reject a condition on an axis that an argument has not."""
+    """Reject a condition on an axis that the argument does not have."""
     ranks = {s.name: len(s.shape) for s in signature.params if isinstance(s, _TENSORS)}
     for _, name, axis in leaves(check.expr):
         if axis >= ranks[name]:

@@ -80,7 +80,7 @@ def merge_type(a: Any, b: Any) -> TileType | Conflict | None:
 
 
 def _of_numbers(a: Any, b: Any) -> TileType | Conflict:
-    """Return two static numbers: of one type, or an int that becomes a float."""
+    """Return the common type of two static numbers: an int beside a float becomes a float."""
     x, y = promotion.natural_dtype(a), promotion.natural_dtype(b)
     if x is y:
         return TileType(x)
@@ -90,7 +90,7 @@ def _of_numbers(a: Any, b: Any) -> TileType | Conflict:
 
 
 def _with_number(tile: TileType, number: Any) -> TileType | None:
-    """Return a typed scalar absorbs a Python number of its kind."""
+    """Return the type of a scalar that absorbs a Python number of its kind; None if it does not."""
     if tile.rank or tile.is_pointer or not promotion.is_weak(number):
         return None
     dtype, own = tile.dtype, promotion.natural_dtype(number)
@@ -142,7 +142,7 @@ class Branch:
 CHOOSE = "choose per element with tl.where(cond, a, b), or reduce with tl.any or tl.all"
 
 
-COMBINE = "combine masks with `&` and `|`, in brackets: (x > 0) & (x < n)"
+COMBINE = "combine masks with `&` and `|`, in parentheses: (x > 0) & (x < n)"
 
 
 def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:

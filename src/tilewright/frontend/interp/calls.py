@@ -68,7 +68,7 @@ def _watch_function(
     args: Args,
     kwargs: Kwargs,
 ) -> None:
-    """Remember the code and the used defaults, which may be others at a later launch."""
+    """Remember the code and the used defaults of a function: both may change before a launch."""
     watch_part(it, function, "__code__")
     names = list(signature.parameters)[len(args) :]
     left_out = [signature.parameters[n] for n in names if n not in kwargs]
@@ -527,7 +527,7 @@ OTHERS: dict[Any, str] = {
 
 
 def _refuse_host(it: Interpreter, callee: types.FunctionType) -> None:
-    """Reject functions of the host, whose insides would make the kernel's mistake hard to see."""
+    """Reject functions of the host: an error inside one would hide the mistake in the kernel."""
     package, *inside = (callee.__module__ or "").split(".")
     makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
     if package != PACKAGE or not (makes_op or inside[:1] in HOST):
@@ -565,7 +565,7 @@ def binary(it: Interpreter, name: str, a: Any, b: Any) -> Any:
 
 
 def unary(it: Interpreter, name: str, x: Any) -> Any:
-    """Return a Python unary operator by its name."""
+    """Evaluate a Python unary operator by its name."""
     if isinstance(x, DType) or _dynamic(x):
         return it.apply(f"operator.{name}", [x])
     try:

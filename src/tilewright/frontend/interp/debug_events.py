@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.shapes import Shape
 from ...ir.core import Value
-from ...ir.debug import DebugEvent, DebuggedFunction, Operand, Scene
+from ...ir.debug import DebugEvent, DebuggedFunction, OperandRef, Scene
 from ...ir.types import TensorType, TileType
 from ..capture.sources import FunctionSource
 from ..semantics.trees import leaves, replace_leaves
@@ -34,7 +34,7 @@ def tell(it: Interpreter, event: DebugEvent, names: dict[str, Any] | None = None
 
 
 def tell_line(it: Interpreter, node: ast.stmt) -> None:
-    """Emit the event of a statement; a text by itself is none for Python."""
+    """Emit the event of a statement, but not of a docstring: Python has none there either."""
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     if it.stepped and not is_text:
         tell(it, DebugEvent.LINE)
@@ -49,7 +49,7 @@ def tell_again(it: Interpreter, node: ast.stmt | ast.Lambda) -> None:
 
 
 def _leaf(x: Any, operands: list[Value]) -> Any:
-    """Return what stands for a part of a value."""
+    """Return a part of a value as a debugger gets it: a constant, or the operand that has it."""
     tile: Shape | None = None
     if isinstance(x, OutputRef):
         tile = x.tile
@@ -59,7 +59,7 @@ def _leaf(x: Any, operands: list[Value]) -> Any:
         return HIDDEN if type(x).__module__.startswith("tilewright.frontend") else x
     if isinstance(x.type, TensorType) or (isinstance(x.type, TileType) and not x.type.is_pointer):
         operands.append(x)
-        return Operand(len(operands) - 1, tile)
+        return OperandRef(len(operands) - 1, tile)
     return HIDDEN
 
 

@@ -16,25 +16,15 @@ from ...base.dtypes import DType
 from ...base.errors import Code
 from ...ir.core import Value
 from ...lang.device_global import Global
-from ...lang.marker import composed_body
-from ...lang.synonyms import SYNONYMS
 from ..capture.sources import IMMUTABLE, is_written
 from ..rules.control import assert_condition
 from ..rules.table import PROPERTIES, RULES
 from ..semantics.trees import leaves, part_names
 from ..semantics.values import FormatString, Indexed, OwnedIndex, describe, receiver_class
+from . import advice
 from .branches import eval_boolop, eval_ifexp, eval_not, run_if
 from .calls import Method, binary, call, eval_call, is_structure, run_return, unary
-from .interpreter import (
-    Closure,
-    Evaluate,
-    Flow,
-    Interpreter,
-    Run,
-    assign,
-    assign_element,
-    suggestion,
-)
+from .interpreter import Closure, Evaluate, Flow, Interpreter, Run, assign, assign_element
 from .loops import RangeOf, run_break, run_for, run_while
 
 # -------------------------------------------------------------------------------------------------
@@ -51,7 +41,7 @@ COMPARE: dict[type[ast.cmpop], str] = {
 
 
 def eval_compare(it: Interpreter, node: ast.Compare) -> Any:
-    """Return one comparison or several, `a < b < c`."""
+    """Evaluate one comparison, or a chain `a < b < c`."""
     left = it.eval(node.left)
     result: Any = None
     for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -217,7 +207,7 @@ def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:
 
 
 def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
-    """Return a comprehension over something static, unrolled."""
+    """Evaluate a comprehension over static items: it is unrolled."""
     (generator, *more) = node.generators
     over = it.eval(generator.iter)
     it.mark(node)
@@ -284,26 +274,12 @@ def _of_structure(it: Interpreter, owner: Any, name: str) -> Any:
 
 def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
     if not hasattr(module, name):
-        known = dir(module)
         it.em.fail(
             Code.ATTRIBUTE,
             f"module `{module.__name__}` has no `{name}`",
-            hint=_synonym(name) if module is lang else suggestion(name, known),
+            hint=advice.for_function(name) if module is lang else advice.near(name, dir(module)),
         )
     return it.capture(id(module), name, partial(getattr, module, name))
-
-
-def _synonym(name: str) -> str | None:
-    """Return the name here of a function of another language, or the name that a slip resembles."""
-    ours = SYNONYMS.get(name)
-    return f"here it is {ours}" if ours else suggestion(name, dir(lang))
-
-
-def _synonym_of_method(name: str) -> str | None:
-    """Return the equivalent here of a method that arrays of other libraries have."""
-    if composed_body(getattr(lang, name, None)) is not None:
-        return f"here it is tl.{name}(x)"
-    return f"here it is {SYNONYMS[name]}" if name in SYNONYMS else None
 
 
 def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
@@ -312,16 +288,6 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
         return it.apply(key, [owner])
     if key in RULES:
         return Method(key, owner)
-    known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
-    others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
-    synonym = _synonym_of_method(name) if cls == "Tile" else None
-    if cls == "Accumulator" and name in ("load", "load_tile", "load_at", "partition"):
-        synonym = "no block reads what others add to: load it in a later launch"
-    hint = (suggestion(name, known) if synonym is None else synonym) or (
-        f"`{name}` exists on {', '.join(sorted(set(others)))}"
-        if others
-        else f"{cls} has {', '.join(sorted(known))}"
-    )
     read_only = name in ("store", "store_at", "partition_mut") and cls in ("Tensor", "Partition")
     if read_only:
         it.em.fail(
@@ -331,7 +297,11 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
             got=f"{cls}.{name}",
             hint="annotate the parameter tl.TensorMut and pass a partition",
         )
-    it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{name}`", hint=hint)
+    it.em.fail(
+        Code.ATTRIBUTE,
+        f"{describe(owner)} has no attribute `{name}`",
+        hint=advice.for_member(cls, name),
+    )
 
 
 def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
@@ -496,7 +466,7 @@ def _assert(it: Interpreter, node: ast.Assert) -> Flow:
 
 
 def _require(it: Interpreter, node: ast.Assert, message: Any) -> Flow:
-    """Refuse a call of the standard library whose static arguments do not fit; check others."""
+    """Reject a library call whose static arguments violate an assertion; check others at launch."""
     if not isinstance(message, str):
         it.em.fail(
             Code.NOT_STATIC,

@@ -6,7 +6,6 @@ Sections: call frames, the interpreter, and assignment targets.
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +40,7 @@ from ..capture.sources import (
 from ..rules.table import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
+from . import advice
 
 # -------------------------------------------------------------------------------------------------
 # Call frames: the bindings of a running function's names, and the location of its call.
@@ -312,7 +312,7 @@ class Interpreter:
                 hint=f"give `{name}` a value before this line, on every path",
             )
         known = [*self.frame.names, *source.cells, *source.globals, *BUILTINS]
-        self.em.fail(Code.NAME, f"unknown name `{name}`", hint=suggestion(name, known))
+        self.em.fail(Code.NAME, f"unknown name `{name}`", hint=advice.for_name(name, known))
 
     def capture(self, owner: int, name: str, read: Callable[[], Any]) -> Any:
         """Read a value from outside the kernel and remember it for later launches."""
@@ -387,6 +387,7 @@ class Interpreter:
                 Code.CALL,
                 f"`{label}` cannot be called like this: {error}",
                 expected=f"{label}{_shown(rule)}",
+                hint=advice.CALLS.get(key),
             )
         try:
             return rule(self.em, *args, **keywords)
@@ -424,12 +425,6 @@ def _shown(rule: Callable[..., Any]) -> str:
     parameters = list(signature(rule).parameters.values())[1:]
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
     return str(inspect.Signature(plain))
-
-
-def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """Return a hint with the nearest known name, or None."""
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
-    return f"did you mean `{close[0]}`?" if close else None
 
 
 SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {

@@ -15,7 +15,7 @@ from ..rules.control import assert_condition
 from ..semantics.mapped import Indices, bounds_of, owned_index
 from ..semantics.promotion import natural_dtype
 from ..semantics.trees import leaves, replace_leaves
-from ..semantics.values import describe
+from ..semantics.values import describe, receiver_class
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure, truth
 from .debug_events import tell_again
 from .interpreter import Flow, FlowExit, Interpreter, Target, assign, assigned_names
@@ -145,8 +145,8 @@ def _refuse(it: Interpreter, name: str, conflict: Conflict, exit_: FlowExit) -> 
             Code.SELECT,
             f"`{name}` cannot change in a loop",
             span=exit_.span,
-            expected=conflict.first,
-            got=conflict.second,
+            expected=f"the value from before the loop: {conflict.first}",
+            got=f"another one: {conflict.second}",
             hint="tensors, partitions and functions stay the same in a loop; carry an index",
         )
     it.em.fail(
@@ -228,7 +228,7 @@ class RangeOf:
     step: Any
 
     def static(self, it: Interpreter) -> range:
-        """Return the numbers themselves; rejected where a bound is known only at run time."""
+        """Return the bounds as constants; reject one that is known only at run time."""
         bounds = (self.start, self.stop, self.step)
         return range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
 
@@ -303,6 +303,9 @@ def run_for(it: Interpreter, node: ast.For) -> Flow:
         span=it.frame.span(node.iter),
         expected="range(...), tl.static_range(...), or a tuple",
         got=describe(over),
+        hint="compute on all elements at once; parts of one are tl.split(x, parts, axis), a tuple"
+        if receiver_class(over) == "Tile"
+        else None,
     )
 
 
@@ -314,7 +317,7 @@ def _run_range(it: Interpreter, node: ast.For, over: RangeOf) -> Flow:
 
 
 def _run_indices(it: Interpreter, node: ast.For, over: Indices) -> Flow:
-    """Return a loop over the tiles of a mapped output that belong to this block."""
+    """Run a loop over the tiles of a mapped output that belong to this block."""
     return _run_counted(it, node, bounds_of(it.em, over), lambda n: owned_index(it.em, over, n))
 
 

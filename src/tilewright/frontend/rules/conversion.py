@@ -160,7 +160,7 @@ def pack(em: SemanticBuilder, x: Any) -> Value:
             "only f4 is packed",
             expected=f4e2m1fn.name,
             got=describe(value),
-            hint=f"convert it: x.astype(tilewright.{f4e2m1fn.__name__}).pack()",
+            hint=f"convert it: x.astype(tw.{f4e2m1fn.__name__}).pack()",
         )
     if not value.tile.rank or value.tile.shape[-1] == 1:
         em.fail(
@@ -181,7 +181,7 @@ def unpack(em: SemanticBuilder, x: Any) -> Value:
             "only packed pairs of f4 are unpacked",
             expected=f"a {f4e2m1fnx2.name} tile of rank 1 or more",
             got=describe(value),
-            hint=f"read bytes as pairs: tl.bitcast(x, tilewright.{f4e2m1fnx2.__name__})",
+            hint=f"read bytes as pairs: tl.bitcast(x, tw.{f4e2m1fnx2.__name__})",
         )
     return em.emit("unpack", value)
 

@@ -90,8 +90,8 @@ def true_div(em: SemanticBuilder, a: Any, b: Any, *, precise: Any = False) -> Va
 
 
 def _converted(a: Any, b: Any) -> str:
-    left = repr(a) if is_weak(a) else "a.astype(tilewright.f32)"
-    right = repr(b) if is_weak(b) else "b.astype(tilewright.f32)"
+    left = repr(a) if is_weak(a) else "a.astype(tw.f32)"
+    right = repr(b) if is_weak(b) else "b.astype(tw.f32)"
     return f"{left} / {right}"
 
 
@@ -477,7 +477,7 @@ def power(em: SemanticBuilder, a: Any, b: Any) -> Value:
             "an integer power needs a constant exponent",
             expected="a constant exponent, or floats",
             got=f"{describe(left)} ** {describe(right)}",
-            hint="convert: a.astype(tilewright.f32) ** b; a power of two is 1 << b",
+            hint="convert: a.astype(tw.f32) ** b; a power of two is 1 << b",
         )
     return em.emit("pow", left, right)
 
@@ -489,7 +489,7 @@ def _int_power(em: SemanticBuilder, base: Value, exponent: int) -> Value:
             f"an integer to the power {exponent} is no integer",
             expected="0 or more",
             got=str(exponent),
-            hint="convert: x.astype(tilewright.f32)",
+            hint="convert: x.astype(tw.f32)",
         )
     return _product(em, "muli", base, exponent)
 
@@ -625,8 +625,8 @@ def _hint(dtype: AnyDType) -> str:
     if dtype.is_float:
         return "read its bits as an integer: tl.bitcast(x, ...), or convert: x.astype(...)"
     if dtype.is_bool:
-        return "convert it: x.astype(tilewright.i32)"
-    return "read the bytes: tl.bitcast(x, tilewright.u8)"
+        return "convert it: x.astype(tw.i32)"
+    return "read the bytes: tl.bitcast(x, tw.u8)"
 
 
 def _logic(name: str, verb: str) -> Rule:
@@ -643,7 +643,7 @@ def _logic(name: str, verb: str) -> Rule:
 
 
 def noti(em: SemanticBuilder, x: Any) -> Value:
-    """Return all bits inverted; not, of booleans."""
+    """Invert all bits; negate booleans."""
     return em.emit("noti", _bits(em, em.numbers(x), "invert", logic=True))
 
 

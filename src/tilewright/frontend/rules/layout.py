@@ -54,7 +54,13 @@ def constant(em: SemanticBuilder, value: Any, shape: Any, dtype: Any = None) -> 
 def _filled(em: SemanticBuilder, shape: Any, value: Any, dtype: AnyDType | None) -> Value:
     dims = em.static_shape(shape)
     if not isinstance(value, int | float):
-        em.fail(Code.TYPE, "not a number", expected="a number or a scalar", got=describe(value))
+        em.fail(
+            Code.TYPE,
+            "a tile is filled with one number",
+            expected="a number or a scalar",
+            got=describe(value),
+            hint="reduce a tile to one: tl.reduce_max(tl.load_tile_like(x, out)).item()",
+        )
     to = dtype or promotion.natural_dtype(value)
     if to.is_bool and value in (0, 1):
         value = bool(value)
@@ -117,7 +123,7 @@ def iota(em: SemanticBuilder, shape: Any, dtype: Any = i32) -> Value:
             "iota makes integers",
             expected="an integer type",
             got=to.name,
-            hint=f"use tl.arange({dims[0]}, dtype=tilewright.{to.__name__})",
+            hint=f"use tl.arange({dims[0]}, dtype=tw.{to.__name__})",
         )
     promotion.fit(em, dims[0] - 1, to)
     return em.emit("iota", size=dims[0], dtype=to)

@@ -42,7 +42,7 @@ def mmaf(em: SemanticBuilder, a: Any, b: Any, acc: Any, *, fast_acc: Any = False
             f"cannot multiply matrices of {x.name} and {y.name}",
             expected="the same element type on both sides",
             got=f"{x.name} and {y.name}",
-            hint=f"convert one side: b.astype(tilewright.{x.__name__})",
+            hint=f"convert one side: b.astype(tw.{x.__name__})",
         )
     _accumulator(em, x, sums.tile.dtype, FLOAT_ACCUMULATORS[x])
     fast = em.static_bool(fast_acc, "fast_acc")
@@ -183,7 +183,7 @@ def _accumulator(
             f"products of {x.name} do not accumulate in {to.name}",
             expected=" or ".join(t.name for t in accepted),
             got=to.name,
-            hint=f"make acc with tl.zeros(shape, tilewright.{accepted[-1].__name__})",
+            hint=f"make acc with tl.zeros(shape, tw.{accepted[-1].__name__})",
         )
 
 
@@ -194,7 +194,7 @@ def _refuse_elements(em: SemanticBuilder, x: AnyDType, expected: str | None = No
         f"there is no matrix product of {x.name}",
         expected=expected or f"{floats}, i8 or u8",
         got=x.name,
-        hint="convert first: a.astype(tilewright.f32)",
+        hint="convert first: a.astype(tw.f32)",
     )
 
 

@@ -477,12 +477,12 @@ def _iter_indices_within_with(em: SemanticBuilder, self: Any, spans: Any, *other
 
 
 def _partners(em: SemanticBuilder, output: MappedRef, others: Sequence[Any]) -> list[MappedRef]:
-    """Return the outputs that are visited together: equal tile counts, the same order."""
+    """Return the outputs that one loop visits; require equal tile counts and the same order."""
     for other in others:
         if not isinstance(other, MappedRef):
             em.fail(
                 Code.TYPE,
-                "only mapped outputs are visited together",
+                "iter_indices_with takes mapped outputs",
                 expected="a tl.MappedPartitionMut parameter",
                 got=describe(other),
             )
@@ -564,8 +564,8 @@ def _own_index(em: SemanticBuilder, output: MappedRef, index: Any) -> OwnedIndex
         )
         em.fail(
             Code.MINTED,
-            f"mapped output `{output.name}` is accessed only at an index that its iter_indices()"
-            " yields",
+            f"mapped output `{output.name}` can be accessed only at an index that its"
+            " iter_indices() yields",
             expected=f"an index of `{output.name}`",
             got=describe(index),
             hint="use the index itself, not its coordinates: for index in"
@@ -577,7 +577,7 @@ def _own_index(em: SemanticBuilder, output: MappedRef, index: Any) -> OwnedIndex
         other = index.origin.outputs[0].name
         em.fail(
             Code.MINTED,
-            f"this index belongs to another mapped output than `{output.name}`",
+            f"this index belongs to another mapped output, not to `{output.name}`",
             expected=f"an index of `{output.name}`",
             got=describe(index),
             hint=f"visit both together: for index in {other}.iter_indices_with({output.name})",
@@ -662,7 +662,7 @@ def _broken(em: SemanticBuilder, value: int, promise: str) -> None:
 
 
 def assume_div_by(em: SemanticBuilder, value: Any, divisor: Any) -> Any:
-    """Return the value; it is promised to be a multiple."""
+    """Return the value with the promise that it is a multiple of a number."""
     promised, by = _promised(em, value, "assume_div_by"), _positive(em, divisor, "divisor")
     if isinstance(promised, int) and promised % by:
         _broken(em, promised, f"a multiple of {by}")
@@ -672,7 +672,7 @@ def assume_div_by(em: SemanticBuilder, value: Any, divisor: Any) -> Any:
 def assume_div_by_every_along(
     em: SemanticBuilder, value: Any, divisor: Any, every: Any, axis: Any
 ) -> Any:
-    """Return the value; some of its elements are promised to be multiples."""
+    """Return the value with the promise that some of its elements are multiples."""
     promised = _promised(em, value, "assume_div_by_every_along")
     _positive(em, divisor, "divisor")
     _positive(em, every, "every")
@@ -681,12 +681,12 @@ def assume_div_by_every_along(
 
 
 def assume_bounds(em: SemanticBuilder, value: Any, lower: Any, upper: Any) -> Any:
-    """Return the value; it is promised to lie between bounds."""
+    """Return the value with the promise that it lies between bounds."""
     return assume_bounds_upper(em, assume_bounds_lower(em, value, lower), upper)
 
 
 def assume_bounds_lower(em: SemanticBuilder, value: Any, lower: Any) -> Any:
-    """Return the value; it is promised not to lie below."""
+    """Return the value with the promise of a lower bound."""
     promised, bound = _promised(em, value, "assume_bounds"), em.static_int(lower, "lower")
     if isinstance(promised, int) and promised < bound:
         _broken(em, promised, f"at least {bound}")
@@ -694,7 +694,7 @@ def assume_bounds_lower(em: SemanticBuilder, value: Any, lower: Any) -> Any:
 
 
 def assume_bounds_upper(em: SemanticBuilder, value: Any, upper: Any) -> Any:
-    """Return the value; it is promised not to lie above."""
+    """Return the value with the promise of an upper bound."""
     promised, bound = _promised(em, value, "assume_bounds"), em.static_int(upper, "upper")
     if isinstance(promised, int) and promised > bound:
         _broken(em, promised, f"at most {bound}")
@@ -702,7 +702,7 @@ def assume_bounds_upper(em: SemanticBuilder, value: Any, upper: Any) -> Any:
 
 
 def assume_same_elements(em: SemanticBuilder, value: Any, groups: Any) -> Any:
-    """Return the value; it is promised to be constant in groups."""
+    """Return the value with the promise that it is constant in groups."""
     promised = _promised(em, value, "assume_same_elements")
     shape = em.static_shape(groups, "groups")
     rank = promised.tile.rank if isinstance(promised, Value) else 0

@@ -209,7 +209,7 @@ def _read_only_or_unsafe(em: SemanticBuilder, tensor: Any, word: str) -> TensorR
 def load_view_tko(
     em: SemanticBuilder, view: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> Value:
-    """Return a load without a check."""
+    """Load a tile without a bounds check."""
     em.require_unsafe("`load_view_tko`")
     ref = partition(em, view)
     return unchecked_load(em, ref, index, **access_hints(em, latency, allow_tma))
@@ -257,7 +257,7 @@ def tile_to_pointer(em: SemanticBuilder, pointers: Any) -> Value:
 
 
 def broadcast_ptr(em: SemanticBuilder, pointers: Any, shape: Any) -> Value:
-    """Return pointers repeated."""
+    """Repeat pointers along axes."""
     return _broadcast(em, pointers, shape)
 
 
@@ -302,7 +302,7 @@ def int_to_ptr(em: SemanticBuilder, addresses: Any, dtype: Any) -> Value:
             "an address has 64 bits",
             expected="i64",
             got=describe(value),
-            hint="convert it: x.astype(tilewright.i64)",
+            hint="convert it: x.astype(tw.i64)",
         )
     return em.emit("int_to_ptr", em.cast(value, i64), to=em.static_dtype(dtype))
 
@@ -464,7 +464,7 @@ def atomic_rmw(
     ordering: Any = "acq_rel",
     scope: Any = "device",
 ) -> Value:
-    """Combine into memory; the old values."""
+    """Combine values into memory; return the old ones."""
     kind = word(em, mode, AtomicMode, "mode")
     return _combine(em, kind, pointers, value, mask, ordering, scope)
 
@@ -541,7 +541,7 @@ def atomic_cas(
     ordering: Any = "acq_rel",
     scope: Any = "device",
 ) -> Value:
-    """Replace where memory equals `compare`; the old values."""
+    """Replace values where memory equals `compare`; return the old ones."""
     kind = _Kind("atomic_cas", "cas_shared", "atomic compare-and-swap", _ANY)
     values = {"compare": compare, "value": value}
     return _update(em, kind, pointers, values, mask, ordering, scope)
@@ -604,7 +604,7 @@ def _accumulate(
 ) -> None:
     """Combine a tile into the elements at places, of which any block may have the same."""
     dtype = ref.type.dtype
-    _accept(em, f"accumulation by {mode.value}", dtype, ELEMENTS[mode])
+    _accept(em, f"accumulator operation `{mode.value}`", dtype, ELEMENTS[mode])
     given = parts(places)
     sparse = _numbered_axis(em, ref, given)
     value = em.number(tile, dtype) if is_weak(tile) else em.numbers(tile, "accumulated value")
@@ -639,10 +639,10 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
     if len(found) > 1 or any(given[k].tile.rank > 1 for k in found):
         em.fail(
             Code.TYPE,
-            f"elements of `{ref.name}` are numbered along one axis",
+            f"`{ref.name}` takes one tile of indices, along one axis",
             expected="scalars, and at most one tile of rank 1",
             got=describe(tuple(given)),
-            hint="give the tensor one axis, t.reshape(n), and number its elements",
+            hint="flatten the tensor with t.reshape(n), and compute flat indices",
         )
     return found[0] if found else None
 

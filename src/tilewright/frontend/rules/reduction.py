@@ -97,7 +97,7 @@ def _widen(em: SemanticBuilder, kind: ReductionKind, value: Value) -> tuple[Valu
             f"`{kind.name}` does not take {dtype.name}",
             expected="integers, bool, f16, bf16, f32 or f64",
             got=describe(value),
-            hint="convert it first: x.astype(tilewright.f32)",
+            hint="convert it first: x.astype(tw.f32)",
         )
     return (em.cast(value, f32) if kind.wide and dtype in (f16, bf16) else value), dtype
 

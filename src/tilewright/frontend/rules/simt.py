@@ -602,7 +602,7 @@ def _accept(em: SemanticBuilder, dtype: AnyDType) -> None:
             f"inline PTX has no register class for {dtype.name}",
             expected="numbers of 16, 32 or 64 bits",
             got=dtype.name,
-            hint="convert it: tilewright.i32(...)",
+            hint="convert it: tw.i32(...)",
         )
 
 

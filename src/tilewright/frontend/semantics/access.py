@@ -145,7 +145,7 @@ def tile_count(em: SemanticBuilder, view: Value, axis: int) -> int | Value:
 
 
 def static_tile_count(view: ViewType, axis: int) -> int | None:
-    """Return the number of tiles along a tile axis, where the types alone tell it."""
+    """Return the number of tiles along a tile axis if the types determine it, else None."""
     dim = view.dim_map[axis]
     extent = view.frame[dim] if view.frame is not None else view.tensor.shape[dim]
     return None if extent is None else ceil_div(extent, (view.step or view.tile)[axis])
@@ -197,7 +197,7 @@ def _rows(em: SemanticBuilder, rows: Any, count: int) -> Value:
             "wrong row numbers",
             expected=expected,
             got=describe(value),
-            hint="convert them: rows.astype(tilewright.i32)",
+            hint="convert them: rows.astype(tw.i32)",
         )
     return value
 
@@ -335,7 +335,7 @@ def _one_axis_missing(given: Shape, wanted: Shape) -> bool:
 def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:
     if (got, expected) == (f4e2m1fn, f4e2m1fnx2):
         return "pack pairs first: tile.pack()"
-    return f"convert it: tile.astype(tilewright.{expected.__name__})"
+    return f"convert it: tile.astype(tw.{expected.__name__})"
 
 
 # -------------------------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ class SemanticBuilder(Builder):
             self.fail(
                 Code.DTYPE,
                 "not an element type",
-                expected="an element type such as tilewright.f32",
+                expected="an element type such as tw.f32",
                 got=describe(x),
             )
 
@@ -260,7 +260,7 @@ class SemanticBuilder(Builder):
                 f"{what} must be floating point",
                 expected="f16, bf16, f32 or f64",
                 got=describe(value),
-                hint="convert it first: x.astype(tilewright.f32)",
+                hint="convert it first: x.astype(tw.f32)",
             )
         return value
 
@@ -296,7 +296,7 @@ class SemanticBuilder(Builder):
                 got=describe(x),
                 hint="rows in any order: tl.make_gather_scatter_view(x, shape, axis).load([rows])"
                 if x.type.rank
-                else "convert it: tilewright.i32(i)",
+                else "convert it: tw.i32(i)",
             )
         if isinstance(x, bool) or not isinstance(x, int):
             self.fail(

@@ -42,7 +42,7 @@ class Indices:
 
 
 def whole(em: SemanticBuilder, outputs: Sequence[MappedRef]) -> Indices:
-    """Return all tiles of some mapped outputs."""
+    """Return the indices of all tiles of some mapped outputs."""
     first = outputs[0]
     counts = tuple(em.index(n) for n in tiles_of(em, first))
     groups = tuple(first.groups[k] for k in first.walked)
@@ -264,7 +264,7 @@ def owned_index(em: SemanticBuilder, indices: Indices, number: Value) -> OwnedIn
 
 
 def reject_overlapping_loops(em: SemanticBuilder, body: Block) -> None:
-    """Reject a kernel in which two blocks could be at one tile, by way of different loops."""
+    """Reject a kernel whose loops could visit one tile from two blocks."""
     used: dict[str, dict[Space, Op]] = {}
     for op, space in _accesses(em, body):
         name = op.one("view").view.tensor.param

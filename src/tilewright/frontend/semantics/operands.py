@@ -53,7 +53,7 @@ def has_arithmetic(em: SemanticBuilder, x: Any, verb: str, beside: Any = None) -
 
 
 def _elements_of(x: Any) -> AnyDType:
-    """Return the elements of an operand that have arithmetic, or the plainest ones."""
+    """Return the element type of an operand; i32 if it has no arithmetic, or is a Python int."""
     if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
         return x.type.dtype if x.type.dtype.has_arithmetic else i32
     return f32 if isinstance(x, float) else i32
@@ -62,10 +62,10 @@ def _elements_of(x: Any) -> AnyDType:
 def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
     """Return the hint that converts elements without arithmetic to a type that has it."""
     if dtype.is_bool:
-        return f"convert it: x.astype(tilewright.{wanted.__name__}); for logic use &, |, ^ and ~"
+        return f"convert it: x.astype(tw.{wanted.__name__}); for logic use &, |, ^ and ~"
     if dtype.is_float:
-        return "convert it: x.astype(tilewright.f32)"
-    return "unpack and convert: x.unpack().astype(tilewright.f32)"
+        return "convert it: x.astype(tw.f32)"
+    return "unpack and convert: x.unpack().astype(tw.f32)"
 
 
 def arithmetic_pair(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
@@ -129,7 +129,7 @@ def _need_kind(em: SemanticBuilder, value: Value, name: str, *, ints: bool) -> N
             f"`{name}` takes {'integers' if ints else 'floats'}",
             expected="i8 to i64 or u8 to u64" if ints else "f16, bf16, f32 or f64",
             got=describe(value),
-            hint=f"convert it: x.astype(tilewright.{'i32' if ints else 'f32'})",
+            hint=f"convert it: x.astype(tw.{'i32' if ints else 'f32'})",
         )
 
 
@@ -176,7 +176,7 @@ def rounding_for(
             f"`{name}` on {dtype.name} rounds to nearest even only",
             expected="f32 or f64" if mode in DIRECTED else "f32",
             got=f"{dtype.name} with rounding {mode.value}",
-            hint=f"compute in f32: tl.{name}(x.astype(tilewright.f32), ..., rounding=...)",
+            hint=f"compute in f32: tl.{name}(x.astype(tw.f32), ..., rounding=...)",
         )
     return mode
 
@@ -216,7 +216,7 @@ def stored_element(em: SemanticBuilder, name: str, dtype: AnyDType, value: Any) 
             f"a value stored to `{name}` must have its element type",
             expected=dtype.name,
             got=describe(number),
-            hint=f"convert it: tilewright.{dtype.__name__}(...)",
+            hint=f"convert it: tw.{dtype.__name__}(...)",
         )
     return number
 
@@ -239,7 +239,7 @@ def runs_in(em: SemanticBuilder, ref: RunsRef) -> Value:
 
 
 def run_at(em: SemanticBuilder, ref: RunsRef, index: Value) -> RunRef:
-    """Return a run by its number, which is looked at once for all of its elements."""
+    """Return a run by its number, with one bounds check for all of its elements."""
     there = em.emit("check_index", index, runs_in(em, ref), slice=ref.name)
     return RunRef(ref, em.emit("muli", index, em.number(ref.size, i32)), there)
 
@@ -317,7 +317,7 @@ def _results(
                 f"the combiner of `{what}` must return the types that it takes",
                 expected=wanted,
                 got=describe(value),
-                hint=f"convert the result: x.astype(tilewright.{dtype.__name__})",
+                hint=f"convert the result: x.astype(tw.{dtype.__name__})",
             )
     return values
 

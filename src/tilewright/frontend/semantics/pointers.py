@@ -92,7 +92,7 @@ def _amount(em: SemanticBuilder, by: Any) -> Value:
             "an offset counts elements",
             expected="an integer or a tile of integers",
             got=describe(value),
-            hint="convert it: x.astype(tilewright.i32)",
+            hint="convert it: x.astype(tw.i32)",
         )
     return value
 
@@ -123,7 +123,7 @@ def value_for(em: SemanticBuilder, x: Any, pointer: Value, what: str) -> Value:
             f"{what} must have the element type of the pointers",
             expected=dtype.name,
             got=describe(value),
-            hint=f"convert it: x.astype(tilewright.{dtype.__name__})",
+            hint=f"convert it: x.astype(tw.{dtype.__name__})",
         )
     return em.broadcast_to(value, pointer.tile.shape)
 

@@ -77,7 +77,7 @@ def _fit_int(em: SemanticBuilder, x: Any, dtype: AnyDType) -> int:
             f"the float {x!r} does not mix with {dtype.name}",
             expected=f"an int from {low} to {high}",
             got=repr(x),
-            hint="convert the tile first: x.astype(tilewright.f32)"
+            hint="convert the tile first: x.astype(tw.f32)"
             + (f", or write {int(x)}" if x.is_integer() else ""),
         )
     if not low <= int(x) <= high:
@@ -182,13 +182,13 @@ def unify(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Value, Value]
 
 def _cast_hint(x: AnyDType, y: AnyDType) -> str:
     if _mixes_halves(x, y):
-        return "convert both: a.astype(tilewright.f32), b.astype(tilewright.f32)"
+        return "convert both: a.astype(tw.f32), b.astype(tw.f32)"
     if x.is_float != y.is_float:
         side, dtype = ("b", x) if x.is_float else ("a", y)
         if not dtype.has_arithmetic:
             dtype = f32
-        return f"convert one side: {side}.astype(tilewright.{dtype.__name__})"
-    return f"convert one side: b.astype(tilewright.{x.__name__})"
+        return f"convert one side: {side}.astype(tw.{dtype.__name__})"
+    return f"convert one side: b.astype(tw.{x.__name__})"
 
 
 def cast(em: SemanticBuilder, value: Value, to: AnyDType) -> Value:

@@ -149,7 +149,7 @@ def update_element(
     op: str,
     **attrs: Any,
 ) -> Value:
-    """Return an atomic update of an element; the old value."""
+    """Emit an atomic update of an element; return the old value."""
     if mask is not None:
         em.fail(
             Code.TYPE,

@@ -51,7 +51,8 @@ def _run(given: Namespace) -> int:
     if given.export is not None:
         given.export.parent.mkdir(parents=True, exist_ok=True)
         given.export.write_text(page, encoding="utf-8")
-        say(f"{given.export}: {len(found)} specializations, {in_bytes(len(page.encode()))}")
+        size = in_bytes(len(page.encode()))
+        say(f"{given.export}: {len(found)} specialization{'s'[: len(found) > 1]}, {size}")
         return FINE
     _serve(page, given.port, opening=given.open)
     return FINE

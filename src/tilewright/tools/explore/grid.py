@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -117,8 +117,9 @@ def _tensors(func: Func, values: Sequence[Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for spec, value in zip(func.signature.params, values, strict=True):
         if isinstance(value, np.ndarray) and not isinstance(spec, ScalarSpec):
+            array: Any = cast("Any", value)
             tile = list(spec.tile) if isinstance(spec, OutputSpec) else None
-            shape = list(value.shape)
+            shape = list(array.shape)
             entry = {"name": spec.name, "dtype": spec.dtype.name, "shape": shape, "tile": tile}
             found.append(entry)
     return found

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -133,12 +133,17 @@ def _with_arguments(arrival: Arrived) -> Launched:
 
 def copied(value: Any) -> Any:
     """Return a copy of an array with the same strides; numbers are what they are."""
-    if not isinstance(value, np.ndarray) or not value.size:
+    if not isinstance(value, np.ndarray):
         return value
+    array: Any = cast("Any", value)
+    return _copied_array(array) if array.size else array
+
+
+def _copied_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     low = high = 0
-    for n, stride in zip(value.shape, value.strides, strict=True):
+    for n, stride in zip(array.shape, array.strides, strict=True):
         low += min((n - 1) * stride, 0)
         high += max((n - 1) * stride, 0)
-    span = high + value.itemsize - low
-    raw = bytearray((ctypes.c_char * span).from_address(value.ctypes.data + low).raw)
-    return np.ndarray(value.shape, value.dtype, raw, -low, value.strides)
+    span = high + array.itemsize - low
+    raw = bytearray((ctypes.c_char * span).from_address(array.ctypes.data + low).raw)
+    return np.ndarray(array.shape, array.dtype, raw, -low, array.strides)

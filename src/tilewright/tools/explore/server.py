@@ -8,10 +8,12 @@ be made to lead here. Nothing that is sent to the server is run, or even read: i
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Mapping
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 HOST = "127.0.0.1"
 TOKEN_BYTES = 24
@@ -36,6 +38,11 @@ class PageServer(ThreadingHTTPServer):
         self.page = page.encode()
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         super().__init__((HOST, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error, unless it is that the browser has left before the page had arrived."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def port(self) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilewright as tw
 from support.numbers import fresh_rng
 from support.teams import PLANES, TEAMS, Team, run_on
+from tilewright import i32, simt
 
 BLOCKS = (1, 31, 32, 33, 64, 1000, 1024)
 FLAT = ((1, 1), (5, 3), (8, 8), (16, 16), (32, 4), (33, 2), (3, 33))
@@ -34,3 +36,19 @@ def test_same_as_the_reference(name: str, block: int) -> None:
 @pytest.mark.parametrize("name", PLANES)
 def test_same_as_the_reference_in_planes(name: str, block: tuple[int, int]) -> None:
     same_as_reference(PLANES[name], 11 * 7, block)
+
+
+@simt.kernel(unsafe=True)
+def own_lane(out: simt.DisjointSlice[i32]) -> None:
+    """Each thread asks its own lane: the value that is shuffled is the lane number too."""
+    i, t = simt.index_1d(), simt.thread_idx()
+    found = simt.shuffle(t, t)
+    if i < len(out):
+        out[i] = found
+
+
+def test_a_shuffle_by_its_own_value():
+    with tw.device("cpu"), tw.unsafe():
+        out = tw.full((32,), -1, i32).sync()
+        own_lane(out.borrow_mut()).launch_config(block=32).sync()
+        assert out.to_numpy().tolist() == list(range(32))

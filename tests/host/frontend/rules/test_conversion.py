@@ -65,7 +65,7 @@ def test_dtypes_by_other_names():
     for name in (np.float16, "float16", np.dtype("f2"), f16):
         assert kit("astype", x, name).type == TileType(f16, (4,))
     error = kit.refused(Code.DTYPE, "astype", x, x)
-    assert error.expected == "an element type such as tilewright.f32"
+    assert error.expected == "an element type such as tw.f32"
 
 
 @pytest.mark.parametrize("other", [f32, u8, bool_])

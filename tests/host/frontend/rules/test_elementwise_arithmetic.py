@@ -132,8 +132,8 @@ def test_the_operator_divides_as_true_div():
 
 @pytest.mark.parametrize(
     ("b", "way"),
-    [(2, "a.astype(tilewright.f32) / 2"),
-     (None, "a.astype(tilewright.f32) / b.astype(tilewright.f32)")],
+    [(2, "a.astype(tw.f32) / 2"),
+     (None, "a.astype(tw.f32) / b.astype(tw.f32)")],
 )  # fmt: skip
 def test_integers_do_not_divide(b, way):
     kit = Kit()

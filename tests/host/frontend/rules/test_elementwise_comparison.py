@@ -83,7 +83,7 @@ def test_booleans_are_equal_or_not(name):
 def test_small_floats_do_not_compare(dtype):
     kit = Kit()
     error = kit.refused(Code.DTYPE, "operator.eq", kit.tile(dtype, 4), 1.0)
-    assert error.hint == "convert it: x.astype(tilewright.f32)"
+    assert error.hint == "convert it: x.astype(tw.f32)"
 
 
 def test_something_that_is_no_number():

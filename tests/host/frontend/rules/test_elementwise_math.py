@@ -58,7 +58,7 @@ def test_functions_refuse_integers(name):
     kit = Kit()
     error = kit.refused(Code.DTYPE, name, kit.tile(i32, 4))
     assert error.message == f"`{name}` takes floats"
-    assert error.hint == "convert it: x.astype(tilewright.f32)"
+    assert error.hint == "convert it: x.astype(tw.f32)"
 
 
 def test_precise_is_a_constant():

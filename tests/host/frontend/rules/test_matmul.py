@@ -97,7 +97,7 @@ def test_elements_without_a_product():
     assert error.message == "there is no matrix product of i16"
     y = kit.tile(f16, 2, 2)
     error = kit.refused(Code.PROMOTION, "operator.matmul", y, kit.tile(bf16, 2, 2))
-    assert error.hint == "convert one side: b.astype(tilewright.f16)"
+    assert error.hint == "convert one side: b.astype(tw.f16)"
     kit.refused(Code.DTYPE, "mmai", kit.tile(i8, 2, 2), y, kit.em.constant(0, i32, (2, 2)))
     error = kit.refused(Code.TYPE, "operator.matmul", y, 2.0)
     assert error.hint == "use * to scale"

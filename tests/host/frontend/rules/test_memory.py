@@ -231,9 +231,9 @@ def test_shapes_and_ranks_must_fit():
         z.store(x.load_tile((4, 4), (tl.arange(4), 0)))
 
     error = refused(Code.RANK, wrong_shape, out((4,)), tensor(2))
-    assert error.message == "`x` has 2 axes, the tile shape 1 axis"
+    assert error.message == "`x` has 2 axes, but the tile shape has 1 axis"
     error = refused(Code.RANK, wrong_index, out((4,)), tensor(2))
-    assert error.message == "`x` has 2 axes, the index 1 number"
+    assert error.message == "`x` has 2 axes, but the index has 1 number"
     error = refused(Code.TYPE, wide_index, out((4, 4)), tensor(2), tensor(1))
     assert error.message == "index[0] must be a scalar i32"
 
@@ -382,8 +382,8 @@ def test_a_read_only_tensor_is_not_written():
          "insert an axis with x[:, None] or x[None, :], or make it with keepdims=True"),
         (lambda z: tl.zeros((8, 8), f32), Code.SHAPE,
          "make the tile with z.shape, or store parts of it: z.partition_mut(shape)"),
-        (lambda z: tl.zeros((4, 8), f16), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),
-        (lambda z: tl.zeros((4, 8), bool_), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),
+        (lambda z: tl.zeros((4, 8), f16), Code.DTYPE, "convert it: tile.astype(tw.f32)"),
+        (lambda z: tl.zeros((4, 8), bool_), Code.DTYPE, "convert it: tile.astype(tw.f32)"),
     ],
 )  # fmt: skip
 def test_a_stored_tile_fits_exactly(value, code, hint):

@@ -144,7 +144,7 @@ def test_stored_values_have_the_pointed_type():
     p = kit.pointers(f16, 4)
     kit("store_ptr", p, 1)
     error = kit.refused(Code.DTYPE, "store_ptr", p, kit.tile(f32, 4))
-    assert error.hint == "convert it: x.astype(tilewright.f16)"
+    assert error.hint == "convert it: x.astype(tw.f16)"
 
 
 def test_gather_and_scatter():

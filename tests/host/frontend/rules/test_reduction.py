@@ -161,7 +161,7 @@ def test_scans_are_numpys(name, dtype, reverse):
 def test_elements_without_arithmetic(name):
     kit = Kit()
     error = kit.refused(Code.DTYPE, name, kit.tile(f8e4m3fn, 4), 0)
-    assert error.hint == "convert it first: x.astype(tilewright.f32)"
+    assert error.hint == "convert it first: x.astype(tw.f32)"
 
 
 @pytest.mark.parametrize(

@@ -97,3 +97,12 @@ def test_head_has_no_body(server):
 def test_requests_are_not_written_down(server, capfd):
     asked(server, server.path)
     assert server.token not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(("error", "told"), [(ConnectionResetError, False), (ValueError, True)])
+def test_a_browser_that_leaves_is_no_error(server, capfd, error, told):
+    try:
+        raise error
+    except error:
+        server.handle_error(None, ("127.0.0.1", 1))
+    assert (error.__name__ in capfd.readouterr().err) is told

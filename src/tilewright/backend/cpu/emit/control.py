@@ -141,7 +141,7 @@ def _patience(emitter: LlvmEmitter) -> Vec:
 
 
 def _look(emitter: LlvmEmitter, left: Vec, onward: str) -> None:
-    """Poll the driver for the number of iterations to go on; 0 cancels the launch."""
+    """Ask the driver how many iterations to run until the next poll; 0 cancels the launch."""
     body, leave = emitter.body, emitter.label("leave")
     word = f"getelementptr i64, ptr %launch, i64 {CpuLaunchWord.LOOK.value}"
     driver = emitter.load(body.emit(word, "ptr", 1), "ptr", align=8)

@@ -102,11 +102,11 @@ class Extreme:
         return [_bits(elements[0])] * len(CHAINS)
 
     def join(self, new: Sequence[Vec], old: Sequence[Vec]) -> list[Vec]:
-        """Chain by chain."""
+        """Combine accumulators chain by chain."""
         return [a.intrinsic(word, b) for word, a, b in zip(CHAINS, new, old, strict=True)]
 
     def finish(self, totals: Sequence[Vec]) -> list[Vec]:
-        """Return the chain that knows, or NaN."""
+        """Combine the chains; NaN if there is one."""
         plain, nearest, signed = totals
         # Greatest: the signed maximum is right unless all floats are negative; then the least
         # unsigned bits are the negative float nearest to 0. Least: the unsigned maximum has a sign
@@ -202,7 +202,7 @@ class NestFrame:
 
     @property
     def jam(self) -> int:
-        """How many steps of the loop around the lanes run side by side; one among tests."""
+        """How many steps of the loop around the lanes run side by side; one in masked code."""
         return 1 if self.edge else self.nest.jam
 
     def beside(self, loop: Loop, number: int) -> NestFrame:

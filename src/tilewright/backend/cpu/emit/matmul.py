@@ -151,7 +151,7 @@ PAIRS = {
 
 
 def _pairs(lanes: int, cpu: CpuTarget) -> str:
-    """Return integers that are multiplied come from 8 bits, so two such products never overflow."""
+    """Return the instruction that adds products of pairs: 8-bit factors never overflow it."""
     name, feature = PAIRS.get(lanes, ("", ""))
     return name if name and cpu.is_x86 and cpu.has(feature) else ""
 
@@ -301,7 +301,7 @@ class _MatmulWriter(LoopWriter):
         return new
 
     def taken(self, address: Vec, offset: int, apart: int, lanes: int) -> Vec:
-        """Return the operand of a step along K: one element per lane, or a pair that is `apart`."""
+        """Load the operand of a step along K: one element per lane, or a pair that is `apart`."""
         parts = [
             self.load(self.at(address, self.number(offset + n * apart)), lanes)
             for n in range(self.step)

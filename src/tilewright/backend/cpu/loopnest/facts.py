@@ -154,7 +154,7 @@ SMALLEST_TURN = 8
 
 
 def is_turned(op: Op, facts: PlanFacts) -> bool:
-    """Return whether a permutation is done by itself: lanes would have to be gathered otherwise."""
+    """Return whether a permutation is a separate transpose: else lanes would be gathered."""
     (arg,) = op.operands
     order: tuple[int, ...] = op.attrs["order"]
     shape = arg.tile.shape

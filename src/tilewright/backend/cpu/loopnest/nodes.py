@@ -45,12 +45,12 @@ class TileBuffer:
 
     @property
     def bytes(self) -> int:
-        """What it takes in the arena."""
+        """Its size in the arena."""
         return self.copies * self.tile_bytes
 
     @property
     def tile_bytes(self) -> int:
-        """What one tile takes."""
+        """The size of one tile."""
         return prod(self.shape) * itemsize(self.elem)
 
 
@@ -177,7 +177,7 @@ class WriteBuffer:
 
     @property
     def layout(self) -> Layout:
-        """Where elements go."""
+        """The layout of the elements."""
         return self.buffer.layout if self.part is None else self.part
 
 
@@ -423,7 +423,7 @@ class Repeat:
 
 @dataclass(eq=False, slots=True)
 class If:
-    """One of two bodies."""
+    """A branch: one of two bodies runs."""
 
     cond: Value
     then: list[Stmt]
@@ -448,7 +448,7 @@ class JumpStmt:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A number that goes through so many values again and again, where work goes by groups."""
+    """A number that cycles through so many values where blocks run in groups."""
 
     number: Value
     size: int

@@ -485,7 +485,7 @@ def _scan(segment: Segment, op: Op) -> None:
 
 
 def _buffered(segment: Segment, values: Sequence[Value]) -> list[int]:
-    """Return the first steps that may read the buffered ones of the values, besides step 0."""
+    """Return the first steps that may read those of the values that have buffers, and step 0."""
     return [0, *(segment.kept[v][0] + 1 for v in values if v in segment.kept)]
 
 

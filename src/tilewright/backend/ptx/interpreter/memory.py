@@ -406,7 +406,7 @@ DYNAMIC_ALIGNMENT = 16
 
 
 @dataclass(slots=True)
-class Place:
+class ParamPlace:
     """A parameter, or a result, of a thread: where it lies in the memory of the thread."""
 
     start: int
@@ -424,9 +424,11 @@ class PtxLayout:
     addresses: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Of variables, by function ("" for those of the module) and name."""
     spaces: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    places: dict[tuple[str, str], Place] = field(default_factory=dict[tuple[str, str], Place])
+    places: dict[tuple[str, str], ParamPlace] = field(
+        default_factory=dict[tuple[str, str], ParamPlace]
+    )
     """Of parameters of functions and of calls, by function and name."""
-    kernel_params: dict[str, Place] = field(default_factory=dict[str, Place])
+    kernel_params: dict[str, ParamPlace] = field(default_factory=dict[str, ParamPlace])
     statics: list[tuple[int, PtxVariable]] = field(default_factory=list[tuple[int, PtxVariable]])
     shared_end: int = SHARED_START
     local_end: int = 0
@@ -449,7 +451,7 @@ class PtxLayout:
         offset = 0
         for param in self.entry.params:
             offset = _aligned(offset, param.align)
-            self.kernel_params[param.name] = Place(offset, param.nbytes)
+            self.kernel_params[param.name] = ParamPlace(offset, param.nbytes)
             offset += param.nbytes
 
     def _place_statics(self) -> None:
@@ -493,7 +495,7 @@ class PtxLayout:
 
     def _place_param(self, key: tuple[str, str], variable: PtxVariable) -> None:
         self.param_end = _aligned(self.param_end, max(variable.align, 16))
-        self.places[key] = Place(self.param_end, variable.nbytes)
+        self.places[key] = ParamPlace(self.param_end, variable.nbytes)
         self.param_end += variable.nbytes
 
     # --- questions -----------------------------------------------------------------------------
@@ -519,7 +521,7 @@ class PtxLayout:
             self._uses[name] = Counter(_registers(self.function))
         return isinstance(register, Register) and self._uses[name][register] > 1
 
-    def param(self, name: str, function: str = "") -> Place:
+    def param(self, name: str, function: str = "") -> ParamPlace:
         """Return the location of a parameter of a called function."""
         owner = function or self.function.name
         if (owner, name) not in self.places:

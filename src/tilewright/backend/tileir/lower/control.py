@@ -66,7 +66,7 @@ def _tile_index(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def numbers(em: TileEmitter) -> Numbers[Val]:
-    """Return the arithmetic that calculates indices with instructions.
+    """Return the arithmetic on indices that emits instructions.
 
     Nothing is below 0: divisions that knew signs would take half as many instructions again.
     """
@@ -330,7 +330,7 @@ def _yield_as(em: TileEmitter, arm: InstructionRegion, kinds: Sequence[Kind]) ->
 
 
 def _given(em: TileEmitter, value: Val, kind: Kind, is_own: bool) -> Val:
-    """Return a value as the result of an arm; `is_own` if the arm computed it."""
+    """Return a value as an arm of a branch yields it; `is_own` if the arm computed it."""
     given = value
     if value.kind != kind:
         given = em.one("exti", kind, value, signedness=Signedness.UNSIGNED)

@@ -139,7 +139,7 @@ def _fma(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def plain(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """Return an op that is the same in both, without attributes."""
+    """Lower an op that is the same in both, without attributes."""
     return (em.same(op.name, *em.all(op)),)
 
 
@@ -231,7 +231,7 @@ def _remi(em: TileEmitter, op: Op) -> Sequence[Val]:
 
 
 def _how(em: TileEmitter, op: Op) -> Sequence[Val]:
-    """Return a function with a choice between two roundings."""
+    """Lower a function that has a choice between two roundings."""
     return (em.same(op.name, *em.all(op), rounding_mode=ROUNDINGS[op.attrs["rounding"]]),)
 
 

@@ -28,7 +28,8 @@ export function showCode(place, target) {
   const index = stageOf(target);
   const stage = target.stages[index];
   const before = previous(target, index);
-  const code = h("div", { class: "lines code" });
+  const compared = state.diff && before !== null;
+  const code = h("div", { class: `lines code${compared ? " compared" : ""}` });
   replace(place, strip(target, index),
     h("div", { class: "caption" },
       h("span", {}, stage.title),
@@ -38,7 +39,7 @@ export function showCode(place, target) {
         onchange: (event) => change({ diff: event.target.checked }),
       }), ` what ${stage.name} changed`)),
     code);
-  const rows = state.diff && before !== null ? changed(before, stage) : plain(stage);
+  const rows = compared ? changed(before, stage) : plain(stage);
   code.append(...rows);
 }
 

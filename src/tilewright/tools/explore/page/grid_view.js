@@ -5,6 +5,7 @@ import { position } from "./facts_view.js";
 import { forget, link } from "./links.js";
 
 const WIDE = 300, HIGH = 230, LEAST = 26, CELL = 20;
+const MOST_ZOOM = 8; // how much larger than at the scale of all tensors a small one is drawn
 const VERBS = ["reads", "writes", "updates"];
 const chosen = { kernel: null, block: 0, step: null };
 
@@ -31,7 +32,7 @@ export function showGrid(place, kernel) {
         h("p", { class: "faint" }, `block (${grid.blocks[chosen.block].join(", ")})`),
         grid.why ? h("p", { class: "faint" }, grid.why) : null,
         legend()),
-      h("div", { class: "tensors" }, grid.tensors.map((tensor, k) => drawn(grid, tensor, k, shown)))),
+      h("div", { class: "tensors" }, pictures(grid, shown))),
     stepper(steps, again),
     accesses(kernel, grid, steps, again));
 }
@@ -77,17 +78,35 @@ function cell(grid, block, columns) {
   return [row * grid[0] + block[0], block[1]];
 }
 
-// A tensor as a rectangle of its last two axes; what an access is about may lie outside.
-function drawn(grid, tensor, index, shown) {
+// All tensors at one scale, so that extents compare; only one that would be a dot is larger.
+function pictures(grid, shown) {
+  const areas = grid.tensors.map((tensor, k) => area(grid, tensor, k));
+  const common = Math.min(...areas.map(fitting));
+  return grid.tensors.map((tensor, k) =>
+    drawn(grid, tensor, k, shown, areas[k], Math.min(fitting(areas[k]), common * zoom(areas[k], common))));
+}
+
+function fitting({ size }) {
+  return Math.min(WIDE / size[1], HIGH / size[0]);
+}
+
+function zoom({ size }, common) {
+  return Math.max(1, Math.min(MOST_ZOOM, (4 * LEAST) / (Math.max(...size) * common)));
+}
+
+// The last two axes of a tensor, and what its accesses are about, which may lie outside.
+function area(grid, tensor, index) {
   const rank = tensor.shape.length;
   const plane = (box) => [rank > 1 ? box.slice(2 * rank - 4, 2 * rank - 2) : [0, 1], box.slice(2 * rank - 2)];
   const rows = rank > 1 ? tensor.shape[rank - 2] : 1, columns = rank ? tensor.shape[rank - 1] : 1;
-  const of = grid.accesses.filter((access) => access[1] === index);
-  const all = of.map((access) => plane(access[4]));
-  const low = [Math.min(0, ...all.map(([r]) => r[0])), Math.min(0, ...all.map(([, c]) => c[0]))];
-  const high = [Math.max(rows, ...all.map(([r]) => r[1])), Math.max(columns, ...all.map(([, c]) => c[1]))];
-  const size = [high[0] - low[0], high[1] - low[1]];
-  const scale = Math.min(WIDE / size[1], HIGH / size[0]);
+  const all = grid.accesses.filter((access) => access[1] === index).map((access) => plane(access[4]));
+  const low = [0, 1].map((axis) => all.reduce((least, box) => Math.min(least, box[axis][0]), 0));
+  const high = [rows, columns].map((extent, axis) => all.reduce((most, box) => Math.max(most, box[axis][1]), extent));
+  return { plane, rows, columns, low, size: [high[0] - low[0], high[1] - low[1]] };
+}
+
+function drawn(grid, tensor, index, shown, { plane, rows, columns, low, size }, scale) {
+  const rank = tensor.shape.length;
   const height = Math.max(LEAST, size[0] * scale), width = Math.max(LEAST, size[1] * scale);
   const y = (row) => ((row - low[0]) / size[0]) * height, x = (column) => ((column - low[1]) / size[1]) * width;
   const rect = ([r, c], properties, ...inside) => svg("rect", {
