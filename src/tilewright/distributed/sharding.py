@@ -13,7 +13,7 @@ from ..base.shapes import Shape
 from ..devices.mesh import Mesh
 from ..devices.protocol import Device
 from ..launch.pieces import InPieces, OutputInPieces
-from ..op.core import DeviceOp, is_op
+from ..op.core import DeviceOp, is_op, value
 from ..op.on_devices import OnDevices
 from ..op.zipping import zip as zip_ops
 from ..tensors.create import asarray, empty
