@@ -116,6 +116,11 @@ def test_loops_of_few_iterations_are_unrolled_if_that_is_little_code(count, hidd
     assert (said in growth(made)) == bool(hidden)
 
 
+def test_a_large_loop_of_two_iterations_is_not_unrolled():
+    found = growth(sum_of_sines(2, length=4096))
+    assert found[0] == "loop not unrolled: 2 iterations of about 52 KiB"
+
+
 def test_small_bodies_are_unrolled():
     assert growth(sum_of_sines(9, length=128)) == []
 
