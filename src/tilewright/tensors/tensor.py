@@ -96,7 +96,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
 
     @property
     def nbytes(self) -> int:
-        """The same as `num_bytes`, under NumPy's name."""
+        """How many bytes the elements take; `num_bytes` is another name."""
         return self.num_bytes
 
     @property
