@@ -1,8 +1,8 @@
 """Reductions and scans: their bodies run on arrays of elements.
 
 The body of a reduction gets an element before what it is combined with, that of a scan after it, as
-tileiras 13.4 has it. Adjacent elements are combined in pairs, so that a body that is not associative, or an identity that
-is not neutral, has another result than in the reference.
+tileiras 13.4 has it. Adjacent elements are combined in pairs, so that a body that is not
+associative, or an identity that is not neutral, has another result than in the reference.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ....analysis.structure import identities_of
 from ....ir.core import Op
+from ....ir.ops.reduction import SCAN
 from ..bytecode.program import Identity, InstructionRegion, Val
 from ..bytecode.types import tile_of
 from .conversion import note_reduction
@@ -29,14 +30,14 @@ def _body(em: TileEmitter, op: Op) -> InstructionRegion:
     and does not overlap the products around it.
     """
     body = em.region(op.regions[0])
-    _in_order(body)
-    return body
-
-
-def _in_order(body: InstructionRegion) -> None:
+    if op.is_a(SCAN):
+        # The assembler gives it what comes before, then the element.
+        pairs = zip(body.args[1::2], body.args[::2], strict=True)
+        body = InstructionRegion(tuple(arg for pair in pairs for arg in pair), body.code)
     first = body.code[0]
     if len(body.code) == 2 and first.op.name in COMMUTATIVE and first.operands == body.args[::-1]:
         body.code[0] = replace(first, operands=body.args)
+    return body
 
 
 def _reduce(em: TileEmitter, op: Op) -> Sequence[Val]:
@@ -53,10 +54,6 @@ def _reduce(em: TileEmitter, op: Op) -> Sequence[Val]:
 def _scan(em: TileEmitter, op: Op) -> Sequence[Val]:
     kinds = [tile_of(v.type) for v in op.results]
     body = _body(em, op)
-    # The assembler gives the body of a scan what comes before, then the element.
-    pairs = zip(body.args[1::2], body.args[::2], strict=True)
-    body = InstructionRegion(tuple(arg for pair in pairs for arg in pair), body.code)
-    _in_order(body)
     return em.op(
         "scan", kinds, em.all(op), regions=(body,),
         dim=op.attrs["axis"], reverse=op.attrs["reverse"], identities=_identities(op),

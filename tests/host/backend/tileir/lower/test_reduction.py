@@ -50,7 +50,8 @@ def test_the_body_of_a_scan_gets_what_comes_before_first():
     z = tw.meta((64, 64))
     text = program_text(lowered(cuda_ir(scanned, z.partition_mut((4, 64)), z)).program)
     found = re.search(
-        r"scan .*\{ \((%\d+): tile<f32>, (%\d+): tile<f32>\)\n.*\n +%\d+ = fma (%\d+), %\d+, (%\d+)",
+        r"scan .*\{ \((%\d+): tile<f32>, (%\d+): tile<f32>\)\n"
+        r".*\n +%\d+ = fma (%\d+), %\d+, (%\d+)",
         text,
     )
     assert found is not None
