@@ -88,22 +88,6 @@ def unrolled_convolution(
 
 
 @tw.entry
-def unrolled(
-    z: tl.TensorMut[f16],
-    x: tl.Tensor[f16, tl.Dyn, tl.Dyn],
-    w: tl.Tensor[f16, tl.Dyn, tl.Dyn],
-    *,
-    K: tl.Const[int],
-) -> None:
-    """Copies that cannot be a loop: their shifts do not grow evenly."""
-    acc = tl.zeros((64, 64), f32)
-    for k in tl.static_range(K):
-        pixels = tl.sin(x.load_tile((64, 32), [tl.block_id(0), k * k % K]))
-        acc = tl.mma(pixels, w.load_tile((32, 64), [k, tl.block_id(1)]), acc)
-    z.store(acc.astype(f16))
-
-
-@tw.entry
 def sort_rows(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(tl.sort(tl.load_tile_like(x, z, padding=tl.pos_inf), 1))
 
@@ -168,14 +152,3 @@ def test_the_stages_of_a_sort():
 
     assert size((8, 256), (64, 250)) < 32
     assert size((1, 4096), (64, 4096)) < 64
-
-
-@pytest.mark.parametrize("copies", [3, 25])
-def test_explain_suggests_a_loop_for_many_copies(copies):
-    z, x = tw.meta((64, 64), f16).partition_mut((64, 64)), tw.meta((64, 32 * copies), f16)
-    decisions = unrolled.compile_for("sm_90", z, x, tw.meta((32 * copies, 64), f16), K=copies)
-    lines = [line for line in decisions.decisions if "static_range" in line]
-    expected = r"25 copies of unrolled code, about \d+ KiB in all: `range` instead of `static"
-    assert len(lines) == (copies == 25)
-    assert all(re.match(expected, line) for line in lines)
-    assert [line for line in decisions.decisions if re.search(f", {copies} times$", line)]

@@ -1,8 +1,8 @@
 """Python functions that `torch.compile` takes into its graph as they are.
 
 Dynamo does not look into them; the compilers behind it see the operators of the kernels that they
-call, with gradients. If PyTorch is imported after this package, it is told of them by the first call
-on its tensors, which must not be inside of `torch.compile`.
+call, with gradients. If PyTorch is imported after this package, it is told of them by the first
+call on its tensors, which must not be inside of `torch.compile`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.outcome import Outcome
 from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
-from ..op.running import ELSEWHERE, Steps, named
+from ..op.running import ELSEWHERE, Steps, named, run_here
 from ..tensors.belonging import is_among
 from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
@@ -91,6 +91,7 @@ class Launch(NativeLaunch, Composite[R_co]):
     gives_back = True
 
     __slots__ = ()
+    LISTED = "compile compile_options const_grid generics grid out"
 
     _outputs: ClassVar[Callable[[tuple[int, ...], int], Outputs]] = staticmethod(
         lru_cache(MOST_OUTPUTS)(Outputs)
@@ -363,7 +364,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         if bound is None:
             if not self.staged:
                 raise BorrowError(f"`{self.name}` has run already: an op is used once")
-            return Composite.execute(self, ctx)
+            return run_here(self, ctx)
         self._examined = self._held = None
         args = self._release(ctx)
         try:
