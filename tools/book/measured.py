@@ -57,9 +57,10 @@ def with_plots(markdown: str, page: str) -> str:
         figure["title"], figure["across"], "microseconds", figure["sizes"],
         {name: [s * 1e6 for s in seconds] for name, seconds in figure["seconds"].items()},
     )  # fmt: skip
+    cores = "one core" if machine["cores"] == "1" else f"{machine['cores']} cores"
     said = (
         f"Least times of {figure['rounds']} runs and more, in turns, at commit "
-        f"`{machine['commit']}`, {machine['date']}, {machine['cpu']}, {machine['cores']} cores."
+        f"`{machine['commit']}`, {machine['date']}, on {cores} of {machine['cpu']}."
     )
     return MARK.sub(lambda _: f"{_figure(drawn)}\n\n{said}\n", markdown)
 

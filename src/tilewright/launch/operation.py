@@ -91,6 +91,7 @@ class Launch(NativeLaunch, Composite[R_co]):
     gives_back = True
 
     __slots__ = ()
+    LISTED = "compile compile_options const_grid generics grid out"
 
     _outputs: ClassVar[Callable[[tuple[int, ...], int], Outputs]] = staticmethod(
         lru_cache(MOST_OUTPUTS)(Outputs)
