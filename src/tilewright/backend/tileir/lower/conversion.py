@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ....base.dtypes import AnyDType, f8e8m0fnu, f32, int_range
 from ....base.shapes import size
-from ....ir.attrs import Predicate
 from ....ir.core import Op, Value
 from ....ir.opdef import OpDef
 from ....ir.ops.elementwise import ABSF, ADDF, ANDI, BITCAST, CMPF, ORI, SELECT, SUBF
@@ -206,7 +205,6 @@ def _converted(
 
 NARROW_BITS = 16
 """Integers of so many bits are the low bits of a float whose last bit is 1."""
-SIGN = -(2**31)
 UNIT = 1.5 * 2.0**23
 """The middle of the numbers of f32 whose last bit is 1."""
 
@@ -240,7 +238,7 @@ def _rounded_source(em: TileEmitter, value: Value) -> Value | None:
     for found, sign in (joined.operands, joined.operands[::-1]):
         masked, cast = _made_by(em, sign, ANDI), _made_by(em, found, BITCAST)
         chosen = None if cast is None else _made_by(em, cast.operands[0], SELECT)
-        if masked is None or chosen is None or not _is_number(em, masked.operands[1], SIGN):
+        if masked is None or chosen is None:
             continue
         given = _made_by(em, masked.operands[0], BITCAST)
         if given is not None and _is_whole_size(em, chosen, given.operands[0]):
@@ -258,18 +256,14 @@ def _is_whole_size(em: TileEmitter, chosen: Op, x: Value) -> bool:
     if back is None or asked is None or magnitude is None or moved is None:
         return False
     limit = back.operands[1]
+    maker = _made_by(em, limit, CONSTANT)
     return (
         magnitude.operands[0] is x
         and moved.operands == (size, limit)
         and asked.operands == (size, limit)
-        and asked.attrs["predicate"] is Predicate.LT
-        and _is_number(em, limit, 2.0**23)
+        and maker is not None
+        and maker.attrs["value"] == 2.0**23
     )
-
-
-def _is_number(em: TileEmitter, value: Value, number: float) -> bool:
-    maker = _made_by(em, value, CONSTANT)
-    return maker is not None and maker.attrs["value"] == number
 
 
 def _made_by(em: TileEmitter, value: Value, kind: OpDef) -> Op | None:
