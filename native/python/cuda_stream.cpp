@@ -115,36 +115,8 @@ bool hold_or_tend(PyObject* stream, PyObject* label, PyObject* keep) {
   return count != streams.many || call_method(stream, tend_name);
 }
 
-// Whether events or completion callbacks of a stream wait to be looked at; below 0: an error is
-// set.
-int has_callbacks(PyObject* stream) {
-  const int marked = PyObject_IsTrue(slot(stream, streams.marks));
-  if (marked != 0) return marked;
-  PyObject* items = slot(slot(stream, streams.callbacks), streams.callbacks_items);
-  return items == nullptr ? 0 : PyObject_IsTrue(items);
-}
-
-// Drops what a stream keeps, as `CudaStream._drop`, where no other thread can be about to. False:
-// an error is set.
-bool drop_alone(PyObject* stream, const StreamPoint& before) {
-  const Owned upto(PyLong_FromLongLong(before.upto));
-  if (!upto) return false;
-  // It goes at the end, as its finalizers may run Python; to make this list may do so, too.
-  const Owned taken(PyList_GetSlice(before.kept.get(), 0, PyList_GET_SIZE(before.kept.get())));
-  if (!taken) return false;
-  PyObject* kept = slot(stream, streams.kept);
-  const int64_t count = before.upto - number_in(stream, streams.dropped);
-  if (count <= 0 || kept != before.kept.get()) return !PyErr_Occurred();
-  if (PyList_SetSlice(kept, 0, count, nullptr) < 0) return false;
-  set_slot(stream, streams.dropped, upto.get());
-  if (PyList_GET_SIZE(kept) > 0) return true;
-  const int waits = has_callbacks(stream);
-  return waits > 0 || (waits == 0 && PySet_Discard(slot(stream, streams.waiting), stream) >= 0);
-}
-
-// Lets a stream drop what it kept before. Where there are other threads, Python does it in turn.
+// Lets a stream drop what it kept before. Python does it: another thread may be about to, as well.
 bool drop_kept(PyObject* stream, const StreamPoint& before) {
-  if (is_alone()) return drop_alone(stream, before);
   const Owned upto(PyLong_FromLongLong(before.upto));
   if (!upto) return false;
   PyObject* given[] = {stream, before.kept.get(), upto.get()};
@@ -160,6 +132,15 @@ bool note_completed(PyObject* stream, int64_t number) {
   if (!now) return false;
   set_slot(stream, streams.completed, now.get());
   return true;
+}
+
+// Whether events or completion callbacks of a stream wait to be looked at; below 0: an error is
+// set.
+int has_callbacks(PyObject* stream) {
+  const int marked = PyObject_IsTrue(slot(stream, streams.marks));
+  if (marked != 0) return marked;
+  PyObject* items = slot(slot(stream, streams.callbacks), streams.callbacks_items);
+  return items == nullptr ? 0 : PyObject_IsTrue(items);
 }
 
 // As `CudaStream.waited`, where all that was on the stream is over.
