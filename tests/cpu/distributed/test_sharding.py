@@ -207,7 +207,7 @@ def test_ops_borrow_pieces_when_they_are_built():
     for build in (x.gather, lambda: axpy(z.partition_mut((2,)), x, x, 1.0)):
         op = build()
         tw.fill(x.pieces[1], 5.0).sync()
-        with pytest.raises(tw.BorrowError, match="its shared borrow .* has ended"):
+        with pytest.raises(tw.BorrowError, match=r"its shared borrow .* has ended"):
             op.sync()
     with pytest.raises(tw.BorrowError, match="a spawned op must own"):
         tw.spawn(x.gather())
