@@ -169,7 +169,7 @@ def _in_a_process(case: str, who: str) -> Tuned:
 def page(found: list[Tuned]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield from ("# Tuning beside triton.autotune", "")
-    yield from (line.strip() for line in (__doc__ or "").split("\n\n")[1].splitlines())
+    yield from (line for line in (__doc__ or "").split("\n\n")[1].splitlines()[:-1])
     yield ""
     heads = "kernel", "who", "candidates", "seconds", "ratio", "chosen"
     theirs = {each.case: each.seconds for each in found if each.who == "triton"}

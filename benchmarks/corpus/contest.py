@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from .case import (
     TORCH,
     TRITON,
     TUNED,
+    Call,
     Data,
     Row,
     Setting,
@@ -49,6 +51,8 @@ class Runner:
     """Returns the results of the last run."""
     spoil: Callable[[], object]
     setting: str = ""
+    predicted: Callable[[], float | None] = lambda: None
+    """What the model of our compiler says of it; only where it can say something."""
 
 
 def contest(
@@ -72,6 +76,8 @@ def contest(
             runner = _raced(right, clock) if name == TUNED else _fastest(right, clock)
             chosen[name] = Entry(runner.run, None, runner.setting)
             record.settings[name] = runner.setting
+            if device == "cuda" and (predicted := runner.predicted()) is not None:
+                record.predicted[name] = predicted
         except NotAvailable as reason:
             record.absent[name] = str(reason)
         except Exception as error:  # whatever it is, the others go on and the report shows it
@@ -137,7 +143,24 @@ def ours(row: Row, data: Data, space: Sequence[Setting], device: str) -> list[Ru
             memory.fetch(tensor, mine, device)
         return data.outs
 
-    return [Runner(partial(run, each), read, spoil, _text(each)) for each in space]
+    def predicted(setting: Setting) -> float | None:
+        calls = [each for each in row.launches(*given, **setting) if isinstance(each, Call)]
+        found = [_speed(each.kernel.compile(*each.args, **each.constants)) for each in calls]
+        return min((speed for speed in found if speed is not None), default=None)
+
+    return [
+        Runner(partial(run, each), read, spoil, _text(each), partial(predicted, each))
+        for each in space
+    ]
+
+
+SPEED = re.compile(r"(?:^resources|\(.*chosen\)): .*: ([0-9.]+)(?: of the speed)?$")
+
+
+def _speed(artifact: Any) -> float | None:
+    """The speed that the model allows the code that was chosen."""
+    found = [SPEED.search(line) for line in artifact.candidates]
+    return next((float(each[1]) for each in found if each is not None), None)
 
 
 def _triton(row: Row, data: Data) -> list[Runner]:

@@ -25,3 +25,5 @@ class Record:
     errors: dict[str, float] = field(default_factory=dict[str, float])
     """How far results are off, in parts of what is allowed."""
     absent: dict[str, str] = field(default_factory=dict[str, str])
+    predicted: dict[str, float] = field(default_factory=dict[str, float])
+    """The part of the memory's speed that the compiler's model allows a kernel of ours."""

@@ -31,7 +31,7 @@ HOW = {
 {OURS} Kernels in Triton have four or five settings, of which the best counts. Contestants take
 turns, each time with a cold cache; times are medians. A ratio is the time of the better of Triton
 and torch.compile over ours, rounded down: above 1 ours is faster. `of copy` is the speed in parts
-of a copy of as many bytes.
+of a copy of as many bytes, `model` what the compiler's model of resources and instructions allows.
 """,
     "cpu": f"""\
 {OURS} Loops of numba are parallel, with `fastmath`. Contestants take turns on all cores; times are
@@ -169,21 +169,28 @@ def _table(report: Report, held_out: bool) -> Iterator[str]:
     names = (PLAIN, TUNED, TRITON, COMPILED, TORCH, NUMBA)
     measured = {name for record in report.records for name in record.figures}
     columns = [name for name in names if name in measured]
-    heads = ("row", "shape", "dtype", *columns, "ratio", "of copy", "tile")
+    models = any(record.predicted for record in report.records)
+    heads = ("row", "shape", "dtype", *columns, "ratio", "of copy", *MODEL[:models], "tile")
     rows = [
-        _row(record, report.device, columns)
+        _row(record, report.device, columns, models)
         for record in report.records
         if record.held_out == held_out
     ]
     yield from table(heads, rows)
 
 
-def _row(record: Record, device: str, columns: Sequence[str]) -> list[str]:
+MODEL = ("model",)
+"""The column of what the compiler's model predicts, where it does."""
+
+
+def _row(record: Record, device: str, columns: Sequence[str], models: bool) -> list[str]:
     times = [seconds(record, name) for name in columns]
     found, copy = ratio(record, device), of_copy(record)
     shown = "" if found is None else down(found) if found * CLOSE >= 1 else f"**{down(found)}**"
+    predicted = down(record.predicted[PLAIN]) if PLAIN in record.predicted else ""
     return [
         record.name, "x".join(map(str, record.shape)), record.dtype,
         *("" if t is None else duration(t) for t in times),
-        shown, "" if copy is None else down(copy), record.settings.get(PLAIN, ""),
+        shown, "" if copy is None else down(copy), *(predicted,)[:models],
+        record.settings.get(PLAIN, ""),
     ]  # fmt: skip

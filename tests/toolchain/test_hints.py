@@ -60,7 +60,7 @@ def test_hints_are_part_of_the_key():
 
 def test_explain_says_who_asked():
     chosen = plain.explain(*arguments(), device="sm_90")
-    assert "hint num_worker_warps_per_cta = 8: tiles of 2048 elements" in chosen
+    assert "hint num_worker_warps_per_cta = 8: tiles of 8192 bytes" in chosen
     assert "requested" not in chosen
     by_both = hinted.explain(*arguments(), device="sm_90", options=FOUR).splitlines()
     assert "requested where the kernel is defined: occupancy = 2" in by_both

@@ -211,3 +211,17 @@ def test_copies_that_are_one_loop_again_are_named():
     made = lowered(cuda_ir(unrolled_taps, out, x, tw.meta((25 * 32, 64), f16), K=5))
     (line,) = [line for line in made.decisions.lines if "copies of" in line]
     assert re.match(r"25 copies of unrolled code are one loop \(", line)
+
+
+@pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
+def test_copies_that_are_one_loop_again_mean_the_same(simulated_gpu):
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((500, 61), (25 * 32, 64)))
+    found = []
+    for device in ("cuda", "reference"):
+        with tw.device(device):
+            z = tw.zeros((128, 64), f16).sync()
+            unrolled_taps(z.partition_mut((64, 64)), x, w, K=5).sync()
+            found.append(z.to_numpy())
+    np.testing.assert_array_equal(*found)
+    assert found[0].any()
