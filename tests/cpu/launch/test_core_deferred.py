@@ -140,7 +140,9 @@ def test_a_chain_runs_no_python_but_the_methods_that_were_written(x):
         found = chain(x).sync()
         calls = python_calls(chain(x).sync)
     assert np.array_equal(found.to_numpy(), 2 * np.arange(SIZE))
-    assert calls == ["Tensor.partition"]
+    assert "Tensor.partition" in calls
+    steps = ("Allocate", "Launch", "Outputs", "Plan", "Pledge")
+    assert [call for call in calls if call.startswith(steps)] == []
 
 
 def test_what_the_core_has_borrowed_is_checked_when_the_others_have_run(x):
@@ -154,9 +156,8 @@ def test_what_the_core_has_borrowed_is_checked_when_the_others_have_run(x):
 
 def test_memory_that_was_used_before_is_allocated_by_the_core():
     make = partial(tw.empty, (SIZE,), device="cpu")
-    for _ in range(2):
-        calls = python_calls(make().sync)
-    assert calls == []
+    make().sync()
+    assert "Allocate.execute_closely" not in python_calls(make().sync)
     assert not make().sync().region.is_written
     zeros = tw.zeros((SIZE,), device="cpu")
     assert "Allocate.execute_closely" in python_calls(zeros.sync)
