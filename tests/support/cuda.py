@@ -8,12 +8,11 @@ from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.bytecode.enums import NEWEST, Version
 from tilewright.backend.tileir.lowered import Lowered
 from tilewright.backend.tileir.target import CodegenHints, TileTarget
-from tilewright.compile.pipeline import CUDA_PASSES, PASSES
+from tilewright.compile.pipeline import CUDA_PASSES, FIRST_CUDA_PASSES, PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.ir.core import Func
 from tilewright.ir.verify import verify
 from tilewright.launch.inspection import Inspection
-from tilewright.passes.reroll_loops import reroll_loops
 
 
 def cuda_ir(kernel: Any, *args: Any, **constants: Any) -> Func:
@@ -24,7 +23,7 @@ def cuda_ir(kernel: Any, *args: Any, **constants: Any) -> Func:
 
 def prepared(func: Func) -> Func:
     """IR as the front end gives it, after all passes for CUDA."""
-    for pass_ in (reroll_loops, *PASSES, *CUDA_PASSES):
+    for pass_ in (*FIRST_CUDA_PASSES, *PASSES, *CUDA_PASSES):
         func = pass_(func)
     verify(func, "passes")
     return func

@@ -23,7 +23,7 @@ from tilewright.backend.tileir.lowered import Job, assemble
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import Code, CompileError
-from tilewright.compile.pipeline import CUDA_PASSES, PASSES
+from tilewright.compile.pipeline import CUDA_PASSES, FIRST_CUDA_PASSES, PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.launch.code import NOTHING
 from tilewright.launch.grid import launch_grid
@@ -54,7 +54,7 @@ class Collector:
         self.counts[id(source)] += 1
         self.sources.append(source)  # so that its id stays its own
         func = build(source, signature)
-        for pass_ in (*PASSES, *CUDA_PASSES):
+        for pass_ in (*FIRST_CUDA_PASSES, *PASSES, *CUDA_PASSES):
             func = pass_(func)
         for arch in ARCHES:
             try:

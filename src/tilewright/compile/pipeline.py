@@ -34,6 +34,9 @@ from .legality import HOSTS, accept, limit_depth
 from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
 
+FIRST_CUDA_PASSES = (reroll_loops,)
+"""What comes before the shared passes for CUDA: while copies of unrolled code are still alike."""
+
 PASSES = (
     # First, so that no access of the source is forgotten.
     prove_checks,
@@ -107,8 +110,8 @@ def compile_kernel(
     accept(func, target, kernel.dialect)
     checks = options.checks or run.config.checks
     tiles_on_cuda = target not in HOSTS and kernel.dialect == "tile"
-    if tiles_on_cuda:
-        func = run.pass_(reroll_loops, func)
+    for first in FIRST_CUDA_PASSES if tiles_on_cuda else ():
+        func = run.pass_(first, func)
     for pass_ in shared_passes(options):
         if pass_.__name__ not in LEFT_OUT[checks]:
             func = run.pass_(pass_, func)
