@@ -4,8 +4,9 @@
 
 Each process is pinned to one core. In turns they run the same training step three ways: with
 kernels and collectives of ours; with the same kernels, and all_reduce of torch.distributed called
-directly on their memory; and with torch alone. Each is also run by one process: its efficiency is
-the time of one process over that of several with the same work each. The second block measures
+directly on their memory; and with torch alone. Between these turns each runs its steps without any
+all-reduce, as one process would alone. The efficiency is the time without over the time with them;
+of each the least counts, which other work on the machine changes least. The second block measures
 all-reduces alone, whose figures calibrate the model of `benchmarks.scale`.
 """
 
@@ -22,7 +23,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from tilewright.distributed import all_reduce
 
 ROOT = Path(__file__).parent.parent
 TILE = (64, 64)
-ROUNDS, STEPS = 9, 4
+ROUNDS, STEPS = 20, 2
 SIZES = [1 << n for n in range(10, 25, 2)]
 """Bytes of the all-reduces that are measured alone."""
 
@@ -69,6 +69,8 @@ class Work:
     def __init__(self, width: int, rows: int, group: Any) -> None:
         self.torch: Any = import_module("torch")
         self.group = group
+        self.adds_up = True
+        """Whether gradients are those of all processes."""
         rng = np.random.default_rng(1)
         shapes = {"x": (rows, width), "w1": (width, width), "w2": (width, width)}
         self.arrays = {n: rng.standard_normal(s, dtype=np.float32) for n, s in shapes.items()}
@@ -90,7 +92,7 @@ class Work:
 
         def gradient(x: Tensor[Any], y: Tensor[Any]) -> Tensor[Any]:
             found = product(x, y)
-            if self.group.size > 1:
+            if self.adds_up:
                 all_reduce(found).start()
             return found
 
@@ -103,7 +105,7 @@ class Work:
             array = np.empty((x.shape[0], y.shape[1]), np.float32)
             found: Tensor[Any] = tw.asarray(array)
             gemm(found.partition_mut(TILE), x, y).sync()
-            if self.group.size > 1:
+            if self.adds_up:
                 self.torch.distributed.all_reduce(self.torch.from_numpy(array))
             return found
 
@@ -122,7 +124,7 @@ class Work:
         del first, second
 
     def _started(self, gradient: Any) -> Any:
-        if self.group.size == 1:
+        if not self.adds_up:
             return None
         return self.torch.distributed.all_reduce(gradient, async_op=True)
 
@@ -136,30 +138,37 @@ def worker(rank: int, size: int, port: int, width: int, rows: int) -> None:
     with tw.distributed.init("gloo", address=f"tcp://127.0.0.1:{port}", rank=rank, size=size) as g:
         work = Work(width, rows, g)
         ways = {"ops": work.with_ops, "calls": work.with_calls, "torch": work.with_torch}
-        found: dict[str, list[float]] = {name: [] for name in ways}
+        found: dict[str, dict[str, list[float]]] = {}
         for number in range(ROUNDS + 1):
             for name, way in ways.items():
-                torch.distributed.barrier()
-                begun = time.perf_counter()
-                for _ in range(STEPS):
-                    way()
-                if number:  # the first compiles
-                    found[name].append((time.perf_counter() - begun) / STEPS)
-        alone = _alone(torch, g.size)
+                for kind in ("alone", "together"):
+                    work.adds_up = kind == "together"
+                    torch.distributed.barrier()
+                    seconds = _timed(partial(_repeated, way)) / STEPS
+                    if number:  # the first compiles
+                        found.setdefault(name, {}).setdefault(kind, []).append(seconds)
+        alone = _alone(torch)
     if rank == 0:
-        print(json.dumps({"steps": found, "all_reduce": alone}))
+        print(json.dumps({"size": size, "steps": found, "all_reduce": alone}))
 
 
-def _alone(torch: Any, size: int) -> dict[str, dict[int, float]]:
+def _repeated(way: Callable[[], None]) -> None:
+    for _ in range(STEPS):
+        way()
+
+
+def _alone(torch: Any) -> dict[str, dict[int, float]]:
     """Return the seconds of all-reduces of each size, as ops and as calls."""
     found: dict[str, dict[int, float]] = {"ops": {}, "calls": {}}
-    if size == 1:
-        return found
     for nbytes in SIZES:
         x, y = tw.zeros((nbytes // 4,)).sync(), torch.zeros(nbytes // 4)
-        ops = [_timed(partial(_reduced, x)) for _ in range(ROUNDS)]
-        calls = [_timed(partial(torch.distributed.all_reduce, y)) for _ in range(ROUNDS)]
-        found["ops"][nbytes], found["calls"][nbytes] = median(ops), median(calls)
+        ways = {"ops": partial(_reduced, x), "calls": partial(torch.distributed.all_reduce, y)}
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(2 * ROUNDS):
+            for name, way in ways.items():
+                times[name].append(_timed(way))
+        for name, taken in times.items():
+            found[name][nbytes] = min(taken)
     return found
 
 
@@ -194,7 +203,7 @@ def measured(size: int, width: int, rows: int) -> Any:
 def main() -> None:
     """Measure, print a table and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--processes", type=int, default=max(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--rows", type=int, default=512, help="of each process")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "distributed.json")
@@ -204,17 +213,18 @@ def main() -> None:
         size, port, rank = asked.worker
         worker(rank, size, port, asked.width, asked.rows)
         return
-    one, several = (measured(n, asked.width, asked.rows) for n in (1, asked.processes))
-    print(f"{'ms per step':12} {'1 process':>10} {asked.processes:>3} processes   efficiency")
-    for name in ("ops", "calls", "torch"):
-        alone, together = (median(each["steps"][name]) for each in (one, several))
-        print(f"{name:12} {alone * 1e3:10.2f} {together * 1e3:13.2f} {alone / together:12.1%}")
+    found = measured(asked.processes, asked.width, asked.rows)
+    print(f"{asked.processes} processes, ms per step; load {os.getloadavg()[0]:.1f}")
+    print(f"{'':8} {'alone':>8} {'together':>9} {'efficiency':>11}")
+    for name, times in found["steps"].items():
+        alone, together = min(times["alone"]), min(times["together"])
+        print(f"{name:8} {alone * 1e3:8.2f} {together * 1e3:9.2f} {alone / together:11.1%}")
     print(f"\n{'all_reduce':>12} {'op us':>10} {'call us':>10}")
-    for nbytes, seconds in several["all_reduce"]["ops"].items():
-        calls = several["all_reduce"]["calls"][nbytes]
+    for nbytes, seconds in found["all_reduce"]["ops"].items():
+        calls = found["all_reduce"]["calls"][nbytes]
         print(f"{int(nbytes):12} {seconds * 1e6:10.0f} {calls * 1e6:10.0f}")
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps({"one": one, "several": several, "size": asked.processes}))
+    asked.out.write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

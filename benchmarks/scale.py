@@ -216,7 +216,7 @@ def calibration(path: Path) -> list[str]:
     """Lines that compare the model with measured all-reduces over Gloo."""
     found = json.loads(path.read_text(encoding="utf-8"))
     ranks = found["size"]
-    times = {int(n): float(t) for n, t in found["several"]["all_reduce"]["calls"].items()}
+    times = {int(n): float(t) for n, t in found["all_reduce"]["calls"].items()}
     sizes = sorted(times)
     link = fitted({n: times[n] for n in sizes[::2]}, ranks)
     lines = [

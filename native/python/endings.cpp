@@ -219,7 +219,6 @@ Owned conclude(PyObject* context) {
 
 // The ops of a context failed, by the error that is set: what they were given goes back.
 void end_failed(PyObject* context) {
-  if (as_context(context).settling == Py_None) return;
   const SavedError saved;
   PyObject* given[] = {context, Py_True};
   const Owned ended(PyObject_VectorcallMethod(names.end, given, 1, names.failed));

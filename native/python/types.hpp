@@ -7,8 +7,6 @@
 //
 #include <structmember.h>  // needs Python.h
 
-#include <structmember.h>  // needs Python.h
-
 namespace tw::py {
 
 // The error that is set, put aside for a scope in which other Python runs; set again at its end,

@@ -44,7 +44,7 @@ def test_a_fit_finds_the_link_that_made_the_times(tmp_path):
     assert math.isclose(found.latency, 3e-5, rel_tol=1e-6)
     assert math.isclose(found.bandwidth, 2e9, rel_tol=1e-6)
     path = tmp_path / "measured.json"
-    path.write_text(json.dumps({"size": 4, "several": {"all_reduce": {"calls": times}}}))
+    path.write_text(json.dumps({"size": 4, "all_reduce": {"calls": times}}))
     lines = scale.calibration(path)
     assert lines[0] == "4 processes: 30 us a step, 2.00 GB/s"
     assert all("+0% " in line or "-0% " in line for line in lines[1:])

@@ -106,9 +106,6 @@ class InThreads:
         rank = members.index(self._rank)
         return InThreads(self._hub.part(tuple(members)), rank, len(members))
 
-    def abort(self) -> None:
-        return
-
     def close(self) -> None:
         return
 

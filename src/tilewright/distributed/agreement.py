@@ -20,8 +20,9 @@ from .store import Patience, Store
 from .verdict import DIFFERENT, LATE, UNREACHABLE, Verdict, publish, published
 
 OK = "ok"
-SHORTEST, LONGEST, PART = 20e-6, 20e-3, 8
-"""Seconds between two looks at the verdict: at least, at most, and which part of those waited."""
+SHORTEST, LONGEST, PART = 50e-6, 20e-3, 8
+"""Seconds between two looks at the verdict: none, or more than, at most, and which part of those
+waited."""
 
 
 class Agreement:
@@ -53,6 +54,8 @@ class Agreement:
         number = self._number
         if pulse is not None:
             pulse.at = f"{self._name}/{number} {call}"
+        if len(self._members) == 1:
+            return None
         try:
             return self._vote(number, call)
         except RuntimeError as error:
@@ -65,10 +68,10 @@ class Agreement:
         if first != said and (difference := _difference(first, self._rank, call)):
             return self._decide(verdict, difference)
         if store.add(self._key(number, "count"), 1) == len(self._members):
-            decided = store.compare_set(verdict, "", OK).decode()
-            self._forget(number - 1)
-            return _read(decided)
-        return self._await(verdict, number, call)
+            return _read(store.compare_set(verdict, "", OK).decode())
+        if first == said:
+            self._forget(number - 2)
+        return self._await(verdict, number)
 
     def _decide(self, key: str, found: Verdict) -> Verdict | None:
         """Write what is wrong as the verdict on a collective, unless that is there already."""
@@ -79,15 +82,21 @@ class Agreement:
         return f"{self._name}/{number}/{what}"
 
     def _forget(self, number: int) -> None:
-        """Delete the keys of a collective that all members have begun."""
-        if number:
+        """Delete the keys of a collective that all have read: they have reached a later one.
+
+        The first to arrive does so, since it waits for the others anyway.
+        """
+        if number > 0:
             for what in ("call", "count", "verdict"):
                 self._store.delete_key(self._key(number, what))
 
-    def _await(self, verdict: str, number: int, call: Call) -> Verdict | None:
-        """Wait for the verdict; write one where a rank is missing."""
-        start = time.monotonic()
-        pause, look, pulses = SHORTEST, start + self._patience.beat, Pulses(self._store)
+    def _await(self, verdict: str, number: int) -> Verdict | None:
+        """Wait for the verdict; write one where a rank is missing.
+
+        torch's stores could wait, too, but report on stderr that somebody has waited for long.
+        """
+        start, pulses = time.monotonic(), Pulses(self._store)
+        look = start + self._patience.beat
         while not self._store.check([verdict]):
             now = time.monotonic()
             if now >= look:
@@ -95,8 +104,9 @@ class Agreement:
                 found = published(self._store) or self._missing(number, now - start, pulses)
                 if found is not None:
                     return self._decide(verdict, found)
-            time.sleep(pause)
-            pause = max(SHORTEST, min((now - start) / PART, LONGEST))
+            pause = min((now - start) / PART, LONGEST)
+            if pause > SHORTEST:  # a request takes as long
+                time.sleep(pause)
         return _read(self._store.get(verdict).decode())
 
     def _missing(self, number: int, waited: float, pulses: Pulses) -> Verdict | None:

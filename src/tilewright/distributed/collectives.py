@@ -81,7 +81,7 @@ class Collective(Copying, DeviceOp[T_co]):
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Enqueue the collective."""
         group, lent = self._group, self._lent()
-        group.check_usable(self.name)
+        group.check_usable(self._call)
         if ctx.is_capturing:
             group.refuse_capture(self._call)
         for each in lent:

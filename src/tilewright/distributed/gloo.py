@@ -6,10 +6,9 @@ The elements stay where they are: torch sees the memory of our tensors, without 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,9 +39,6 @@ COMBINED = {
 """What each reduction can be made of. Sums and products have the same bits with and without a sign;
 the least and the greatest of bools are those of bytes."""
 
-NEVER_SENT = 0x7477
-"""The tag of a message that no rank sends; torch's own have the tag 0 unless asked otherwise."""
-
 REDUCTIONS: dict[str, Any] = {
     "sum": torch.distributed.ReduceOp.SUM, "mean": torch.distributed.ReduceOp.SUM,
     "product": torch.distributed.ReduceOp.PRODUCT,
@@ -50,13 +46,38 @@ REDUCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Gloo:
+class ProcessGroup:
+    """A process group of torch.distributed, which ends with this if it is owned."""
+
+    name = ""
+    """What torch calls the backend."""
+
+    def __init__(self, group: Any, *, owned: bool) -> None:
+        self._group: Any = group
+        self._owned = owned
+
+    def split(self, members: Sequence[int], late: float) -> Self:
+        """Return what moves the data of some of the ranks; all of these call it."""
+        dist = torch.distributed
+        ranks = dist.get_process_group_ranks(self._group)
+        part = dist.new_group(
+            [ranks[member] for member in members], timedelta(seconds=late), self.name,
+            use_local_synchronization=True,
+        )  # fmt: skip
+        return type(self)(part, owned=True)
+
+    def close(self) -> None:
+        """Let go of the process group, and end it if it is owned; may be repeated."""
+        group, self._group = self._group, None
+        if group is not None and self._owned:
+            torch.distributed.destroy_process_group(group)
+
+
+class Gloo(ProcessGroup):
     """Runs collectives of one process group on threads of the host."""
 
+    name = "gloo"
     on_host = True
-
-    def __init__(self, group: Any) -> None:
-        self._group: Any = group
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -82,39 +103,6 @@ class Gloo:
         """Run a collective now, to its end."""
         reads, writes = as_torch(source, call), as_torch(target, call)
         run_on(self._group, call, writes, reads, peer)
-
-    def split(self, members: Sequence[int], late: float) -> Gloo:
-        """Return what moves the data of some of the ranks; all of these call it."""
-        return Gloo(part_of(self._group, members, late, "gloo"))
-
-    def abort(self) -> None:
-        """Close all connections: Gloo does so when a message does not come in time.
-
-        Its own function to abort does nothing to what is under way.
-        """
-        group = self._group
-        if group is None:
-            return
-        for rank in range(group.size()):
-            if rank != group.rank():
-                # It does not come. A broken connection says so at once, which closes no other one.
-                with suppress(RuntimeError):
-                    message = group.recv([torch.empty(1)], rank, NEVER_SENT)
-                    message.wait(timedelta(milliseconds=1))
-
-    def close(self) -> None:
-        """Let go of the process group."""
-        self._group = None
-
-
-def part_of(group: Any, members: Sequence[int], late: float, backend: str) -> Any:
-    """Return a process group of some ranks of another one; only these call it."""
-    dist = torch.distributed
-    ranks = dist.get_process_group_ranks(group)
-    return dist.new_group(
-        [ranks[member] for member in members], timedelta(seconds=late), backend,
-        use_local_synchronization=True,
-    )  # fmt: skip
 
 
 def refuse_elements(call: Call) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
@@ -54,17 +54,9 @@ class Backend(Protocol):
         """Return what moves the data of some of the ranks; all of these call it."""
         ...
 
-    def abort(self) -> None:
-        """Break off what is under way, as far as that can be done."""
-        ...
-
     def close(self) -> None:
-        """Let go of the process group, so that it ends before the process does."""
+        """Let go of the process group, and end it if it was made for this; may be repeated."""
         ...
-
-
-def nothing() -> None:
-    """Do nothing when a group closes."""
 
 
 class Run:
@@ -94,7 +86,6 @@ class Group:
         patience: Patience | None = None,
         holder: int | None = None,
         ranks: Sequence[int] | None = None,
-        on_close: Callable[[], None] = nothing,
     ) -> None:
         """Join. `connect` gives the store in which the ranks meet, `holder` is the rank that holds
         it, where one does; `ranks` are the members of a part of another group.
@@ -104,7 +95,6 @@ class Group:
         """Which ranks of all processes its members are."""
         self.patience = patience or Patience(300.0)
         self._backend, self._connect = backend, connect
-        self._on_close: Callable[[], None] | None = on_close
         self._holder = holder
         self._parts: list[Group] = []
         self._lanes: dict[tuple[str, int], _Lane] = {}
@@ -128,13 +118,15 @@ class Group:
         """Raise if a collective cannot be part of a graph."""
         self._backend.refuse_capture(call)
 
-    def check_usable(self, op: str) -> None:
+    def check_usable(self, call: Call) -> None:
         """Raise if the group was closed, or a rank is missing."""
+        if self._verdict is not None:
+            raise self._error(self._verdict, call)
         if self.error is not None:
             raise SchedulingError(
-                f"`{op}` cannot run: its group is not usable any more",
+                f"`{call.op}` cannot run: its group is not usable any more",
                 got=self.error.message,
-                hint="close the group, and make another with tw.distributed.init(...)",
+                hint="make another with tw.distributed.init(...)",
             ) from self.error
 
     def refuse_rank(self, rank: int, op: str) -> None:
@@ -151,10 +143,10 @@ class Group:
         They are ranks 0, 1, ... of it, in the order that they have here. Collectives of groups that
         have members in common run at the same time, each group in its own order.
         """
-        self.check_usable("split")
         number, said = len(self._parts) + 1, str(label)
-        self._store.set(f"split/{number}/{self.rank}", said)
         call = Call(SPLIT, (number,), "")
+        self.check_usable(call)
+        self._store.set(f"split/{number}/{self.rank}", said)
         verdict = self._lane(call, -1).agreement.find(call, self._pulse)
         if verdict is not None:
             self._fail(verdict)
@@ -231,7 +223,7 @@ class Group:
         except Exception as error:
             verdict = self._why_broken(_text(error))
             run.error = self._error(verdict, call, begun=True)
-            run.error.__cause__ = error
+            run.error.__cause__ = error.with_traceback(None)  # its frames keep the connections
             self._fail(verdict)
         finally:
             del self._moving[run]
@@ -271,14 +263,16 @@ class Group:
     def _fail(self, verdict: Verdict) -> None:
         """Note that the group is not usable, and end what is under way: it may never return.
 
-        Memory is free to be used when its collective has returned, or after a moment.
+        When a rank lets go of its connections, what waits for it on others breaks off too. Memory
+        is free to be used when its collective has returned, or after a moment.
         """
         with self._lock:
             if self.error is not None:
                 return
             self._verdict, self.error = verdict, DeviceError(verdict.message(), got=verdict.why)
             lanes = [*self._lanes.values()]
-        self._backend.abort()
+        if self._backend.on_host and not self._parts:  # which would end with it
+            self._backend.close()
         for lane in lanes:
             lane.queue.abandon(RETURNS)
 
@@ -338,11 +332,8 @@ class Group:
         with self._lock:
             self._lanes = {}
             self.error = self.error or DeviceError("the group was closed")
-        on_close, self._on_close = self._on_close, None
-        if on_close is not None:
-            self._pulse.stop()
-            self._backend.close()
-            on_close()
+        self._pulse.stop()
+        self._backend.close()
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,6 @@ takes part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
 from .call import Call
-from .gloo import NAMES, part_of, refuse_elements, run_on
+from .gloo import NAMES, ProcessGroup, refuse_elements, run_on
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
@@ -32,13 +31,11 @@ class _Seen:
         }  # fmt: skip
 
 
-class Nccl:
+class Nccl(ProcessGroup):
     """Runs collectives of one process group on streams of one GPU."""
 
+    name = "nccl"
     on_host = False
-
-    def __init__(self, group: Any) -> None:
-        self._group: Any = group
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -63,17 +60,6 @@ class Nccl:
             reads = _as_torch(source, call, device)
             writes = _as_torch(target, call, device)
             run_on(self._group, call, writes, reads, peer)
-
-    def split(self, members: Sequence[int], late: float) -> Nccl:
-        """Return what moves the data of some of the ranks; all of these call it."""
-        return Nccl(part_of(self._group, members, late, "nccl"))
-
-    def abort(self) -> None:
-        """Return: torch's own watchdog ends what waits for a rank that is gone."""
-
-    def close(self) -> None:
-        """Let go of the process group."""
-        self._group = None
 
 
 def _as_torch(region: Region | None, call: Call, device: Any) -> Any:

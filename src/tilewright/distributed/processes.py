@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
 from ..base.errors import ContextError
 from .gloo import Gloo
-from .group import Backend, Group, nothing
+from .group import Backend, Group
 from .store import BEAT, GONE, Patience, Store
 
 torch: Any = import_module("torch")
@@ -47,20 +46,18 @@ def make_group(
         made = True
     world = dist.group.WORLD
     store: Any = dist.distributed_c10d._get_default_store()  # torch has no public name for it
-    return _group_of(world, store, timeout, pulse, dist.destroy_process_group if made else nothing)
+    return _group_of(world, store, timeout, pulse, owned=made)
 
 
-def _group_of(
-    world: Any, store: Any, timeout: float, pulse: float | None, on_close: Callable[[], None]
-) -> Group:
+def _group_of(world: Any, store: Any, timeout: float, pulse: float | None, *, owned: bool) -> Group:
     beat = BEAT if pulse is None else pulse
     # Each group begins anew, also where processes have made one before.
     number = store.add(f"{PREFIX}/groups/{world.rank()}", 1)
+    folder = f"{PREFIX}/{number}"
     return Group(
-        _backend_of(world), lambda name: _connected(store, f"{PREFIX}/{number}/{name}"),
+        _backend_of(world, owned=owned), lambda name: _connected(store, f"{folder}/{name}"),
         world.rank(), world.size(), name="world",
         patience=Patience(timeout, GONE / BEAT * beat, beat), holder=_holder_of(store),
-        on_close=on_close,
     )  # fmt: skip
 
 
@@ -81,13 +78,13 @@ def _connected(store: Any, prefix: str) -> Store:
     return prefixed
 
 
-def _backend_of(world: Any) -> Backend:
+def _backend_of(world: Any, *, owned: bool) -> Backend:
     name = torch.distributed.get_backend(world)
     if name == "gloo":
-        return Gloo(world)
+        return Gloo(world, owned=owned)
     if "nccl" in name:
         nccl: Any = import_module(".nccl", __package__)
-        made: Backend = nccl.Nccl(world)
+        made: Backend = nccl.Nccl(world, owned=owned)
         return made
     raise ContextError(
         f"torch's process group has the backend {name!r}", expected="gloo or nccl", got=name

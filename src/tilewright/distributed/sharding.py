@@ -13,7 +13,8 @@ from ..base.shapes import Shape
 from ..devices.mesh import Mesh
 from ..devices.protocol import Device
 from ..launch.pieces import InPieces, OutputInPieces
-from ..op.core import DeviceOp, is_op
+from ..op.ambient import as_device
+from ..op.core import DeviceOp, is_op, value
 from ..op.on_devices import OnDevices
 from ..op.zipping import zip as zip_ops
 from ..tensors.create import asarray, empty
@@ -79,31 +80,51 @@ class ShardedTensor(Sharded):
 
     def gather(self, device: Device | str | None = None) -> DeviceOp[Tensor[Any]]:
         """Return an op that joins the pieces in a new tensor, on the first device or another."""
-        place = self.mesh.devices[0] if device is None else device
+        place = as_device(self.mesh.devices[0] if device is None else device)
+        return self.part(tuple([slice(0, extent) for extent in self.shape]), place)
 
-        def join(out: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
+    def part(self, index: tuple[slice, ...], device: Device) -> DeviceOp[Tensor[Any]]:
+        """Return an op that copies a part of the whole, from all pieces that have some of it."""
+        numbers, shares = list[int](), list[tuple[Any, Any]]()
+        for number in self._nearest(device):
+            common = _common(index, self.index(number))
+            if common is not None:
+                numbers.append(number)
+                shares.append(common)
+
+        def join(out: Tensor[Any], *pieces: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
             whole = out.borrow_mut()
-            copies: Any = [memcpy(whole[self.index(n)], self.pieces[n]) for n in self._distinct()]
-            joined: DeviceOp[Any] = zip_ops(*copies)
+            copies: Any = [
+                _copied(whole[there], piece[here], device)
+                for (there, here), piece in zip(shares, pieces, strict=True)
+            ]
+            joined: DeviceOp[Any] = zip_ops(*copies) if len(copies) > 1 else copies[0]
             return joined.map(lambda *_: out)
 
-        made: DeviceOp[Tensor[Any]] = empty(self.shape, self.dtype, device=place)
-        return made.then(join)
+        shape = tuple([part.stop - part.start for part in index])
+        made: DeviceOp[Tensor[Any]] = empty(shape, self.dtype, device=device)
+        if not numbers:
+            return made
+        given: Any = zip_ops(made, *[value(self.pieces[n]) for n in numbers])  # borrowed from now
+        result: DeviceOp[Tensor[Any]] = given.then(join)
+        return result
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy of the whole as a NumPy array, now."""
         dtype = cast("AnyDType", self.dtype)
         whole = np.empty(self.shape, dtype.np)
-        for number in self._distinct():
+        for number in self._nearest(None):
             whole[self.index(number)] = self.pieces[number].to_numpy()
         return whole
 
-    def _distinct(self) -> list[int]:
-        """Return the first position of each part of the whole."""
-        first: dict[str, int] = {}
+    def _nearest(self, device: Device | None) -> list[int]:
+        """Return a position of each different part of the whole, on this device if one is."""
+        found: dict[str, int] = {}
         for number in range(self.mesh.size):
-            first.setdefault(str(self.index(number)), number)
-        return [*first.values()]
+            part = str(self.index(number))
+            if part not in found or self.mesh.devices[number] is device:
+                found[part] = number
+        return [*found.values()]
 
 
 class ShardedPartition(Sharded, OutputInPieces[ShardedTensor]):
@@ -129,24 +150,26 @@ def shard(
     """Return an op that divides a tensor, or an array of the host, among the devices of a mesh.
 
     `axis` is the axis that is divided, over the axis `over` of the mesh, by default the first; or
-    a mapping of several. Along the other axes of the mesh the pieces are repeated.
+    a mapping of several. Along the other axes of the mesh the pieces are repeated. A tensor that is
+    in pieces already is divided anew: each position copies what it needs from the pieces.
     """
     if is_op(x):
         divided: DeviceOp[ShardedTensor] = x.then(lambda whole: shard(whole, mesh, axis, over))
         return divided
-    tensor = _as_tensor(x)
+    tensor = x if isinstance(x, ShardedTensor) else _as_tensor(x)
     cuts = dict(axis) if isinstance(axis, Mapping) else {axis: over or next(iter(mesh.axes))}
     cuts = _checked(mesh, tensor.shape, cuts)
     return _spread(tensor, mesh, cuts, "shard")
 
 
 def replicate(x: Any, mesh: Mesh) -> DeviceOp[ShardedTensor]:
-    """Return an op that copies a tensor, or an array of the host, to all positions of a mesh."""
+    """Return an op that copies a tensor to all positions of a mesh, also an array of the host, or a
+    tensor in pieces.
+    """
     if is_op(x):
         copied: DeviceOp[ShardedTensor] = x.then(lambda whole: replicate(whole, mesh))
         return copied
-    tensor = _as_tensor(x)
-    return _spread(tensor, mesh, {}, "replicate")
+    return _spread(x if isinstance(x, ShardedTensor) else _as_tensor(x), mesh, {}, "replicate")
 
 
 def _as_tensor(x: Any) -> Tensor[Any]:
@@ -158,15 +181,48 @@ def _as_tensor(x: Any) -> Tensor[Any]:
 
 
 def _spread(
-    tensor: Tensor[Any], mesh: Mesh, cuts: Mapping[int, str], name: str
+    tensor: Tensor[Any] | ShardedTensor, mesh: Mesh, cuts: Mapping[int, str], name: str
 ) -> DeviceOp[ShardedTensor]:
     shape = tensor.shape
-    copies = [
-        tensor[_index(mesh, shape, cuts, position)].to(device)
-        for device, position in zip(mesh.devices, mesh.positions(), strict=True)
-    ]
+
+    def copied(device: Device, position: Mapping[str, int]) -> DeviceOp[Tensor[Any]]:
+        index = _index(mesh, shape, cuts, position)
+        if isinstance(tensor, ShardedTensor):
+            return tensor.part(index, device)
+        copy: DeviceOp[Tensor[Any]] = tensor[index].to(device)
+        return copy
+
+    copies = [copied(*each) for each in zip(mesh.devices, mesh.positions(), strict=True)]
     spread = OnDevices(name, copies)
     return spread.derived(lambda *pieces: ShardedTensor(mesh, shape, cuts, pieces), "in pieces")
+
+
+def _copied(target: Any, source: Tensor[Any], device: Device) -> DeviceOp[Any]:
+    """Return an op that copies to this device. Between GPUs only memory without gaps is copied."""
+    near = source.device is device or (source.device.host_visible and device.host_visible)
+    if near or source.is_contiguous:
+        return memcpy(target, source)
+    packed: DeviceOp[Any] = OnDevices("pack", [source.dup()])
+
+    def copy(part: Tensor[Any]) -> DeviceOp[Any]:
+        return memcpy(target, part)
+
+    return packed.then(copy)
+
+
+def _common(
+    index: tuple[slice, ...], other: tuple[slice, ...]
+) -> tuple[tuple[slice, ...], tuple[slice, ...]] | None:
+    """Return what two parts have in common, as a part of each; None: nothing."""
+    pairs = list(zip(index, other, strict=True))
+    both = [(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs]
+    if any(begin >= end for begin, end in both):
+        return None
+    one, two = (
+        tuple([slice(begin - part.start, end - part.start) for (begin, end), part in parts])
+        for parts in (zip(both, index, strict=True), zip(both, other, strict=True))
+    )
+    return one, two
 
 
 def _checked(mesh: Mesh, shape: Shape, cuts: Mapping[int, str]) -> dict[int, str]:

@@ -1,8 +1,8 @@
 """Python functions that `torch.compile` takes into its graph as they are.
 
 Dynamo does not look into them; the compilers behind it see the operators of the kernels that they
-call, with gradients. If PyTorch is imported after this package, it is told of them by the first
-call on its tensors, which must not be inside of `torch.compile`.
+call, with gradients. If PyTorch is imported after this package, the first call on its tensors
+registers them, which must not be inside of `torch.compile`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..base.tracebacks import public
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NODES: list[Callable[..., Any]] = []
-"""Those that PyTorch has not been told of."""
+"""Those that are not registered with PyTorch yet."""
 
 
 def one_node(function: F) -> F:
@@ -28,7 +28,7 @@ def one_node(function: F) -> F:
 
 
 def tell_torch() -> None:
-    """Tell PyTorch of these functions, if it is imported and does not know all of them."""
+    """Register these functions with PyTorch, if it is imported and does not know all of them."""
     if not _NODES or "torch" not in sys.modules:
         return
     compiler: Any = import_module("torch.compiler")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 MOST_NAMED = 8
 """Ops that an error names; a chain may have thousands."""
+_MAKING = threading.Lock()
 
 
 class ExecutionContext(Context):
@@ -78,14 +80,22 @@ class ExecutionContext(Context):
 
     def settle_later(self, settle: Settle) -> None:
         """Register a function to call with the outcome once all work has run and returned."""
-        if self.settling is None:
-            self.settling = Settling()
-        self.settling.add(settle)
+        self._settling().add(settle)
 
     def end(self, *, failed: bool) -> None:
-        """End the work of this context, which has succeeded or failed."""
-        if self.settling is not None:
-            self.settling.end(failed=failed)
+        """End the work of this context, which has succeeded or failed.
+
+        Its ending may fail, by an interrupt, while its launches run: what they were given goes back
+        when they are over.
+        """
+        if failed or self.settling is not None:
+            self._settling().end(failed=failed)
+
+    def _settling(self) -> Settling:
+        with _MAKING:  # a stream may be passed in another thread while the ending fails in this one
+            if self.settling is None:
+                self.settling = Settling()
+            return self.settling
 
     def deliver(self) -> None:
         """End the work with success; the caller returns the result with no call in between.

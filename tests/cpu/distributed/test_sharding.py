@@ -125,6 +125,47 @@ def test_gather_and_keywords_and_grids(devices):
     np.testing.assert_array_equal(whole.to_numpy(), 3 * x.to_numpy())
 
 
+@pytest.mark.parametrize("first", [*CUTS[:4], {}], ids=str)
+def test_pieces_are_divided_anew(devices, first):
+    mesh = tw.Mesh(devices, {"a": len(devices) // 2, "b": 2})
+    other = tw.Mesh(devices[::-1][:2], {"c": 2})
+    data = fresh_rng().standard_normal((8, 12)).astype(np.float32)
+    x = (tw.shard(data, mesh, first) if first else tw.replicate(data, mesh)).sync()
+    for cuts in CUTS:
+        y = tw.shard(x, mesh, cuts).sync()
+        assert [piece.device for piece in y.pieces] == devices
+        for number, piece in enumerate(y.pieces):
+            np.testing.assert_array_equal(piece.to_numpy(), data[y.index(number)])
+    y = tw.shard(x, other, 1).sync()
+    assert [piece.device for piece in y.pieces] == devices[::-1][:2]
+    np.testing.assert_array_equal(y.to_numpy(), data)
+    for piece in tw.replicate(y, mesh).sync().pieces:
+        np.testing.assert_array_equal(piece.to_numpy(), data)
+    np.testing.assert_array_equal(y.gather(devices[0]).sync().to_numpy(), data)
+
+
+def test_pieces_in_flight_are_divided_anew(devices):
+    mesh, shape = tw.Mesh(devices), (len(devices) * 2, len(devices) * 2)
+    one = tw.shard(np.ones(shape, np.float32), mesh).sync()
+    z = poisoned(mesh, shape, 0)
+    axpy(z.partition_mut((2, 2)), one, one, 2.0).start()
+    columns = tw.shard(z, mesh, 1)
+    w = tw.shard(np.zeros(shape, np.float32), mesh, 1).sync()
+    chain = columns.then(lambda c: axpy(w.partition((2, 2)), c, c, 1.0).out())
+    again = tw.shard(chain, mesh, 0).sync()
+    np.testing.assert_array_equal(again.to_numpy(), np.full(shape, 6))
+
+
+@pytest.mark.parametrize("shape", [(), (0, 4), (4, 0)], ids=str)
+def test_pieces_without_elements_and_of_rank_0(shape):
+    mesh, data = tw.Mesh(["cpu", "cpu"]), np.full(shape, 3, np.float32)
+    x = tw.replicate(data, mesh).sync()
+    np.testing.assert_array_equal(tw.replicate(x, mesh).sync().to_numpy(), data)
+    np.testing.assert_array_equal(x.gather().sync().to_numpy(), data)
+    if shape:
+        np.testing.assert_array_equal(tw.shard(x, mesh, 1).sync().to_numpy(), data)
+
+
 def test_a_failure_on_one_device_is_raised(monkeypatch):
     devices = several.make("cpu", 2, monkeypatch)
     mesh = tw.Mesh(devices)
@@ -190,6 +231,10 @@ WRONG = {
         lambda m: tw.shard(np.zeros((4, 4), np.float32), m, {0: "devices", 1: "devices"}),
         "divides one axis",
     ),
+    "of pieces": (
+        lambda m: tw.shard(tw.replicate(np.zeros((5, 4), np.float32), m).sync(), m),
+        r"multiple of the 2",
+    ),
 }
 
 
@@ -198,3 +243,16 @@ def test_shards_that_do_not_fit_are_refused_when_built(what):
     build, message = WRONG[what]
     with pytest.raises(tw.ShapeError, match=message):
         build(tw.Mesh(["cpu", "cpu"]))
+
+
+def test_ops_borrow_pieces_when_they_are_built():
+    mesh = tw.Mesh(["cpu"] * 2, {"a": 2})
+    x = tw.shard(np.ones(4, np.float32), mesh, 0).sync()
+    z = poisoned(mesh, (4,), {0: "a"})
+    for build in (x.gather, lambda: axpy(z.partition_mut((2,)), x, x, 1.0)):
+        op = build()
+        tw.fill(x.pieces[1], 5.0).sync()
+        with pytest.raises(tw.BorrowError, match=r"its shared borrow .* has ended"):
+            op.sync()
+    with pytest.raises(tw.BorrowError, match="a spawned op must own"):
+        tw.spawn(x.gather())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,29 @@ def test_blocks_are_mapped(data, chunks):
     np.testing.assert_allclose(found, 3 * data[0] + data[1], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose((axpy(z, y, 1.0) + 1).sum().compute(scheduler="synchronous"),
                                (found + data[1] + 1).sum(), rtol=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize("chunks", [(7, 1, 13, 29), (0, 50, 0), 20], ids=str)
+def test_blocks_that_differ_are_divided_alike(data, chunks):
+    chunks = (chunks,) if isinstance(chunks, tuple) else chunks
+    x, y = array.from_array(data[0], chunks=chunks), array.from_array(data[1], chunks=16)
+    for z in (axpy(x, y, 3.0), axpy(x, data[1], 3.0), axpy(data[0], y, 3.0)):  # and NumPy's
+        found = z.compute(scheduler="synchronous")
+        np.testing.assert_allclose(found, 3 * data[0] + data[1], rtol=1e-5, atol=1e-6)
+
+
+def test_unknown_extents(data):
+    x = array.from_array(data[0], chunks=10)
+    x = x[x > 0]
+    found = axpy(x, x, 1.0).compute(scheduler="synchronous")
+    np.testing.assert_allclose(found, 2 * data[0][data[0] > 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(20,), (5, 10)], ids=str)
+def test_arrays_of_different_shapes_are_named(data, shape):
+    other = array.ones(shape, chunks=5, dtype="f4")
+    with pytest.raises(TypeError, match=rf"shapes \(50,\) and {re.escape(str(shape))}"):
+        axpy(array.from_array(data[0], chunks=10), other, 1.0)
 
 
 def test_dask_calls_nothing_before_it_is_asked(data):

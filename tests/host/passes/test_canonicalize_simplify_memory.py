@@ -77,3 +77,26 @@ def test_masks_of_pointer_accesses():
         return
         """,
     )
+
+
+def test_guards_of_elements():
+    """False: nothing is loaded, and 0 is the result; true: no guard is needed."""
+    expect(
+        canonical,
+        """
+        %yes = constant {value=True, dtype=bool}
+        %no = constant {dtype=bool}
+        %a = load_slice %x, %n, %yes
+        %b = load_slice %x, %n, %no
+        %e = load_slice %x, %n, %c
+        print %a, %b, %e
+        return
+        """,
+        """
+        %a = load_slice %x, %n
+        %b = constant {dtype=f32}
+        %e = load_slice %x, %n, %c
+        print %a, %b, %e
+        return
+        """,
+    )

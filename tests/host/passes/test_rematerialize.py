@@ -99,6 +99,18 @@ def test_the_results_of_regions_are_kept(from_four):
 TWICE = total("%b") + total("%a", "%u")
 
 
+def test_what_a_loop_carries_is_kept(from_four):
+    """No op makes it again, nor what is computed of it."""
+    inner = total("%b").replace("\n", "\n  ")
+    text = (
+        f"{READ.splitlines()[1]}\n%a = load_view %v, %n\n%one = constant {{value=1, dtype=i32}}\n"
+    )
+    text += (
+        "%r = for %n, %m, %one, %a { (%i: tile<i32>, %part: tile<4xf32>)\n  %b = mulf %part, %part"
+    )
+    unchanged(rematerialize, f"{text}{inner}\n  print %s, %b\n  continue %b\n}}\nprint %r\nreturn")
+
+
 def test_two_reductions_are_enough_where_tiles_are_narrow(large_from_four):
     again = f"%c = ftof %r {{to=f32}}\n{total('%c', '%u')}"
     expect(

@@ -6,9 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
+from ....base.dtypes import AnyDType, f8e8m0fnu, f32, int_range
 from ....base.shapes import size
+from ....ir.attrs import Predicate
 from ....ir.core import Op, Value
+from ....ir.opdef import OpDef
+from ....ir.ops.elementwise import ABSF, ADDF, ANDI, BITCAST, CMPF, ORI, SELECT, SUBF
+from ....ir.ops.layout import CONSTANT
 from ..bytecode.enums import V13_4, ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import (
@@ -180,6 +184,9 @@ def _to_scale(em: TileEmitter, arg: Val, kind: TileValueType) -> Val:
 def _ftoi(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     kind, to = tile_of(op.result.type), op.attrs["to"]
+    source = _rounded_source(em, op.operands[0])
+    if source is not None and to.bits <= NARROW_BITS:
+        return (_nearest(em, em.get(source), kind, to),)
     # The bounds of integers are not numbers of the small floats.
     wide = arg if tile(arg).elem in (F32, F64) else em.one("ftof", kind.of(F32), arg)
     if em.version >= V13_4:
@@ -195,6 +202,80 @@ def _converted(
         saturating=saturating, signedness=to.is_signed,
         rounding_mode=RoundingCode.NEAREST_INT_TO_ZERO,
     )  # fmt: skip
+
+
+NARROW_BITS = 16
+"""Integers of so many bits are the low bits of a float whose last bit is 1."""
+SIGN = -(2**31)
+UNIT = 1.5 * 2.0**23
+"""The middle of the numbers of f32 whose last bit is 1."""
+
+
+def _nearest(em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType) -> Val:
+    """Return the nearest integers of f32, the nearest bounds outside, 0 for NaN: in five steps.
+
+    To round to a whole float, and then convert it, takes ten.
+    """
+    source, (low, high) = tile(arg), int_range(to)
+    above = em.same("maxf", arg, em.number(float(low), source), propagate_nan=False)
+    held = em.same("minf", above, em.number(float(high), source), propagate_nan=False)
+    moved = em.same(
+        "addf", held, em.number(UNIT, source), rounding_mode=RoundingCode.NEAREST_EVEN,
+        flush_to_zero=False,
+    )  # fmt: skip
+    bits = em.one("trunci", kind, em.one("bitcast", source.of(I32), moved))
+    ordinary = _ask(em, ComparisonCode.EQUAL, arg, arg)
+    return em.one("select", kind, ordinary, bits, em.number(0, kind))
+
+
+def _rounded_source(em: TileEmitter, value: Value) -> Value | None:
+    """Return the tile of f32 of which a tile has the nearest whole numbers, as `tl.round` does it.
+
+    That is select(|x| < 2**23, (|x| + 2**23) - 2**23, |x|), with the sign of x.
+    """
+    made = _made_by(em, value, BITCAST)
+    joined = None if made is None else _made_by(em, made.operands[0], ORI)
+    if joined is None or value.tile.dtype is not f32:
+        return None
+    for found, sign in (joined.operands, joined.operands[::-1]):
+        masked, cast = _made_by(em, sign, ANDI), _made_by(em, found, BITCAST)
+        chosen = None if cast is None else _made_by(em, cast.operands[0], SELECT)
+        if masked is None or chosen is None or not _is_number(em, masked.operands[1], SIGN):
+            continue
+        given = _made_by(em, masked.operands[0], BITCAST)
+        if given is not None and _is_whole_size(em, chosen, given.operands[0]):
+            return given.operands[0]
+    return None
+
+
+def _is_whole_size(em: TileEmitter, chosen: Op, x: Value) -> bool:
+    """Return whether a choice is of the nearest whole number of the magnitude of x."""
+    below, near, size = chosen.operands
+    back, asked, magnitude = (
+        _made_by(em, near, SUBF), _made_by(em, below, CMPF), _made_by(em, size, ABSF),
+    )  # fmt: skip
+    moved = None if back is None else _made_by(em, back.operands[0], ADDF)
+    if back is None or asked is None or magnitude is None or moved is None:
+        return False
+    limit = back.operands[1]
+    return (
+        magnitude.operands[0] is x
+        and moved.operands == (size, limit)
+        and asked.operands == (size, limit)
+        and asked.attrs["predicate"] is Predicate.LT
+        and _is_number(em, limit, 2.0**23)
+    )
+
+
+def _is_number(em: TileEmitter, value: Value, number: float) -> bool:
+    maker = _made_by(em, value, CONSTANT)
+    return maker is not None and maker.attrs["value"] == number
+
+
+def _made_by(em: TileEmitter, value: Value, kind: OpDef) -> Op | None:
+    """Return the op that makes a value, if it is of a kind."""
+    maker = em.nesting.definer(value)
+    return maker if maker is not None and maker.is_a(kind) else None
 
 
 def _saturated(em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType) -> Val:
