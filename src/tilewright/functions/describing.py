@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
@@ -97,6 +98,7 @@ def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, .
     return tuple(Describer(function, made[name], i) for i, name in enumerate(function.outputs))
 
 
+@cache
 def element_type(dtype: Any) -> AnyDType:
     """Return the element type that a framework calls `dtype`."""
     is_known = isinstance(dtype, np.dtype | DTypeMeta)

@@ -14,7 +14,14 @@ from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
 from ..launch import entry
 from .activations import FORMULAS, activated
-from .calling import first, float_operation, refuse_other_shape, refuse_other_types, reshaped
+from .calling import (
+    first,
+    float_operation,
+    refuse_other_shape,
+    refuse_other_types,
+    remembered,
+    reshaped,
+)
 from .elementwise import times_slope
 from .reductions import sum as sum_of
 from .tiles import rounded, sum_type, widened
@@ -148,30 +155,47 @@ def _differentiable(tiles: Tiles, how: Epilogue, activation: str | None) -> Func
     )  # fmt: skip
 
 
+class Plan(NamedTuple):
+    """How shapes are multiplied."""
+
+    function: Function
+    cube: tuple[int, int, int]
+    """The left operand as a batch of matrices."""
+    shape: tuple[int, ...]
+    """That of the result."""
+
+
+@remembered
+def _plan(
+    name: str, left: tuple[int, ...], right: tuple[int, ...], how: Epilogue, activation: str | None
+) -> Plan:
+    inner, columns = (right[-1], right[-2]) if how.turn_b else (right[-2], right[-1])
+    if left[-1] != inner or (len(right) > 2 and left[:-2] != right[:-2]):
+        raise ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
+    batch = math.prod(right[:-2])  # one matrix for all rows is one product
+    rows = math.prod(left[:-1]) // batch if batch else left[-2]
+    function = _differentiable(tiles_for(rows, columns, inner), how, activation)
+    return Plan(function, (batch, rows, inner), (*left[:-1], columns))
+
+
 def _multiplied(
     name: str, a: Any, b: Any, turn_b: bool, bias: Any, activation: str | None, residual: Any
 ) -> Any:
     if activation is not None and activation not in FORMULAS:
         known = ", ".join(FORMULAS)
         raise ValueError(f"`{name}` has the activations {known}; got {activation!r}")
-    left, right = tuple(a.shape), tuple(b.shape)
-    inner, columns = (right[-1], right[-2]) if turn_b else (right[-2], right[-1])
-    if left[-1] != inner or (len(right) > 2 and left[:-2] != right[:-2]):
-        raise ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
-    shape = (*left[:-1], columns)
+    how = Epilogue(False, turn_b, bias is not None, residual is not None)
+    plan = _plan(name, tuple(a.shape), tuple(b.shape), how, activation)
+    shape, cube, columns = plan.shape, plan.cube, plan.shape[-1]
     refuse_other_types(name, a, **{"weight" if turn_b else "b": b})
     refuse_other_shape(name, "bias", bias, (columns,))
     refuse_other_shape(name, "residual", residual, shape)
-    batch = math.prod(right[:-2])  # one matrix for all rows is one product
-    rows = math.prod(left[:-1]) // batch if batch else left[-2]
-    how = Epilogue(False, turn_b, bias is not None, residual is not None)
-    function = _differentiable(tiles_for(rows, columns, inner), how, activation)
-    cube = reshaped(a, (batch, rows, inner))
-    found = function(
-        cube,
-        reshaped(b, (batch, *right[-2:])),
-        cube if bias is None else bias,
-        cube if residual is None else reshaped(residual, (batch, rows, columns)),
+    lefts = reshaped(a, cube)
+    found = plan.function(
+        lefts,
+        reshaped(b, (cube[0], *b.shape[-2:])),
+        lefts if bias is None else bias,
+        lefts if residual is None else reshaped(residual, (*cube[:2], columns)),
     )
     return reshaped(found if activation is None else first(found), shape)
 

@@ -28,7 +28,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, float_operation, is_ours, refuse_other_shape, reshaped, wide
+from .calling import first, float_operation, is_ours, refuse_other_shape, remembered, reshaped, wide
 from .elementwise import ADD, apply, tiles_of, unary
 from .reductions import sum as sum_of
 from .rows import LONGEST, PART, rows_in_tile, rows_of
@@ -185,6 +185,7 @@ KERNELS: dict[bool, tuple[Any, Any]] = {
 """By whether rows are too long for one tile: what normalizes them, and its gradient."""
 
 
+@remembered
 def _norm_of(length: int, center: bool, weight: bool, bias: bool) -> Function:
     return _norm(rows_in_tile(length), bool(length > LONGEST), center, weight, bias)
 
@@ -254,7 +255,8 @@ def _normalized(
 
         return apply(ADD, x, residual).then(normalize)
     total = x if residual is None else apply(ADD, x, residual)
-    rows = rows_of(name, total, tuple(range(rank - len(shape), rank)))
+    axes = -1 if len(shape) == 1 else tuple(range(rank - len(shape), rank))
+    rows = rows_of(name, total, axes)
     if not rows.length:
         y = apply(_COPY, total)
         return y if residual is None else (y, total)

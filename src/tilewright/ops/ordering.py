@@ -1,7 +1,8 @@
 """Sorting and the largest elements along an axis, with gradients of the values.
 
 A block sorts a row, or a part of a long one; then parts are merged in pairs. Where an element of a
-merged part comes from is found by bisection, so that blocks need nothing of each other.
+merged part comes from is found by bisection, so that blocks need nothing of each other. Of a long
+row a few elements are found among the groups of elements whose own extremes come first.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from ..lang import (
     make_gather_scatter_view,
     maximum,
     minimum,
+    reduce_min,
     where,
 )
+from ..lang import sort as sort_of
 from ..lang import topk as topk_of
+from ..lang.stdlib.ordering import order_keys
 from ..launch import entry
 from .calling import chained, is_op, paired, second
 from .elementwise import tiles_of
@@ -37,6 +41,8 @@ from .tiles import comparable, highest_of, lowest_of
 
 MERGED = 1024
 """Elements of a tile of a merged row."""
+GROUPED = 1024
+"""Elements of a row, at least, in which groups of elements are looked at first."""
 MOST = 1 << 30
 """Elements of a row, at most: places in it are i32."""
 
@@ -106,6 +112,46 @@ def merge_runs(
     values.store(where(is_a, a, b).reshape(values.shape))
     taken = make_gather_scatter_view(numbers, (1, tile), 1, padding=0)
     indices.store(taken.load((i, chosen)).reshape(indices.shape))
+
+
+# --- a few of a long row: they are in the groups whose own extremes come first -------------------
+
+
+@entry
+def best_of_groups(best: TensorMut, x: Tensor, *, GROUP: Const[int], LARGEST: Const[bool]) -> None:
+    """Find the element of each group of adjacent ones that comes first, as an integer in order."""
+    width = best.shape[1]
+    padding = lowest_of(x.dtype) if LARGEST else highest_of(x.dtype)
+    given = x.partition((1, width * GROUP), padding=padding).load((block_id(0), block_id(1)))
+    best.store(reduce_min(order_keys(given, LARGEST).reshape(1, width, GROUP), 2).astype(i32))
+
+
+@entry
+def first_groups(groups: TensorMut, best: Tensor, *, LENGTH: Const[int]) -> None:
+    """Find the groups whose best elements come first, in the order of the groups."""
+    keys = best.partition((1, LENGTH), padding=highest_of(best.dtype)).load((block_id(0), 0))
+    _, found = topk_of(keys, groups.shape[1], 1, False)
+    groups.store(sort_of(found, 1))
+
+
+@entry
+def first_of_groups(
+    values: TensorMut, indices: TensorMut, x: Tensor, groups: Tensor, *,
+    GROUP: Const[int], COUNT: Const[int], LARGEST: Const[bool],
+) -> None:  # fmt: skip
+    """Find the first elements of `COUNT` groups of each row."""
+    i, tile = block_id(0), COUNT * GROUP
+    numbers = make_gather_scatter_view(groups, (1, tile), 1, padding=0)
+    place = arange(tile)
+    column = numbers.load((i, place // GROUP)).reshape(tile) * GROUP + place % GROUP
+    padding = lowest_of(x.dtype) if LARGEST else highest_of(x.dtype)
+    given = make_gather_scatter_view(x, (1, tile), 1, padding=padding).load((i, column))
+    found, where_found = topk_of(given, values.shape[1], 1, LARGEST)
+    values.store(found)
+    chosen = where_found.reshape(values.shape[1])
+    few = make_gather_scatter_view(groups, (1, values.shape[1]), 1, padding=0)
+    number = few.load((i, chosen // GROUP)).reshape(values.shape[1])
+    indices.store((number * GROUP + chosen % GROUP).astype(i64).reshape(indices.shape))
 
 
 # --- gradients ---------------------------------------------------------------------------------
@@ -244,6 +290,55 @@ def _long_order(x: Any, length: int, k: int, largest: bool, is_wide: bool) -> An
     return chained(found, taken)
 
 
+def _group_of(length: int, k: int) -> int:
+    """Return the size of groups to look for k elements in; 0: whole rows are better sorted."""
+    width = next_power_of_2(k)
+    group = 1 << max(0, (length // width).bit_length() - 1) // 2
+    while cdiv(length, group) > LONGEST:
+        group *= 2
+    looked_at = next_power_of_2(cdiv(length, group)) + width * group
+    fits = width * group <= LONGEST and width <= cdiv(length, group)
+    return group if length >= GROUPED and fits and 4 * looked_at <= length else 0
+
+
+@cache
+def _grouping(group: int, largest: bool) -> Function:
+    return Function(
+        best_of_groups, outputs=lambda x: ((x.shape[0], cdiv(x.shape[1], group)), i32),
+        tiles=lambda shape: (1, min(next_power_of_2(shape[1]), max(1, PART // group))),
+        constants={"GROUP": group, "LARGEST": largest}, backward=lambda d_best: None,
+    )  # fmt: skip
+
+
+@cache
+def _choosing(length: int, width: int) -> Function:
+    return Function(
+        first_groups, outputs=lambda best: (best.shape[0], width), tiles=(1, width),
+        constants={"LENGTH": length}, backward=lambda d_groups: None,
+    )  # fmt: skip
+
+
+@cache
+def _order_of_groups(group: int, k: int, largest: bool) -> Function:
+    def shape(x: Any, groups: Any) -> tuple[int, int]:
+        return x.shape[0], k
+
+    return Function(
+        first_of_groups,
+        outputs={"values": shape, "indices": lambda x, groups: ((x.shape[0], k), i64)},
+        tiles=(1, FULL),
+        constants={"GROUP": group, "COUNT": next_power_of_2(k), "LARGEST": largest},
+        backward=lambda dy, d_indices, x, indices: (_gradient(dy, None, x, indices), None),
+    )  # fmt: skip
+
+
+def _few(x: Any, length: int, k: int, group: int, largest: bool) -> Any:
+    """Find the first k elements of rows, which are in the k groups that have the first extremes."""
+    best = _grouping(group, largest)(x)
+    count = next_power_of_2(cdiv(length, group))
+    return _order_of_groups(group, k, largest)(x, _choosing(count, next_power_of_2(k))(best))
+
+
 def _numbered(x: Any) -> Any:
     """Return elements, each of them a sorted run, and their numbers."""
     return paired(_NUMBER(x), lambda numbers: (x, numbers))
@@ -269,7 +364,10 @@ def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
     if rows.length > MOST:
         raise ValueError(f"`{name}` sorts rows of at most {MOST} elements, got {rows.length}")
     is_wide = element_type(x.dtype).bits > 32
-    if is_wide or rows.length > LONGEST:
+    group = 0 if is_wide else _group_of(rows.length, max(count, 1))
+    if group:
+        found = _few(rows.array, rows.length, max(count, 1), group, largest)
+    elif is_wide or rows.length > LONGEST:
         found = _long_order(rows.array, rows.length, max(count, 1), largest, is_wide)
     else:
         length = next_power_of_2(rows.length)
@@ -287,7 +385,7 @@ def topk(
 ) -> tuple[Any, Any]:
     """Return the k largest elements along an axis, or smallest, in order, and their indices.
 
-    Of equal elements the first come first; NaN is the largest.
+    Of equal elements the first come first; NaN is the largest, and -0.0 may become 0.0.
 
     >>> ops.topk(np.array([1.0, 3.0, 2.0], "f4"), 2)
     (array([3., 2.], dtype=float32), array([1, 2]))
@@ -302,7 +400,7 @@ def sort(
 ) -> tuple[Any, Any]:
     """Return the elements in ascending or descending order along an axis, and their indices.
 
-    Equal elements stay in their order; NaN is the largest.
+    Equal elements stay in their order; NaN is the largest, and -0.0 may become 0.0.
 
     >>> ops.sort(np.array([1.0, 3.0, 2.0], "f4"))
     (array([1., 2., 3.], dtype=float32), array([0, 2, 1]))

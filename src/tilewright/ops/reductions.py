@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..base.dtypes import f64, i32, i64
-from ..base.shapes import cdiv, next_power_of_2
+from ..base.shapes import Shape, cdiv, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
 from ..lang import (
@@ -34,8 +34,17 @@ from ..lang import argmin as argmin_of
 from ..lang import cumsum as cumsum_of
 from ..lang.stdlib.rounding import is_float
 from ..launch import entry
-from .calling import first, float_operation, operation, wide
-from .rows import LONGEST, PART, Columns, by_length, columns_of, row_function, rows_in_tile, rows_of
+from .calling import (
+    axes_of,
+    first,
+    float_operation,
+    operation,
+    permuted,
+    remembered,
+    reshaped,
+    wide,
+)
+from .rows import LONGEST, PART, by_length, columns_of, row_function, rows_in_tile, rows_of
 from .tiles import as_scalar, comparable, highest_of, lowest_of, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
@@ -68,12 +77,12 @@ def _scaled(total: Any, factor: Any) -> Any:
     return total * as_scalar(factor, total.dtype) if total.dtype.is_float else total
 
 
-def _type_of(kind: str, x: Any, is_last: bool) -> Any:
-    """Return the type of what is reduced, at last or before."""
-    given = element_type(x.dtype)
+def _types_of(kind: str, dtype: Any) -> tuple[Any, Any]:
+    """Return the types of parts that are reduced again, and of results."""
+    given = element_type(dtype)
     if given.is_float:
-        return x.dtype if is_last else wide(x)
-    return i64 if kind == "sum" else x.dtype
+        return sum_type(given), dtype
+    return (i64, i64) if kind == "sum" else (dtype, dtype)
 
 
 def _reduced(tile: Any, kind: str) -> Any:
@@ -190,34 +199,78 @@ _FILL = Function(
 )  # fmt: skip
 
 
+Steps: TypeAlias = tuple[tuple[Function, float], ...]
+
+
+class Plan(NamedTuple):
+    """How an array is reduced."""
+
+    order: Shape
+    """The order of the axes; none: as they are."""
+    shape: Shape
+    """That in which the kernels see the array."""
+    functions: Steps
+    """One after the other, each with its factor."""
+    result: Shape
+
+
+@remembered
+def _plan(name: str, kind: str, shape: Shape, axis: Axis, how: tuple[Any, bool, bool]) -> Plan:
+    """Return how an array of a shape and type is reduced; `how`: type, keepdims and mean."""
+    dtype, keepdims, mean = how
+    axes = axes_of(name, len(shape), axis)
+    others = [i for i in range(len(shape)) if i not in axes]
+    length = math.prod([shape[i] for i in axes])
+    if not length and kind != "sum":
+        raise ValueError(f"`{name}` of no elements has no value: the axes have extent 0")
+    kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
+    factor = 1.0 / length if mean and length else 1.0
+    columns = columns_of(shape, axes)
+    if columns is not None:
+        steps = _column_steps(kind, length, columns[2], dtype, factor)
+        return Plan((), columns, steps, tuple(kept))
+    rows = math.prod([shape[i] for i in others])
+    steps = _row_steps(kind, length, dtype, factor) if length else _no_steps(mean)
+    order = (*others, *axes)
+    is_same = order == tuple(range(len(shape)))
+    return Plan(() if is_same else order, (rows, length), steps, tuple(kept))
+
+
+def _no_steps(mean: bool) -> Steps:
+    return ((_FILL, math.nan if mean else 0.0),)
+
+
+def _row_steps(kind: str, length: int, dtype: Any, factor: float) -> Steps:
+    before, last = _types_of(kind, dtype)
+    steps: list[tuple[Function, float]] = []
+    while length > LONGEST:
+        steps.append((_reduction(kind, 1, PART, before), 1.0))
+        length = cdiv(length, PART)
+    whole = _reduction(kind, rows_in_tile(length), next_power_of_2(length), last)
+    return (*steps, (whole, factor))
+
+
+def _column_steps(kind: str, length: int, width: int, dtype: Any, factor: float) -> Steps:
+    before, last = _types_of(kind, dtype)
+    tile = min(next_power_of_2(width), MOST_COLUMNS)
+    part = COLUMN_TILE // tile
+    steps: list[tuple[Function, float]] = []
+    while length > part:
+        steps.append((_column_reduction(kind, part, tile, before), 1.0))
+        length = cdiv(length, part)
+    whole = _column_reduction(kind, next_power_of_2(length), tile, last)
+    return (*steps, (whole, factor))
+
+
 def _reduce(
     name: str, kind: str, x: Any, axis: Axis, dim: Axis, keepdims: bool, mean: bool = False
 ) -> Any:
-    columns = columns_of(name, x, axis, dim)
-    if columns is not None:
-        return _reduce_columns(kind, columns, keepdims, mean, x)
-    rows = rows_of(name, x, axis, dim)
-    if not rows.length:
-        if kind != "sum":
-            raise ValueError(f"`{name}` of no elements has no value: the axes have extent 0")
-        return rows.reduced(_FILL(rows.array, math.nan if mean else 0.0), keepdims)
-    array, length = rows.array, rows.length
-    while length > LONGEST:
-        array = _reduction(kind, 1, PART, _type_of(kind, x, False))(array, 1.0)
-        length = cdiv(length, PART)
-    last = _reduction(kind, rows_in_tile(length), next_power_of_2(length), _type_of(kind, x, True))
-    return rows.reduced(last(array, 1.0 / rows.length if mean else 1.0), keepdims)
-
-
-def _reduce_columns(kind: str, given: Columns, keepdims: bool, mean: bool, x: Any) -> Any:
-    array, length = given.array, given.length
-    wide_tile = min(next_power_of_2(given.width), MOST_COLUMNS)
-    part = COLUMN_TILE // wide_tile
-    while length > part:
-        array = _column_reduction(kind, part, wide_tile, _type_of(kind, x, False))(array, 1.0)
-        length = cdiv(length, part)
-    last = _column_reduction(kind, next_power_of_2(length), wide_tile, _type_of(kind, x, True))
-    return given.reduced(last(array, 1.0 / given.length if mean else 1.0), keepdims)
+    how = x.dtype, bool(keepdims), mean
+    plan = _plan(name, kind, tuple(x.shape), axis if dim is None else dim, how)
+    array = reshaped(permuted(x, plan.order) if plan.order else x, plan.shape)
+    for function, factor in plan.functions:
+        array = function(array, factor)
+    return reshaped(array, plan.result)
 
 
 @operation
@@ -415,7 +468,7 @@ def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[boo
 def _cumsum_of_rows(count: int, part: int) -> Function:
     gradient = row_function(cumsum_rows, count, "x", PART=part, REVERSE=True)
     return row_function(
-        cumsum_rows, count, lambda x: (x.shape, _type_of("sum", x, True)),
+        cumsum_rows, count, lambda x: (x.shape, _types_of("sum", x.dtype)[1]),
         PART=part, REVERSE=False, backward=lambda dy: gradient(dy),
     )  # fmt: skip
 

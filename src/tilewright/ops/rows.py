@@ -11,7 +11,7 @@ from ..base.shapes import FULL, Shape, next_power_of_2
 from ..functions.describing import Outputs
 from ..functions.function import Function
 from ..functions.wrapping import OfArrays
-from .calling import axes_of, permuted, reshaped
+from .calling import axes_of, permuted, remembered, reshaped
 from .elementwise import ELEMENTS
 
 MOST_ROWS = 16
@@ -82,39 +82,15 @@ def _last_rows(x: Any, shape: Shape) -> Rows:
     return Rows(array, count, length, restore, reduced)
 
 
-class Columns(NamedTuple):
-    """An array seen as columns: its axes are the middle one of (outer, length, width)."""
-
-    array: Any
-    length: int
-    width: int
-    reduced: Callable[[Any, bool], Any]
-    """Returns one result for each column in the shape of the input without the axes, or with 1."""
-
-
-def columns_of(
-    name: str, x: Any, axis: int | Sequence[int] | None, dim: int | Sequence[int] | None = None
-) -> Columns | None:
-    """Return an array as columns along adjacent axes before the last; None: it is none."""
-    shape = tuple(x.shape)
-    chosen = axis if dim is None else dim
-    if chosen is None or chosen == -1 or len(shape) < 2:
+def columns_of(shape: Shape, axes: Shape) -> tuple[int, int, int] | None:
+    """Return an array's shape as (outer, length, width), where adjacent axes before the last are
+    the middle one; None: they are not.
+    """
+    if not axes or axes[-1] >= len(shape) - 1 or axes[-1] - axes[0] + 1 != len(axes):
         return None
-    axes = axes_of(name, len(shape), chosen)
-    if not axes or axes[-1] == len(shape) - 1 or axes[-1] - axes[0] + 1 != len(axes):
-        return None
-    outer, length, width = (
-        math.prod(part) for part in (shape[: axes[0]], [shape[i] for i in axes],
-                                     shape[axes[-1] + 1 :])
-    )  # fmt: skip
-    if not length or width < 2:
-        return None
-
-    def reduced(result: Any, keepdims: bool) -> Any:
-        kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
-        return reshaped(result, tuple(kept))
-
-    return Columns(reshaped(x, (outer, length, width)), length, width, reduced)
+    parts = shape[: axes[0]], [shape[i] for i in axes], shape[axes[-1] + 1 :]
+    outer, length, width = map(math.prod, parts)
+    return (outer, length, width) if length and width > 1 else None
 
 
 def rows_in_tile(length: int) -> int:
@@ -142,7 +118,12 @@ def by_length(make: Make) -> Callable[[int], Function]:
     `make` makes it for a number of rows in a tile, and the part of a row that is held at once.
     """
     made = cache(make)
-    return lambda length: made(rows_in_tile(length), part_of(length))
+
+    @remembered
+    def find(length: int) -> Function:
+        return made(rows_in_tile(length), part_of(length))
+
+    return find
 
 
 def row_function(

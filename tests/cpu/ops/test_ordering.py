@@ -75,7 +75,10 @@ def ties(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool"])
-@pytest.mark.parametrize(("length", "k"), [(16384, 3), (16385, 16385), (20001, 1), (32769, 5000)])
+@pytest.mark.parametrize(
+    ("length", "k"),
+    [(1024, 1), (1500, 9), (16384, 3), (16385, 16385), (20001, 1), (32769, 5000), (50257, 50)],
+)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.thinned(5)
 def test_rows_that_are_sorted_in_parts(dtype, length, k, descending):
@@ -103,6 +106,17 @@ def test_elements_of_other_types(dtype, length, descending):
     wanted = torch.sort(x, dim=1, descending=descending, stable=True)
     assert torch.equal(ops.argsort(x, 1, descending), wanted.indices)
     np.testing.assert_array_equal(ops.sort(x.numpy(), 1, descending)[0], wanted.values)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+def test_few_of_a_row_of_special_numbers(largest):
+    x = torch.full((3, 5000), torch.nan)
+    x[0, -3], x[0, 17], x[1], x[2] = torch.inf, 3, torch.inf, -torch.inf
+    x[1, 4000:], x[2, ::2] = torch.nan, -0.0
+    wanted = torch.sort(x, dim=1, descending=largest, stable=True)
+    values, indices = ops.topk(x, 5, largest=largest)
+    assert torch.equal(indices, wanted.indices[:, :5])
+    torch.testing.assert_close(values, wanted.values[:, :5], equal_nan=True, rtol=0, atol=0)
 
 
 def test_gradients_of_rows_that_are_sorted_in_parts():

@@ -66,8 +66,7 @@ def topk(x: Tile[E], k: int, axis: int = -1, largest: bool = True) -> tuple[Tile
 def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Tile[i32]]:
     """Return the first k elements in order and their indices, sorted together as one integer."""
     n = get_shape_dim(x, axis)
-    given = where(x == 0, 0, x) if is_float(x) else x  # -0.0 is as large as 0.0
-    keys = as_rows(_keys(given, inverted), axis)
+    keys = as_rows(order_keys(x, inverted), axis)
     assert keys.dtype.bits <= 32, (
         f"indices of sorted elements need elements of at most 32 bits, got {x.dtype}"
     )
@@ -81,6 +80,11 @@ def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Til
 
 
 # --- keys: signed integers in the order of the elements ----------------------------------------
+
+
+def order_keys(x: Tile[Any], inverted: bool) -> Tile[Any]:
+    """Return keys that are equal for equal elements: -0.0 is as large as 0.0."""
+    return _keys(where(x == 0, 0, x) if is_float(x) else x, inverted)
 
 
 def _keys(x: Tile[Any], inverted: bool) -> Tile[Any]:
