@@ -39,6 +39,7 @@ TYPED_BY_SUBCLASS = {
         "whence",
     },
     "Graph": {"launch"},
+    "Allocate": {"execute", "home", "lengthy", "name"},
     "GraphLaunch": ENDINGS,
     "Launch": {"execute", "home", "is_lengthy", "name", "steps", *ENDINGS},
     "Op": {"run_directly", *ENDINGS},

@@ -31,10 +31,14 @@ class Call:
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     blocks: tuple[int, ...] | None = None
     """The grid, where no output defines it."""
+    threads: int | None = None
+    """The blocks of a kernel of threads."""
 
     def op(self) -> Any:
         """Build the launch."""
         launch = self.kernel(*self.args, **self.constants)
+        if self.threads is not None:
+            return launch.launch_config(grid=self.threads)
         return launch if self.blocks is None else launch.grid(self.blocks)
 
 

@@ -57,9 +57,10 @@ class Program:
 UNARY = {
     "neg": "-{0}", "abs": "abs({0})", "floor": "tl.floor({0})", "ceil": "tl.ceil({0})",
     "invert": "~{0}", "exp": "tl.exp({0})", "exp2": "tl.exp2({0})", "log": "tl.log({0})",
-    "log2": "tl.log2({0})", "sqrt": "tl.sqrt({0})", "rsqrt": "tl.rsqrt({0})", "sin": "tl.sin({0})",
-    "cos": "tl.cos({0})", "tanh": "tl.tanh({0})", "sinh": "tl.sinh({0})", "cosh": "tl.cosh({0})",
-    "expm1": "tl.expm1({0})", "log1p": "tl.log1p({0})", "erf": "tl.erf({0})",
+    "log2": "tl.log2({0})", "sqrt": "tl.sqrt({0})", "rsqrt": "tl.rsqrt({0})",
+    "cbrt": "tl.cbrt({0})", "sin": "tl.sin({0})", "cos": "tl.cos({0})", "tanh": "tl.tanh({0})",
+    "sinh": "tl.sinh({0})", "cosh": "tl.cosh({0})", "expm1": "tl.expm1({0})",
+    "log1p": "tl.log1p({0})", "erf": "tl.erf({0})",
     "transpose": "{0}.T", "load": "tl.load_tile_like(x{p}, out)",
     "cast": "{0}.astype({d})", "constant": "tl.full({s}, {p}, {d})",
     "sum": "tl.reduce_sum({0}, {p}, keepdims=True)",

@@ -13,6 +13,7 @@ from tilewright.frontend.interp.build import build
 from tilewright.ir.core import Func
 from tilewright.ir.verify import verify
 from tilewright.launch.inspection import Inspection
+from tilewright.passes.reroll_loops import reroll_loops
 
 
 def cuda_ir(kernel: Any, *args: Any, **constants: Any) -> Func:
@@ -23,7 +24,7 @@ def cuda_ir(kernel: Any, *args: Any, **constants: Any) -> Func:
 
 def prepared(func: Func) -> Func:
     """IR as the front end gives it, after all passes for CUDA."""
-    for pass_ in (*PASSES, *CUDA_PASSES):
+    for pass_ in (reroll_loops, *PASSES, *CUDA_PASSES):
         func = pass_(func)
     verify(func, "passes")
     return func

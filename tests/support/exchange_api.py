@@ -7,14 +7,16 @@ from typing import Any
 
 NAME, USED = b"dltensor_versioned", b"used_dltensor_versioned"
 TABLE = b"dlpack_exchange_api"
-_api: Any = ctypes.pythonapi
-_pointer_in, _rename, _new_capsule = (
-    _api.PyCapsule_GetPointer, _api.PyCapsule_SetName, _api.PyCapsule_New,
-)  # fmt: skip
-_pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-_rename.argtypes = (ctypes.py_object, ctypes.c_char_p)
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+# Functions of their own: what `pythonapi` has by name is shared, and others set its types.
+_pointer_in: Any = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_rename: Any = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", ctypes.pythonapi)
+)
+_new_capsule: Any = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))
 
 Place = ctypes.POINTER(ctypes.c_void_p)
 Export = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, Place)

@@ -135,8 +135,10 @@ def _parameters(function: FunctionType, meanings: dict[str, str]) -> Iterator[st
     yield "| parameter | type | |"
     yield "|---|---|---|"
     for p in inspect.signature(inspect.unwrap(function)).parameters.values():
-        type_ = _named(p.annotation).replace("|", "\\|")
-        yield f"| `{p.name}` | `{type_}` | {meanings[p.name]} |"
+        type_ = _named(p.annotation)
+        meaning = meanings.get(f"{p.name}: {type_}") or meanings[p.name]
+        escaped = type_.replace("|", "\\|")
+        yield f"| `{p.name}` | `{escaped}` | {meaning} |"
 
 
 def _types(name: str) -> Iterator[str]:

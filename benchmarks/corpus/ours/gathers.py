@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f32, i32
+from tilewright import f32, i32, simt
 
 from ..case import Call, Fill, call
 
@@ -64,18 +64,26 @@ def combine_experts(out: Any, x: Any, rows: Any, weights: Any, *, tile: Any) -> 
     return [call(_combine, out.partition_mut(tile), x, rows, weights, K=rows.shape[1])]
 
 
-@tw.entry
-def _histogram(
-    counts: tl.Accumulator[i32, tl.Dyn], x: tl.Tensor[i32], *, BLOCK: tl.Const[int]
-) -> None:
-    counts.add(1, x.load_tile(BLOCK, tl.block_id(0), padding=-1), clip=True)
+BINS = 256
 
 
-def histogram(counts: Any, x: Any, *, block: int) -> Iterator[Call | Fill]:
-    """How often each number occurs."""
+@simt.kernel(block=BINS)
+def _histogram(counts: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    t = simt.thread_idx()
+    with tw.unsafe():
+        bins = simt.shared(i32, BINS)
+        bins[t] = 0
+        simt.sync_threads()
+        for i in range(simt.index_1d(), len(x), simt.grid_dim() * BINS):
+            tl.atomic_add(bins.at(x[i] & (BINS - 1)), 1, ordering="relaxed", scope="tile_block")
+        simt.sync_threads()
+        tl.atomic_add(counts.elements.at(t), bins[t], ordering="relaxed")
+
+
+def histogram(counts: Any, x: Any, *, blocks: int) -> Iterator[Call | Fill]:
+    """How often each number occurs: each block counts in its own memory, as in the example."""
     yield Fill(counts, 0)
-    blocks = (tw.cdiv(x.shape[0], block),)
-    yield Call(_histogram, (counts.borrow_mut(), x), {"BLOCK": block}, blocks)
+    yield Call(_histogram, (counts.borrow_mut(), x), threads=blocks)
 
 
 @tw.entry

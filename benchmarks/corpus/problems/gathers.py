@@ -67,7 +67,7 @@ def _combine(x: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
 def _make_histogram(shape: Shape, kind: str, device: str) -> Data:
     x = integers(device, 0, 256, *shape, kind=kind)
     return Data(
-        (x,), (empty(device, "int32", 256),), ours=settings(block=(256, 1024, 4096)),
+        (x,), (empty(device, "int32", 256),), ours=settings(blocks=(512, 1024, 2048)),
         triton=settings(
             BLOCK=(1024, 1024, 2048, 4096), STEPS=(4, 16, 16, 16), num_warps=(4, 4, 4, 8)
         ),

@@ -23,7 +23,8 @@ def _logits(shape: Shape, kind: str, device: str) -> tuple[Tensor, Tensor]:
 
 def _make_cross_entropy(shape: Shape, kind: str, device: str) -> Data:
     outs = tuple(empty(device, "float32", shape[0]) for _ in range(2))
-    return Data(_logits(shape, kind, device), outs, ours=LOOPS, triton=BLOCKS)
+    steps = settings(step=(4096, 2048, 1024))
+    return Data(_logits(shape, kind, device), outs, ours=steps, triton=BLOCKS)
 
 
 def _cross_entropy(x: Tensor, target: Tensor) -> Any:

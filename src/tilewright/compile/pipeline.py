@@ -24,6 +24,7 @@ from ..passes.licm import licm
 from ..passes.lower_control_flow import lower_control_flow
 from ..passes.needed_precision import needed_precision
 from ..passes.rematerialize import rematerialize
+from ..passes.reroll_loops import reroll_loops
 from ..passes.split_accesses import split_accesses
 from ..passes.split_loops import split_loops
 from ..passes.split_scans import split_scans
@@ -105,12 +106,14 @@ def compile_kernel(
     func = run.verified("frontend", built.func)
     accept(func, target, kernel.dialect)
     checks = options.checks or run.config.checks
+    tiles_on_cuda = target not in HOSTS and kernel.dialect == "tile"
+    if tiles_on_cuda:
+        func = run.pass_(reroll_loops, func)
     for pass_ in shared_passes(options):
         if pass_.__name__ not in LEFT_OUT[checks]:
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)
-    tiles_on_cuda = target not in HOSTS and kernel.dialect == "tile"
     for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
         func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)

@@ -82,7 +82,7 @@ class Agreement:
         return f"{self._name}/{number}/{what}"
 
     def _forget(self, number: int) -> None:
-        """Delete the keys of a collective that no rank reads any more: all have reached a later one.
+        """Delete the keys of a collective that no rank reads any more: all are at a later one.
 
         The first to arrive does so, since it waits for the others anyway.
         """

@@ -85,14 +85,13 @@ class ShardedTensor(Sharded):
 
     def part(self, index: tuple[slice, ...], device: Device) -> DeviceOp[Tensor[Any]]:
         """Return an op that copies a part of the whole, from all pieces that have some of it."""
+        found = [(number, _common(index, self.index(number))) for number in self._nearest(device)]
+        shared = [(number, common) for number, common in found if common is not None]
 
-        def join(out: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
+        def join(out: Tensor[Any], *pieces: Tensor[Any]) -> DeviceOp[Tensor[Any]]:
             whole, copies = out.borrow_mut(), list[Any]()
-            for number in self._nearest(device):
-                common = _common(index, self.index(number))
-                if common is not None:
-                    there, here = common
-                    copies.append(_copied(whole[there], self.pieces[number][here], device))
+            for piece, (_, (there, here)) in zip(pieces, shared, strict=True):
+                copies.append(_copied(whole[there], piece[here], device))
             if not copies:
                 return value(out)
             joined: DeviceOp[Any] = zip_ops(*copies) if len(copies) > 1 else copies[0]
@@ -100,7 +99,10 @@ class ShardedTensor(Sharded):
 
         shape = tuple([part.stop - part.start for part in index])
         made: DeviceOp[Tensor[Any]] = empty(shape, self.dtype, device=device)
-        return made.then(join)
+        pieces = [value(self.pieces[number]) for number, _ in shared]  # borrowed from now on
+        given: Any = zip_ops(made, *pieces) if pieces else made
+        result: DeviceOp[Tensor[Any]] = given.then(join)
+        return result
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy of the whole as a NumPy array, now."""

@@ -18,6 +18,7 @@ from ..functions.arrays import as_written
 from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
+from ..functions.tracing import tell_torch
 from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
@@ -381,3 +382,4 @@ def _lent_by(tensors: Sequence[Any]) -> tuple[Hashable, list[int], Stream] | Non
 _STRIDED = torch.strided
 
 publish(["TorchOp", "custom_op"], globals())
+tell_torch()

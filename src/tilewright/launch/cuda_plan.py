@@ -117,7 +117,7 @@ class CudaPlan(LaunchPlan):
         try:
             self._tell(self._read(report))
         except Exception as raised:
-            error = raised
+            error = raised.with_traceback(None)  # its frames would keep the launch, and its memory
         outcome: Outcome | None = launch.outcome
         if error is not None and outcome is None:
             launch.outcome = outcome = Outcome(((self._kernel, launch.held[-3].location),))

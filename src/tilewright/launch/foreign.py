@@ -264,6 +264,8 @@ def _form_of(bound: Bound) -> ForeignForm:
 class ForeignLaunch(WholeLaunch[R_co]):
     """A foreign kernel with its arguments. Its result is the tuple of the very objects passed."""
 
+    LISTED = "launch_config"
+
     def launch_config(
         self,
         config: LaunchConfig | None = None,

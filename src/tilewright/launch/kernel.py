@@ -8,6 +8,7 @@ what may differ: memory, borrows, numbers, and the names that the kernel capture
 from __future__ import annotations
 
 import inspect
+import time
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from ..devices.protocol import Device, RefusedCodeError
 from ..frontend.capture.sources import KernelSource
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
 from ..op.ambient import default_device
+from ..op.trace import Tracing
 from .arguments import Arg, Bound
 from .binding import Binder
 from .calls import CalledKernel
@@ -235,7 +237,16 @@ class Kernel(CalledKernel):
         """Return the compiled code for a host device or a CUDA architecture; compiled now if not
         yet.
         """
-        return compiler.find(self.captured, signature, target, self.options(target, request))
+        options = self.options(target, request)
+        trace = Tracing.active
+        if trace is None:
+            return compiler.find(self.captured, signature, target, options)
+        begun, known = time.perf_counter_ns(), len(compiler.history(self.captured))
+        found = compiler.find(self.captured, signature, target, options)
+        if len(compiler.history(self.captured)) > known:
+            name = self.captured.name
+            trace.add("compile", name, None, begun, time.perf_counter_ns())
+        return found
 
     def options(self, target: str, request: Request) -> CompileOptions:
         """Return the options of a launch, and where it leaves a choice open, the kernel's hints."""

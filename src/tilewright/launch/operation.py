@@ -18,7 +18,7 @@ from .._core import (
 from .._core import Launch as NativeLaunch
 from .._core import Outputs as NativeOutputs
 from ..base.dtypes import DType
-from ..base.errors import LaunchError, SchedulingError
+from ..base.errors import BorrowError, LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
 from ..devices.protocol import Device, Stream
@@ -28,7 +28,7 @@ from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.outcome import Outcome
 from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
-from ..op.running import ELSEWHERE, Steps, named
+from ..op.running import ELSEWHERE, Steps, named, run_here
 from ..tensors.belonging import is_among
 from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
@@ -91,6 +91,7 @@ class Launch(NativeLaunch, Composite[R_co]):
     gives_back = True
 
     __slots__ = ()
+    LISTED = "compile compile_options const_grid generics grid out"
 
     _outputs: ClassVar[Callable[[tuple[int, ...], int], Outputs]] = staticmethod(
         lru_cache(MOST_OUTPUTS)(Outputs)
@@ -359,10 +360,11 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
         """Do as `execute`, where the core cannot run it; argument ops run first."""
-        bound = self._bound
+        bound, _ = self._bound, ctx.stream  # who has no stream takes nothing from the op
         if bound is None:
-            return super().execute(ctx)
-        ctx.stream  # noqa: B018 - a context may lack it, and nothing was given up yet
+            if not self.staged:
+                raise BorrowError(f"`{self.name}` has run already: an op is used once")
+            return run_here(self, ctx)
         self._examined = self._held = None
         args = self._release(ctx)
         try:

@@ -95,6 +95,8 @@ def _piece(name: str, value: Any, number: int, mesh: Mesh) -> Any:
 class PiecesLaunch(OnDevices):
     """The launches of one kernel on all pieces of its arguments; it gives the arguments."""
 
+    LISTED = "compile_options const_grid generics grid out"
+
     def __init__(
         self,
         name: str,

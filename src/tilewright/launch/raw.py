@@ -38,6 +38,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
     """
 
     holds = ("_memory", "_records")
+    LISTED = "push_arg push_device_ptr set_launch_config"
 
     def __init__(self, function: Function) -> None:
         refuse_no_function("AsyncKernelLaunch", function)

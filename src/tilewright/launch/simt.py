@@ -104,6 +104,8 @@ class SimtKernel(Kernel):
 class SimtLaunch(WholeLaunch[R_co]):
     """A SIMT kernel with its arguments. Its result is the tuple of the very objects passed."""
 
+    LISTED = "launch_config"
+
     _kernel: SimtKernel  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def launch_config(

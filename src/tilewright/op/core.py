@@ -82,6 +82,12 @@ class DeviceOp(ResultMethods[T_co]):
     can be used again.
     """
 
+    LISTED = (
+        "boxed close dup first graph graph_on inspect into_future item last map partition "
+        "reinterpret reshape schedule shared slice start start_on sync sync_on then "
+        "then_unchecked to to_host_vec to_numpy try_partition unpartition unwrap_arc unzip view"
+    )
+
     @overload
     def then(
         self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], DeviceOp[R]], /
@@ -382,6 +388,7 @@ class SharedOp(Behind[T_co]):
     """An op that may be used any number of times, from any thread; its source runs once."""
 
     holds = ()  # it may be used again
+    LISTED = "clone"
 
     def spend(self) -> None:
         """Do nothing: the op can be used again."""

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar
 
 from .._core import Op, new_op, set_op_classes
+from ..base.completion import Listed
 from ..base.errors import BorrowError
 from ..devices.protocol import Device
 from .context import ExecutionContext
@@ -19,10 +20,11 @@ from .running import Steps
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
+class Lazy(Op, MisuseHints, Listed, Coroutine[Any, Any, T_co]):
     """What all ops are: something to execute, once."""
 
     __slots__ = ()
+    LISTED = "name"
 
     gives_back: bool = False
     """Whether its results are objects that it was passed, which belong to somebody."""

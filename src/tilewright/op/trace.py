@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     """Something that took time, in nanoseconds of `time.perf_counter_ns`."""
 
     kind: str
-    """`op`, `host wait`, `stream wait`, or `work` on a device."""
+    """`op`, `compile`, `host wait`, `stream wait`, or `work` on a device."""
     name: str
     start: int
     end: int

@@ -8,6 +8,7 @@ DLPack, and returns the same kind; of our tensors, and ops that give some, it ma
 from __future__ import annotations
 
 from ..base.tracebacks import publish
+from ..functions.tracing import tell_torch
 from .activations import (
     elu,
     geglu,
@@ -54,3 +55,4 @@ __all__ = [
 ]  # fmt: skip
 
 publish(__all__, globals())
+tell_torch()

@@ -34,7 +34,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, float_operation, reshaped, wide
+from .calling import first, float_operation, refuse_other_types, reshaped, wide
 from .reductions import sum as sum_of
 from .tiles import as_scalar, rounded, sum_type, widened
 
@@ -299,12 +299,13 @@ def scaled_dot_product_attention(
     """
     shape, others = tuple(query.shape), tuple(key.shape)
     _refuse_shapes(shape, others, tuple(value.shape), enable_gqa)
+    refuse_other_types("scaled_dot_product_attention", query, key=key, value=value)
     heads = shape[-3]
     if sinks is not None and tuple(sinks.shape) != (heads,):
         raise ValueError(f"`sinks` has a logit for each of {heads} heads, got {sinks.shape}")
     if window is not None and window < 1:
         raise ValueError(f"`window` is 1 or more keys, got {window}")
-    group = heads // others[-3] if others[-3] else 1
+    group = int(heads // others[-3]) if others[-3] else 1
     tokens, depth = shape[-2:]
     mask, repeated = _mask_of(attn_mask, (*shape[:-1], others[-2]))
     how = Mask(is_causal, window, group, sinks is not None, repeated)

@@ -15,6 +15,7 @@ import numpy as np
 from ..base.dtypes import AnyDType, DType
 from ..base.shapes import Shape
 from ..functions.describing import element_type
+from ..functions.tracing import one_node
 from ..op.core import DeviceOp
 from ..op.zipping import zip as zip_ops
 from ..tensors.tensor import Tensor
@@ -66,7 +67,7 @@ def _operation(function: Callable[..., Any], refuse: Callable[[str, Any], None])
             refuse(name, args[0])
         return function(*args, **named)
 
-    return call
+    return one_node(call)
 
 
 def _call_later(call: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -175,6 +176,8 @@ def is_contiguous(x: Any) -> bool:
 
 def axis_of(name: str, rank: int, axis: int) -> int:
     """Return an axis, counted from the front; a number without axes has one, 0."""
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"`{name}` takes an axis as an int, got {axis!r}")
     if not -max(rank, 1) <= axis < max(rank, 1):
         raise IndexError(
             f"`{name}` has no axis {axis} in an array of {rank} axes; expected {-rank} to"
@@ -187,7 +190,7 @@ def axes_of(name: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int
     """Return axes, counted from the front and in order; None stands for all."""
     if axis is None or not rank:
         return tuple(range(rank))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    given: tuple[Any, ...] = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     found = tuple(sorted(axis_of(name, rank, each) for each in given))
     if len(set(found)) != len(found):
         raise ValueError(f"`{name}` was given an axis twice: {given}")
@@ -207,3 +210,36 @@ def halves(name: str, x: Any, axis: int) -> tuple[Any, Any]:
 def wide(x: Any) -> AnyDType:
     """Return the type in which the elements of an array are computed: f64 for f64, else f32."""
     return sum_type(element_type(x.dtype))
+
+
+def refuse_no_integers(name: str, argument: str, x: Any) -> None:
+    """Raise if an argument is not an array of integers."""
+    _refuse_no_array(name, x)
+    kind = element_type(x.dtype)
+    if not kind.is_int:
+        raise TypeError(f"`{argument}` of `{name}` is an array of integers; got one of {kind}")
+
+
+def refuse_other_types(name: str, lead: Any, **others: Any) -> None:
+    """Raise if arrays that are multiplied with the first one have other types."""
+    for argument, x in others.items():
+        if getattr(x, "dtype", None) != lead.dtype:
+            _refuse_other_type(name, lead, argument, x)
+
+
+def _refuse_other_type(name: str, lead: Any, argument: str, x: Any) -> None:
+    _refuse_no_array(name, x)
+    wanted, got = element_type(lead.dtype), element_type(x.dtype)
+    if wanted is not got:
+        raise TypeError(
+            f"`{name}` multiplies arrays of one type: `{argument}` has elements of {got}, the first"
+            f" one of {wanted}"
+        )
+
+
+def refuse_other_shape(name: str, argument: str, x: Any, shape: Sequence[int]) -> None:
+    """Raise if an argument is there and has another shape."""
+    if x is not None and tuple(x.shape) != tuple(shape):
+        raise ValueError(
+            f"`{argument}` of `{name}` has the shape {tuple(shape)}; got {tuple(x.shape)}"
+        )

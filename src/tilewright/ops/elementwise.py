@@ -104,7 +104,13 @@ def apply(function: Function, *args: Any) -> Any:
     """
     shape = args[0].shape
     arrays = [arg for arg in args if hasattr(arg, "shape")]
-    if len(shape) == 1 or not all(a.shape == shape and is_contiguous(a) for a in arrays):
+    for other in arrays[1:]:
+        if other.shape != shape and tuple(other.shape) != tuple(shape):
+            raise ValueError(
+                f"`{function.__name__}` takes arrays of one shape; got"
+                f" {' and '.join(str(tuple(a.shape)) for a in arrays)}"
+            )
+    if len(shape) == 1 or not all(map(is_contiguous, arrays)):
         return function(*args)
     flat = [reshaped(arg, (-1,)) if hasattr(arg, "shape") else arg for arg in args]
     return reshaped(function(*flat), tuple(shape))

@@ -20,7 +20,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import float_operation, operation, reshaped
+from .calling import float_operation, operation, refuse_no_integers, refuse_other_shape, reshaped
 from .elementwise import ADD, apply
 from .tiles import as_scalar, rounded, sum_type, widened
 
@@ -100,6 +100,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     array([[3., 4.],
            [1., 2.]], dtype=float32)
     """
+    refuse_no_integers("embedding", "x", x)
     if len(weight.shape) != 2:
         raise ValueError(f"`weight` of `embedding` is (rows, depth), got {tuple(weight.shape)}")
     shape = tuple(x.shape)
@@ -164,10 +165,7 @@ def dropout(
     if not training:
         return x if residual is None else apply(ADD, x, residual)
     shape = tuple(x.shape)
-    if residual is not None and tuple(residual.shape) != shape:
-        raise ValueError(
-            f"`residual` has the shape of x, {shape}, got the shape {tuple(residual.shape)}"
-        )
+    refuse_other_shape("dropout", "residual", residual, shape)
     given = (x,) if residual is None else (x, residual)
     flat = [reshaped(each, (math.prod(shape),)) for each in given]
     function = _DROP if residual is None else _DROP_AND_ADD

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from ..base.dtypes import i32, i64
 from ..base.shapes import FULL, cdiv, next_power_of_2
 from ..functions.function import Function
+from ..functions.tracing import one_node
 from ..lang import (
     Accumulator,
     Const,
@@ -110,6 +111,7 @@ def _routing(length: int, k: int, normalize: bool) -> Function:
     )
 
 
+@one_node
 def moe_route(logits: Any, k: int, *, normalize: bool = True) -> tuple[Any, Any]:
     """Return the weights of the k most probable experts of each token, and their numbers.
 
@@ -215,6 +217,7 @@ class _Sorting:
 _SORTING = cache(_Sorting)
 
 
+@one_node
 def moe_sort(experts: Any, num_experts: int) -> tuple[Any, Any, Any]:
     """Return the order of pairs by expert, the place of each pair in it, and where experts end.
 

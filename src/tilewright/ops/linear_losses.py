@@ -32,7 +32,15 @@ from ..lang import (
 from ..lang import all as all_of
 from ..launch import entry
 from ..op.core import DeviceOp, as_op
-from .calling import float_operation, is_op, reshaped, wide
+from .calling import (
+    float_operation,
+    is_op,
+    refuse_no_integers,
+    refuse_other_shape,
+    refuse_other_types,
+    reshaped,
+    wide,
+)
 from .losses import Reduction, reduced_losses
 from .matmul import product
 from .reductions import sum as sum_of
@@ -162,6 +170,8 @@ def linear_cross_entropy(
     >>> round(float(ops.linear_cross_entropy(x, weight, np.array([0, 3]))), 3)
     1.386
     """
+    refuse_no_integers("linear_cross_entropy", "target", target)
+    refuse_other_types("linear_cross_entropy", x, weight=weight)
     shape = tuple(x.shape)
     if (
         len(weight.shape) != 2
@@ -174,11 +184,7 @@ def linear_cross_entropy(
             f" {tuple(target.shape)}"
         )
     count = math.prod(shape[:-1])
-    if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
-        raise ValueError(
-            f"`bias` has an element for each of {weight.shape[0]} classes, got the shape"
-            f" {tuple(bias.shape)}"
-        )
+    refuse_other_shape("linear_cross_entropy", "bias", bias, weight.shape[:1])
     found = _losses(bias is not None)(
         reshaped(x, (count, shape[-1])), weight, weight if bias is None else bias,
         reshaped(target, (count, 1)), int(ignore_index), float(label_smoothing),

@@ -23,7 +23,7 @@ from ..lang import (
 from ..lang import all as all_of
 from ..launch import entry
 from ..op.core import DeviceOp, as_op
-from .calling import first, float_operation, is_op, reshaped, wide
+from .calling import first, float_operation, is_op, refuse_no_integers, reshaped, wide
 from .reductions import sum as sum_of
 from .rows import PART, by_length, row_function, rows_of
 from .softmax import shift_and_total
@@ -161,6 +161,7 @@ def cross_entropy(
     >>> round(float(ops.cross_entropy(np.zeros((2, 4), "f4"), np.array([0, 3]))), 3)
     1.386
     """
+    refuse_no_integers("cross_entropy", "target", target)
     rows = rows_of("cross_entropy", x, 1 if len(x.shape) > 1 else 0)
     if tuple(target.shape) != (*x.shape[:1], *x.shape[2:])[: max(len(x.shape) - 1, 0)]:
         raise ValueError(

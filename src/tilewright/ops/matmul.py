@@ -14,7 +14,7 @@ from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
 from ..launch import entry
 from .activations import FORMULAS, activated
-from .calling import first, float_operation, reshaped
+from .calling import first, float_operation, refuse_other_shape, refuse_other_types, reshaped
 from .elementwise import times_slope
 from .reductions import sum as sum_of
 from .tiles import rounded, sum_type, widened
@@ -159,6 +159,9 @@ def _multiplied(
     if left[-1] != inner or (len(right) > 2 and left[:-2] != right[:-2]):
         raise ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
     shape = (*left[:-1], columns)
+    refuse_other_types(name, a, **{"weight" if turn_b else "b": b})
+    refuse_other_shape(name, "bias", bias, (columns,))
+    refuse_other_shape(name, "residual", residual, shape)
     batch = math.prod(right[:-2])  # one matrix for all rows is one product
     rows = math.prod(left[:-1]) // batch if batch else left[-2]
     how = Epilogue(False, turn_b, bias is not None, residual is not None)

@@ -28,7 +28,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, float_operation, is_ours, reshaped, wide
+from .calling import first, float_operation, is_ours, refuse_other_shape, reshaped, wide
 from .elementwise import ADD, apply, tiles_of, unary
 from .reductions import sum as sum_of
 from .rows import LONGEST, PART, rows_in_tile, rows_of
@@ -186,7 +186,7 @@ KERNELS: dict[bool, tuple[Any, Any]] = {
 
 
 def _norm_of(length: int, center: bool, weight: bool, bias: bool) -> Function:
-    return _norm(rows_in_tile(length), length > LONGEST, center, weight, bias)
+    return _norm(rows_in_tile(length), bool(length > LONGEST), center, weight, bias)
 
 
 @cache
@@ -241,6 +241,9 @@ def _normalized(
         )
     if bias is not None and weight is None:
         raise ValueError(f"`{name}` has a bias only beside a weight")
+    refuse_other_shape(name, "weight", weight, shape)
+    refuse_other_shape(name, "bias", bias, shape)
+    refuse_other_shape(name, "residual", residual, x.shape)
     if residual is not None and is_ours(x):
 
         def normalize(total: Any) -> Any:
@@ -356,6 +359,8 @@ def group_norm(
         )
     if (weight is None) != (bias is None):
         raise ValueError("`group_norm` takes a weight and a bias, or neither")
+    refuse_other_shape("group_norm", "weight", weight, shape[1:2])
+    refuse_other_shape("group_norm", "bias", bias, shape[1:2])
     length = math.prod(shape[2:])
     row = shape[1] // num_groups * length
     if not row:

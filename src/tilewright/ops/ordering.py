@@ -13,6 +13,7 @@ from ..base.dtypes import i32, i64
 from ..base.shapes import FULL, Shape, cdiv, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
+from ..functions.tracing import one_node
 from ..lang import (
     Accumulator,
     Const,
@@ -263,7 +264,7 @@ def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
         return x.then(later)
     rows = rows_of(name, x, axis)
     count = rows.length if k is None else k
-    if not 0 <= count <= rows.length:
+    if not hasattr(count, "__index__") or not 0 <= count <= rows.length:
         raise ValueError(f"`{name}` finds 0 to {rows.length} elements along the axis, got {k}")
     if rows.length > MOST:
         raise ValueError(f"`{name}` sorts rows of at most {MOST} elements, got {rows.length}")
@@ -280,6 +281,7 @@ def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
     return found.map(restored) if is_op(found) else restored(*found)
 
 
+@one_node
 def topk(
     x: Any, k: int, axis: int = -1, largest: bool = True, *, dim: int | None = None
 ) -> tuple[Any, Any]:
@@ -294,6 +296,7 @@ def topk(
     return found
 
 
+@one_node
 def sort(
     x: Any, axis: int = -1, descending: bool = False, *, dim: int | None = None
 ) -> tuple[Any, Any]:
@@ -308,6 +311,7 @@ def sort(
     return found
 
 
+@one_node
 def argsort(x: Any, axis: int = -1, descending: bool = False, *, dim: int | None = None) -> Any:
     """Return the indices that sort along an axis; equal elements stay in their order.
 

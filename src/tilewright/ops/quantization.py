@@ -14,6 +14,7 @@ from ..base.dtypes import AnyDType, bf16, f8e4m3fn, f8e5m2, f16, f32, f64, i8, u
 from ..base.shapes import cdiv, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
+from ..functions.tracing import one_node
 from ..lang import (
     Const,
     Tensor,
@@ -195,6 +196,7 @@ def _format_of(name: str, q: Any) -> Any:
     return found
 
 
+@one_node
 def quantize(w: Any, format: Format = "int8", group_size: int | None = None) -> tuple[Any, Any]:  # noqa: A002
     """Return a weight (outputs, inputs) in a format, and its scales.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NoReturn
 
+from ..functions.tracing import tell_torch
 from .activations import elu as elu_of
 from .activations import gelu as gelu_of
 from .activations import glu as glu_of
@@ -35,6 +36,7 @@ from .softmax import softmax as softmax_of
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
+tell_torch()
 
 
 def _refuse(name: str, option: str, value: object, expected: str) -> NoReturn:

@@ -137,7 +137,7 @@ class _Sweeper:
         inits = [carried(op)[k] for k in kept] if op.has(Trait.LOOP) else []
         fixed = r.many(op.operands[: len(op.operands) - len(carried(op))])
         if op.has(Trait.LOOP):
-            new = r.op(op.name, *fixed, r.many(inits), regions=regions)
+            new = r.op(op.name, *fixed, r.many(inits), regions=regions, **op.attrs)
         else:
             types = tuple(op.results[k].type for k in kept)
             new = r.op(op.name, *fixed, regions=regions, types=types)

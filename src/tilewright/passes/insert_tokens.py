@@ -295,6 +295,6 @@ class _Orderer:
             r.ops(old.ops)
         bounds = r.many(op.operands[: len(op.operands) - len(op.all("init"))])
         inits = (*r.many(op.all("init")), *before)
-        results = r.op(op.name, *bounds, inits, regions=(new,)).results
+        results = r.op(op.name, *bounds, inits, regions=(new,), **op.attrs).results
         self.advance(touched, results[len(op.results) :])
         return results[: len(op.results)]

@@ -93,6 +93,11 @@ class Arc(Ours, Generic[E]):
     """
 
     __slots__ = ("__weakref__", "_core")
+    LISTED = (
+        "T clone device device_id device_pointer dtype dup is_contiguous item nbytes ndim "
+        "num_bytes partition permute reinterpret reshape shape size slice strides to to_host_vec "
+        "to_numpy transpose try_partition unwrap_arc value view"
+    )
 
     def __init__(self, tensor: Tensor[E]) -> None:
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")

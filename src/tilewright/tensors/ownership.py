@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from .._core import Handle as NativeHandle
 from .._core import Title as NativeTitle
 from .._core import borrow_exclusive, take_over, undo_lost
+from ..base.completion import Listed
 from ..base.errors import BorrowError
 from ..base.messages import summary
 from ..op.nesting import refuse_reading
@@ -122,7 +123,7 @@ class Moved(NamedTuple):
         return gone and all(ref() is None for ref in self.chain[self.number + 1 :])
 
 
-class Ours:
+class Ours(Listed):
     """Base of what has or borrows memory: never taken for another library's array, never copied."""
 
     __slots__ = ()

@@ -38,6 +38,7 @@ class Partition(Access, Ours, Generic[E]):
     tensor over, or `t.partition_mut(...)`, which borrows it."""
 
     __slots__ = ()
+    LISTED = "tile grid shape dtype device unpartition map prefix"
 
     tensor: Tensor[E]
     tiling: Tiling
@@ -170,6 +171,7 @@ class MappedPartition(Partition[E]):
     """
 
     __slots__ = ()
+    LISTED = "mapping"
 
     @property
     def mapping(self) -> Mapping:

@@ -53,6 +53,11 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
     """
 
     __slots__ = ()
+    LISTED = (
+        "T borrow_mut copy_from device device_id device_pointer dtype dup is_contiguous item "
+        "nbytes ndim num_bytes partition partition_mut permute reinterpret reshape shape size "
+        "slice strides summary to to_host_vec to_numpy transpose try_partition view"
+    )
 
     @property
     def shape(self) -> Shape:
@@ -96,7 +101,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
 
     @property
     def nbytes(self) -> int:
-        """The same as `num_bytes`, under NumPy's name."""
+        """How many bytes the elements take; `num_bytes` is another name."""
         return self.num_bytes
 
     @property
@@ -282,6 +287,7 @@ class BorrowMut(Access, Ours, Generic[E]):
     """
 
     __slots__ = ()
+    LISTED = "shape dtype device partition split_at reshape copy_from numpy"
 
     tensor: Tensor[E]
 

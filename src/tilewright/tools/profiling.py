@@ -21,7 +21,8 @@ RIGHT = ("TIMES", "TOTAL", "SHARE", "MEAN", "FASTEST", "BYTES", "GB/s")
 MORE = """\
 BYTES are those of the tensors that the work reads and writes, each counted once: GB/s is what the
 memory delivers if nothing is read twice, over the time of all runs. The device measures the times.
-Compilation and Python are not part of them; the picture shows when they keep a device waiting."""
+Compilation and Python are not part of them; the picture shows when they keep a device waiting. The
+second run of a program finds its kernels in the cache."""
 
 
 @dataclass(slots=True)
@@ -71,6 +72,14 @@ def table(rows: Sequence[Row]) -> list[str]:
          for text, (name, width) in zip(line, columns, strict=True)]
         for line in cells
     ])  # fmt: skip
+
+
+def compilations(entries: Iterable[Entry]) -> list[str]:
+    """Return a line for what was compiled meanwhile, or loaded from the cache on disk."""
+    times = [entry.end - entry.start for entry in entries if entry.kind == "compile"]
+    if not times:
+        return []
+    return [f"compiled or loaded: {len(times)}, in {in_seconds(sum(times))}"]
 
 
 def _cells(row: Row, total: int) -> tuple[str, ...]:
@@ -126,7 +135,7 @@ def _run(given: Namespace) -> int:
     picture, file = folder / f"{name}.svg", folder / f"{name}.trace.json"
     picture.write_text(draw(recorded, name), encoding="utf-8")
     recorded.save(file)
-    say("\n".join(table(rows)))
+    say("\n".join([*table(rows), *compilations(recorded.entries)]))
     say(f"picture: {picture}\ntrace:   {file} (open it at https://ui.perfetto.dev)")
     return status
 

@@ -19,14 +19,16 @@ PER_LETTER = 6.6
 """Width of a letter in a bar."""
 MOST_BARS, MOST_ARROWS = 4000, 400
 """Bars that are drawn, the longest ones, and arrows."""
-KINDS = ("op", "work", "host wait", "stream wait")
+KINDS = ("op", "compile", "work", "host wait", "stream wait")
+NOT_WORK = ("wait", "compile")
 STYLE = """
   .page{fill:#fff}.text{fill:#1c2430}.faint{fill:#66707f}.line{stroke:#d9dee6}.lane{fill:#f5f7fa}
-  .wait{fill:#c3cad6}.on{fill:#fff}.used{fill:#4c78d0;fill-opacity:.75}.kept{fill:#4c78d0;fill-opacity:.22}
+  .wait{fill:#c3cad6}.compile{fill:#f0dfb4}.on{fill:#fff}.used{fill:#4c78d0;fill-opacity:.75}.kept{fill:#4c78d0;fill-opacity:.22}
   .arrow{fill:none;stroke:#c2562c;stroke-width:1.2}
   text{font:12px ui-sans-serif,system-ui,sans-serif}.title{font-size:16px;font-weight:600}
   @media (prefers-color-scheme:dark){.page{fill:#14181f}.text{fill:#e6eaf0}.faint{fill:#93a0b2}
-  .line{stroke:#2c3442}.lane{fill:#1b212b}.wait{fill:#465064}}"""
+  .line{stroke:#2c3442}.lane{fill:#1b212b}
+  .wait{fill:#465064}.compile{fill:#4d4224}}"""
 
 
 def draw(trace: Trace, title: str) -> str:
@@ -107,7 +109,13 @@ def _lanes(entries: Sequence[Entry]) -> list[tuple[str, list[Entry]]]:
             streams.setdefault(label, []).append(entry)
         else:
             threads.setdefault(entry.thread, []).append(entry)
-    return [*threads.items(), *streams.items()]
+    in_order = sorted(streams, key=lambda label: _number(streams[label][0]))
+    return [*threads.items(), *((label, streams[label]) for label in in_order)]
+
+
+def _number(entry: Entry) -> tuple[str, int]:
+    assert entry.stream is not None
+    return entry.stream.device.name, entry.stream.number
 
 
 def _lane(label: str, members: Sequence[Entry], y: int, scale: Scale) -> list[str]:
@@ -125,15 +133,17 @@ def _lane(label: str, members: Sequence[Entry], y: int, scale: Scale) -> list[st
 def _bar(entry: Entry, y: int, scale: Scale) -> str:
     x, top = scale.x(entry.start), y + (LANE - BAR) / 2
     width = max(scale.x(entry.end) - x, LEAST)
-    colour = 'class="wait"' if "wait" in entry.kind else f'fill="{colour_of(entry.name)}"'
+    kind = entry.kind.rpartition(" ")[2]
+    colour = f'class="{kind}"' if kind in NOT_WORK else f'fill="{colour_of(entry.name)}"'
     rest = f' height="{BAR}" rx="2" {colour}><title>{escape(about(entry))}</title></rect>'
     bar = f'<rect x="{x:.1f}" y="{top:.1f}" width="{width:.1f}"{rest}'
     letters = int((width - 8) / PER_LETTER)
-    if letters < min(len(entry.name), 4):
+    name = f"compile {entry.name}" if kind == "compile" else entry.name
+    if letters < min(len(name), 4):
         return bar
-    name = entry.name if len(entry.name) <= letters else f"{entry.name[: letters - 1]}…"
-    kind = "faint" if "wait" in entry.kind else "on"
-    return f'{bar}<text class="{kind}" x="{x + 4:.1f}" y="{y + 21}">{escape(name)}</text>'
+    name = name if len(name) <= letters else f"{name[: letters - 1]}…"
+    style = "faint" if kind in NOT_WORK else "on"
+    return f'{bar}<text class="{style}" x="{x + 4:.1f}" y="{y + 21}">{escape(name)}</text>'
 
 
 def _arrows(entries: Sequence[Entry], places: Mapping[Entry, int], scale: Scale) -> list[str]:

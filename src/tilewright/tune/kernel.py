@@ -244,6 +244,7 @@ class TunedKernel:
 class TuningLaunch(Composite[Any]):
     """A launch of a tuned kernel whose configuration is chosen when it runs."""
 
+    LISTED = "out"
     gives_back = True
     lengthy = True
     holds: ClassVar[tuple[str, ...]] = ("_constants",)

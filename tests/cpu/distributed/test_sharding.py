@@ -243,3 +243,16 @@ def test_shards_that_do_not_fit_are_refused_when_built(what):
     build, message = WRONG[what]
     with pytest.raises(tw.ShapeError, match=message):
         build(tw.Mesh(["cpu", "cpu"]))
+
+
+def test_ops_borrow_pieces_when_they_are_built():
+    mesh = tw.Mesh(["cpu"] * 2, {"a": 2})
+    x = tw.shard(np.ones(4, np.float32), mesh, 0).sync()
+    z = poisoned(mesh, (4,), {0: "a"})
+    for build in (x.gather, lambda: axpy(z.partition_mut((2,)), x, x, 1.0)):
+        op = build()
+        tw.fill(x.pieces[1], 5.0).sync()
+        with pytest.raises(tw.BorrowError, match=r"its shared borrow .* has ended"):
+            op.sync()
+    with pytest.raises(tw.BorrowError, match="a spawned op must own"):
+        tw.spawn(x.gather())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import python_calls
 from support.leaks import assert_none_left
-from tilewright import f32
+from tilewright import _core, f32
 from tilewright.devices.host import CPU
+from tilewright.launch.operation import Outputs
 from tilewright.op.context import ExecutionContext
+from tilewright.tensors.create import Allocate
 
 pytestmark = pytest.mark.cpu_alone
 
@@ -125,3 +129,57 @@ def test_nothing_is_left_behind(x):
     stale = fresh()
     stale.sync()
     assert_none_left(run, watched, 50)
+
+
+def chain(x: tw.Tensor[f32]) -> tw.DeviceOp[tw.Tensor[f32]]:
+    return double(tw.empty_like(x).partition(SIZE), x).out()
+
+
+def test_a_chain_runs_no_python_but_the_methods_that_were_written(x):
+    for _ in range(2):
+        found = chain(x).sync()
+        calls = python_calls(chain(x).sync)
+    assert np.array_equal(found.to_numpy(), 2 * np.arange(SIZE))
+    assert calls == ["Tensor.partition"]
+
+
+def test_what_the_core_has_borrowed_is_checked_when_the_others_have_run(x):
+    op: Any = double(fresh(), x)
+    (pledge,) = op._pledges
+    assert pledge.given is x and pledge.ends_nothing
+    x.partition_mut(SIZE)
+    with pytest.raises(tw.BorrowError, match="borrowed for writing"):
+        op.sync()
+
+
+def test_memory_that_was_used_before_is_allocated_by_the_core():
+    make = partial(tw.empty, (SIZE,), device="cpu")
+    for _ in range(2):
+        calls = python_calls(make().sync)
+    assert calls == []
+    assert not make().sync().region.is_written
+    zeros = tw.zeros((SIZE,), device="cpu")
+    assert "Allocate.execute_closely" in python_calls(zeros.sync)
+
+
+def test_a_tensor_is_made_where_that_was_said():
+    with pytest.raises(tw.ContextError, match="makes a tensor on 'reference'"):
+        tw.empty((SIZE,), device="reference").sync_on(CPU.new_stream())
+
+
+def test_wrong_arguments_of_what_makes_ops_and_takes_outputs_raise():
+    layout = tw.empty((SIZE,), device="cpu").sync().region.layout
+    for given in [(), ("empty",), (1, layout, CPU, True, False, False, 0)]:
+        with pytest.raises(TypeError):
+            _core.new_allocate(*given)
+    odd = _core.new_allocate("odd", "no layout", CPU, True, False, False, 0)
+    with pytest.raises(AttributeError):
+        odd.sync()
+    with pytest.raises(AttributeError):
+        Allocate.__new__(Allocate).execute(ExecutionContext(CPU.new_stream()))
+    with pytest.raises(TypeError, match="by position"):
+        Outputs((0,), 1)(result=1)
+    with pytest.raises(IndexError):
+        Outputs((1,), 1)(1)
+    with pytest.raises(TypeError, match="by position"):
+        Outputs.__new__(Outputs)(1)

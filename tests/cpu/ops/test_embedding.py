@@ -110,5 +110,5 @@ def test_dropout_with_a_residual(dtype, shape):
         check_gradients(
             lambda x, r: ops.dropout(x, 0.3, seed=5, residual=r), numbers((3, 4), (3, 4))
         )
-    with pytest.raises(ValueError, match=r"`residual` has the shape of x"):
+    with pytest.raises(ValueError, match=r"`residual` of `dropout` has the shape"):
         ops.dropout(x, seed=7, residual=residual[None])

@@ -20,6 +20,16 @@ BODIES = {
     "behind a write": (False, "simt.sync_threads(); m[t] = 1; n = m[0]; simt.sync_threads()"),
     "before a write": (False, "simt.sync_threads(); n = m[0]; m[t] = 1; simt.sync_threads()"),
     "before an atomic": (False, "simt.sync_threads(); n = m[0]; tl.atomic_add(m.at(1), 1)"),
+    "of dynamic memory, written by another name": (
+        False,
+        """
+d, e = simt.dynamic_shared(i32), simt.dynamic_shared(i32)
+simt.sync_threads()
+n = d[0]
+e[t] = 1
+simt.sync_threads()
+""",
+    ),
     "before a branch that writes": (
         False,
         """

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
+from support.native_cuda import NativeCuda
 from support.numbers import fresh_rng
 
 triton = pytest.importorskip("triton")
@@ -30,6 +31,12 @@ class Seen(list):
         x, y, out, n, alpha = values[:5]
         n, alpha = n & 0xFFFFFFFF, np.array([alpha], np.int64).view(np.float32)[0]
         floats(out, n)[:] = floats(x, n) + alpha * floats(y, n)
+
+
+@pytest.fixture
+def fake_cuda():
+    """A driver that native code calls, as launches alike are the core's."""
+    return NativeCuda(2)
 
 
 @pytest.fixture

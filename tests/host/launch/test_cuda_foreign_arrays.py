@@ -19,8 +19,9 @@ from tilewright.base.errors import LaunchError
 from tilewright.devices import registry
 from tilewright.tensors.gpu_imports import LEGACY
 
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 DEVICE_TYPE, GPU = 32 + 8, 2
 """Where a versioned DLPack tensor says on what kind of device it is; and the one that is meant."""
 

@@ -210,3 +210,26 @@ def test_work_on_other_streams_comes_after_one_that_reports(given, gpu):
     picked(other.partition_mut(4), z, where).start_on(second)
     gpu.context.calls.release()
     np.testing.assert_array_equal(other.to_numpy(), [4, 5, 6, 7])
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_failure_that_nobody_hears_of_is_reported_once_its_stream_is_waited_for(
+    gpu, given, monkeypatch, warm
+):
+    """The stream has kept the memory of the launch, behind the mark that is waited for."""
+    seen = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: seen.append(str(found.exc_value)))
+
+    @tw.entry
+    def cold(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], where: tl.Tensor[tw.i32]) -> None:
+        z.store(x.load_tile(z.shape, where.load_tile((1,), 0).item()))
+
+    def lose():
+        _, (z, x, where) = given(holds=False)
+        (picked if warm else cold)(z, x.dup().sync(), where.dup().sync()).start()
+
+    lose()
+    tw.synchronize(gpu)
+    gc.collect()
+    assert len(seen) == 1, seen
+    assert "got: 7" in seen[0]

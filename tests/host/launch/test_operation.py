@@ -77,6 +77,27 @@ def test_out(x):
     assert (a.shape, b.shape) == ((4,), (8,))
 
 
+class Doing(tw.DeviceOp):
+    """An op of a program, that runs another as its part, as often as told."""
+
+    def __init__(self, part, times):
+        self.part, self.times = part, times
+        part.claim("Doing")
+
+    def execute(self, ctx):
+        return [self.part.execute(ctx) for _ in range(self.times)][-1]
+
+
+def test_ops_of_programs_run_launches_as_parts(x):
+    z = tw.zeros((5, 7)).sync()
+    for out in (z.partition_mut((4, 4)), tw.empty((5, 7)).partition((4, 4))):
+        launch = neg(out, x)
+        cut, _ = Doing(launch, 1).sync()
+        np.testing.assert_array_equal(cut.tensor.to_numpy(), -x)
+    with pytest.raises(tw.BorrowError, match="`neg` has run already"):
+        Doing(neg(z.partition_mut((4, 4)), x), 2).sync()
+
+
 def test_outputs_are_given_back_whoever_borrows_them_next():
     z = tw.zeros((4,)).sync()
     given = neg(z.partition_mut(4), tw.ones((4,))).sync()

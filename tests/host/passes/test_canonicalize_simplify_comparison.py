@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_text import apply, expect, kernel, unchanged
+from ir_text import apply, expect, kernel, parse, unchanged
 from support.canonical import canonical, constant, value_of
 from tilewright.passes.canonicalize import canonicalize
 
@@ -50,6 +50,22 @@ def test_an_undecided_comparison_stays():
 def test_selections(op, result):
     constants = constant("yes", "True", "bool") + constant("no", "False", "bool")
     expect(canonical, value_of(op, constants=constants), f"print {result}\nreturn")
+
+
+@pytest.mark.parametrize(
+    ("arms", "becomes"),
+    [
+        ("%no, %yes", "noti"), ("%yes, %d", "select"), ("%d, %no", "select"),
+        ("%no, %d", "select"), ("%d, %yes", "select"),
+    ],
+)  # fmt: skip
+def test_selections_of_truth_values(arms, becomes):
+    """Only both arms together, one true and the other false, are the condition or its opposite."""
+    constants = constant("yes", "True", "bool") + constant("no", "False", "bool")
+    made = canonical(parse(kernel(value_of(f"select %c, {arms}", constants=constants))))
+    assert [op.name for op in made.walk() if op.name not in ("constant", "print", "return")] == [
+        becomes
+    ]
 
 
 INTERVALS = """

@@ -288,6 +288,7 @@ return
         ("%j = subi %n, %i\nstore_view %a, %o, %j", True),
         ("%j = muli %i, %two\nstore_view %a, %o, %j", True),
         ("%j = muli %i, %n\nstore_view %a, %o, %j", False),
+        ("%j = muli %i, %one\nstore_view %a, %o, %j", True),
         ("%j = muli %i, %zero\nstore_view %a, %o, %j", False),
         ("%j = muli %i, %down\nstore_view %a, %o, %j", True),
         ("%j = muli %i, %largest\nstore_view %a, %o, %j", True),

@@ -45,7 +45,7 @@ def test_damaged_entries_are_named(store, capsys):
     whole, damaged = put(store, "softmax"), put(store, "gemm")
     damaged.write_bytes(damaged.read_bytes()[:-1])
     assert main(["cache", "ls"]) == 0
-    assert "damaged: its length is not what it says" in capsys.readouterr().out
+    assert "damaged: its length differs from that in its header" in capsys.readouterr().out
     assert main(["cache", "verify"]) == 1
     text = capsys.readouterr().out
     assert f"removed: {damaged.stem}: its length" in text

@@ -48,11 +48,17 @@ def test_a_program_is_profiled(program, tmp_path, capsys):
     row = next(line for line in lines if line.startswith("scale")).split()
     assert row[:4] == ["scale", "reference", "4x1x1", "3"]
     assert "800 B" in " ".join(row), "100 floats are read, 100 are written"
+    assert any(line.startswith("compiled or loaded: 1, in ") for line in lines)
     picture = ET.fromstring((out / "kernels.svg").read_text())
     texts = "".join(picture.itertext())
     assert "scale: " in texts and "memory of reference" in texts
     events = json.loads((out / "kernels.trace.json").read_text())["traceEvents"]
     assert sum(e["name"] == "scale" and e.get("cat") == "work" for e in events) == 3
+    (compiled,) = [e for e in events if e.get("cat") == "compile"]
+    (first, *_) = [e for e in events if (e.get("cat"), e["name"]) == ("op", "scale")]
+    assert compiled["name"] == "scale" and "scale" in texts
+    assert first["ts"] <= compiled["ts"]
+    assert compiled["ts"] + compiled["dur"] <= first["ts"] + first["dur"]
 
 
 def test_the_status_of_the_program_is_that_of_the_command(program, tmp_path, capsys):
@@ -122,6 +128,20 @@ def test_waits_between_streams_are_arrows():
     ])  # fmt: skip
     titles = [t.text for t in ET.fromstring(draw(trace, "x")).iter() if t.tag.endswith("title")]
     assert "second waits for <first>" in titles
+
+
+def test_streams_are_drawn_by_number_and_compiling_is_marked():
+    recorded = Trace()
+    recorded.add("compile", "made", None, 0, 900)
+    for number in (3, 1, 2):
+        recorded.add(
+            "work", f"of {number}", HandStream(number=number), 100 * number, 100 * number + 50
+        )
+    text = draw(recorded, "t")
+    assert [text.index(f"stream {n}<") for n in (1, 2, 3)] == sorted(
+        text.index(f"stream {n}<") for n in (1, 2, 3)
+    )
+    assert 'class="compile"' in text and ">compile made<" in text
 
 
 def test_memory_is_drawn_as_steps():

@@ -15,7 +15,7 @@ from .target import CodegenHints, TileTarget
 class OccupancyConfig:
     """The occupancy of blocks up to a size; None leaves it to the assembler."""
 
-    elements: int
+    size: int
     warps: int | None = None
     blocks: int | None = None
     blocks_once: int | None = None
@@ -35,7 +35,7 @@ class Policy:
     since: int
     """The first architecture these hold for, as a number."""
     copies: Sequence[OccupancyConfig]
-    """Elementwise kernels, by the elements of their largest tile."""
+    """Elementwise kernels, by the bytes of their largest tile."""
     rows: Sequence[OccupancyConfig]
     """Kernels with reductions."""
     remade: Sequence[OccupancyConfig]
@@ -79,9 +79,9 @@ class Policy:
     """The most iterations that loads of a loop begin ahead, if no bulk copies do it; 0 for none."""
 
 
-def found(table: Sequence[OccupancyConfig], elements: int) -> OccupancyConfig:
+def found(table: Sequence[OccupancyConfig], size: int) -> OccupancyConfig:
     """Return the row of a table for a size: the first that is large enough, else the last."""
-    return next((row for row in table if elements <= row.elements), table[-1])
+    return next((row for row in table if size <= row.size), table[-1])
 
 
 def _without_clusters(table: Sequence[OccupancyConfig]) -> tuple[OccupancyConfig, ...]:
@@ -90,7 +90,8 @@ def _without_clusters(table: Sequence[OccupancyConfig]) -> tuple[OccupancyConfig
 
 HOPPER = Policy(
     since=90,
-    copies=(OccupancyConfig(2047), OccupancyConfig(1 << 24, warps=8)),
+    # A thread has two vectors of each tile, so that it computes addresses once for both.
+    copies=(OccupancyConfig(4096), OccupancyConfig(1 << 26, warps=8)),
     rows=(
         OccupancyConfig(2048, warps=4),
         OccupancyConfig(4096, warps=4, blocks=7, blocks_rows=8),
@@ -153,7 +154,7 @@ HOPPER = Policy(
 AMPERE = replace(
     HOPPER,
     since=80,
-    copies=(OccupancyConfig(4095), OccupancyConfig(1 << 24, warps=8)),
+    copies=(OccupancyConfig(8191), OccupancyConfig(1 << 26, warps=8)),
     products=_without_clusters(HOPPER.products),
     visits=_without_clusters(HOPPER.visits),
     bulk_copies=False,

@@ -102,6 +102,11 @@ class Traits:
         return max((kind.size for kind in self._tile_types()), default=0)
 
     @cached_property
+    def largest_bytes(self) -> int:
+        """The bytes in memory of the largest tile that is loaded or stored at once."""
+        return max((kind.size * kind.dtype.itemsize for kind in self._tile_types()), default=0)
+
+    @cached_property
     def has_rows(self) -> bool:
         """Whether a largest tile has several rows."""
         most = self.largest_tile
@@ -126,6 +131,25 @@ class Traits:
             return None
         tiles = {_window(op) or op: op.results[0].tile for op in loads}
         return sum(tile.size * tile.dtype.itemsize for tile in tiles.values())
+
+    @cached_property
+    def stored_bytes(self) -> int:
+        """The bytes of all tiles that are stored, each once."""
+        stores = [op for op in self.func.walk() if plain(op) in ("store_view", "store_ptr")]
+        tiles = [op.one("value").tile for op in stores]
+        return sum(tile.size * tile.dtype.itemsize for tile in tiles)
+
+    @cached_property
+    def load_depth(self) -> int:
+        """The most loads of which each needs the result of the one before, such as an index."""
+        depths: dict[Value, int] = {}
+        most = 0
+        for op in self.func.walk():
+            before = max((depths.get(v, 0) for v in op.operands), default=0)
+            here = before + (plain(op) in ("load_view", "load_ptr"))
+            depths.update(dict.fromkeys(op.results, here))
+            most = max(most, here)
+        return max(most, 1)
 
     @cached_property
     def is_bulk(self) -> bool:

@@ -123,12 +123,12 @@ class _Heuristics:
         most, reduces = self.traits.largest_tile, self.traits.reductions
         if any(map(self.traits.loops_around, self.traits.loads)):
             return found(self.policy.streams, most), f"tiles of {most} elements, loaded by loops"
-        remade = reduces > 0 and self.traits.remakes
-        table = self.policy.remade if remade else self.policy.rows
-        row = found(table if reduces else self.policy.copies, most)
-        how = (
-            " are rematerialized after a reduction" if remade else " are reduced" if reduces else ""
-        )
+        if not reduces:
+            size = self.traits.largest_bytes
+            return found(self.policy.copies, size), f"tiles of {size} bytes"
+        remade = self.traits.remakes
+        row = found(self.policy.remade if remade else self.policy.rows, most)
+        how = " are rematerialized after a reduction" if remade else " are reduced"
         why = f"tiles of {most} elements{how}"
         if reduces == 1 and row.blocks_once is not None:
             return replace(row, blocks=row.blocks_once), f"{why} once"

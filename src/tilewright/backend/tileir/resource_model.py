@@ -5,10 +5,13 @@ of the largest chip of an architecture; latencies are of loads from DRAM, unload
 
 A multiprocessor runs as many blocks as its registers, shared memory and threads hold. Their loads
 in flight, over the latency of the memory, are the bandwidth they can use (Little's law). The code
-of a kernel says how many loads a thread starts before it waits (`resources.memory_code`).
+of a kernel says how many loads a thread starts before it waits (`memory_code`). It also says how
+many instructions there are for each byte, of which a multiprocessor starts only so many in a
+nanosecond: the smaller of both parts of the bandwidth is the speed (a roofline of bytes in flight
+and of instructions).
 
-The model ranks candidates of one kernel; it does not predict times. A kernel that spills is worse
-than any that spills less, whatever else is true of it.
+The model ranks candidates of one kernel; it does not predict times. A kernel that spills more
+than a few bytes is worse than any that spills less, whatever else is true of it.
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ class Processor:
     """Bytes per nanosecond, of one multiprocessor."""
     latency: float
     """Nanoseconds."""
+    issued: float = 7.0
+    """Instructions of warps that start in a nanosecond: one in each of four parts, at 1.75 GHz."""
     registers: int = 65536
     code_bytes: int = 128 << 10
     """The instruction cache."""
@@ -136,6 +141,8 @@ INSTRUCTION = struct.Struct("<QQ")
 OPERATION = 0xFFF
 LOAD, STORE, COPY, BULK_COPY = 0x981, 0x986, 0xFAE, 0x5B4
 """LDG; STG; LDGSTS, an asynchronous copy into the shared memory; UTMALDG, a bulk copy."""
+BRANCH = 0x947
+"""BRA."""
 SPILL_LOAD, SPILL_STORE = 0x983, 0x387
 """LDL and STL: accesses of the stack."""
 WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
@@ -157,6 +164,10 @@ class MemoryCode:
     spills: int
     """Accesses of the stack."""
     instructions: int
+    loop_bytes: int = 0
+    """Bytes that a thread loads in an iteration of the loop that loads most per instruction."""
+    loop_instructions: int = 0
+    """The instructions of that loop; 0 if no loop loads."""
 
 
 def memory_code(cubin: bytes) -> MemoryCode:
@@ -165,7 +176,8 @@ def memory_code(cubin: bytes) -> MemoryCode:
     pending = [0] * SCOREBOARDS
     ahead = copied = bulk = spills = 0
     whole = len(code) - len(code) % INSTRUCTION.size
-    for low, high in INSTRUCTION.iter_unpack(code[:whole]):
+    words = list(INSTRUCTION.iter_unpack(code[:whole]))
+    for low, high in words:
         operation, waits = low & OPERATION, high >> WAITS_BIT
         pending = [0 if waits >> k & 1 else n for k, n in enumerate(pending)]
         width = WIDTHS.get(high >> WIDTH_BIT & 7, 0)
@@ -180,7 +192,42 @@ def memory_code(cubin: bytes) -> MemoryCode:
             bulk += 1
         elif operation in (SPILL_LOAD, SPILL_STORE):
             spills += 1
-    return MemoryCode(ahead, copied, bulk, spills, len(code) // INSTRUCTION.size)
+    nbytes, length = _busiest_loop(words)
+    return MemoryCode(ahead, copied, bulk, spills, len(words), nbytes, length)
+
+
+def _busiest_loop(words: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return bytes and instructions of the innermost loop that loads most per instruction."""
+    found = (0, 0)
+    for first, last in _innermost(words):
+        body = words[first : last + 1]
+        widths = [WIDTHS.get(high >> WIDTH_BIT & 7, 0) for low, high in body
+                  if low & OPERATION in (LOAD, COPY)]  # fmt: skip
+        nbytes = sum(widths)
+        if nbytes * max(found[1], 1) > found[0] * len(body):
+            found = nbytes, len(body)
+    return found
+
+
+def _innermost(words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the first and last instruction of each loop that has no loop inside."""
+    loops = [
+        (at + 1 + _distance(*word), at)
+        for at, word in enumerate(words)
+        if word[0] & OPERATION == BRANCH and _distance(*word) < 0
+    ]
+    return [
+        (first, last)
+        for first, last in loops
+        if not any(first <= a and b <= last and (a, b) != (first, last) for a, b in loops)
+    ]
+
+
+def _distance(low: int, high: int) -> int:
+    """Return how many instructions a branch leads ahead of the next one."""
+    upper = low >> 34 | (high & 0x3FFFF) << 30
+    upper -= (upper & 1 << 47) << 1
+    return (upper << 8 | low >> 16 & 0xFF) * 4 // INSTRUCTION.size
 
 
 # --- A model of resources and memory-level parallelism -----------------------------------------
@@ -194,6 +241,8 @@ RESERVED_BYTES = 1 << 10
 """Shared memory of each block that the system takes."""
 PHASES = 2.0
 """Blocks load, then compute and store: about half of the time nothing of a block is in flight."""
+SLIGHT = 16
+"""Bytes of stack per thread that cost no more than a few instructions."""
 TOLERANCE = 0.05
 """Candidates whose use of the bandwidth differs less than this are equal in it."""
 
@@ -210,6 +259,12 @@ class Report:
     """The blocks that a launch puts on a multiprocessor, if no more than that."""
     loaded_bytes: int | None = None
     """What a block loads in all; None if it loads in a loop."""
+    stored_bytes: int = 0
+    """What a block stores that loads in no loop."""
+    versions: int = 1
+    """How many versions of the kernel the code has; each block runs one."""
+    load_depth: int = 1
+    """How many loads follow each other, of which each needs the result of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,16 +283,23 @@ class Estimate:
     """The part of the bandwidth that these can use; 1 is all of it."""
     fetched: float
     """The part of the machine code that the instruction cache holds."""
+    issued: float
+    """The part of the bandwidth for which instructions start in time."""
 
     @property
     def is_good(self) -> bool:
-        """Whether no other candidate can be much better."""
-        return not self.spilled_bytes and self.speed > 1 - TOLERANCE
+        """Whether no other candidate can be much better.
+
+        Blocks of few warps share the instructions that do not depend on a thread among the fewest.
+        """
+        issued = self.issued if self.warps > WARPS[0] * self.blocks else 1.0
+        speed = min(self.bandwidth, issued) * self.fetched
+        return not self.spilled_bytes and speed > 1 - TOLERANCE
 
     @property
     def speed(self) -> float:
         """The part of the speed of the memory that is possible."""
-        return self.bandwidth * self.fetched
+        return min(self.bandwidth, self.issued) * self.fetched
 
     def text(self, report: Report) -> str:
         """Return the terms in a line."""
@@ -245,7 +307,8 @@ class Estimate:
         return (
             f"{found.registers} registers, {self.blocks} blocks of {found.threads} threads,"
             f" {self.spilled_bytes} bytes spilled, {kib:.0f} KiB in flight,"
-            f" {found.code_bytes / 1024:.0f} KiB of code: {self.speed:.2f}"
+            f" {found.code_bytes / 1024:.0f} KiB of code,"
+            f" instructions for {self.issued:.2f}: {self.speed:.2f}"
         )
 
 
@@ -256,7 +319,7 @@ def estimate(report: Report, processor: Processor) -> Estimate:
     if report.blocks_of_launch is not None:
         blocks = min(blocks, report.blocks_of_launch)
     of_block = code.loaded_ahead * found.threads + _copied(report)
-    needed = PHASES * processor.needed_bytes
+    needed = PHASES * report.load_depth * processor.needed_bytes
     if report.loaded_bytes is not None:
         # The code has versions, of which each block runs one.
         of_block = min(of_block, report.loaded_bytes)
@@ -272,7 +335,22 @@ def estimate(report: Report, processor: Processor) -> Estimate:
         bytes_in_flight=in_flight,
         bandwidth=1.0 if report.has_products else allowed,
         fetched=min(1.0, processor.code_bytes / max(found.code_bytes, 1)),
+        issued=1.0 if report.has_products else _issued(report, processor),
     )
+
+
+def _issued(report: Report, processor: Processor) -> float:
+    """Return the part of the bandwidth for which instructions start in time."""
+    found, code = report.resources, report.code
+    if report.loaded_bytes is None:
+        # Of a loop: what each warp loads with its instructions.
+        nbytes, instructions = code.loop_bytes * WARP, code.loop_instructions
+    else:
+        nbytes = report.loaded_bytes + report.stored_bytes
+        instructions = code.instructions // report.versions * max(found.threads // WARP, 1)
+    if not instructions or not nbytes:
+        return 1.0
+    return min(1.0, nbytes / instructions * processor.issued / processor.bandwidth)
 
 
 def _copied(report: Report) -> int:
@@ -301,7 +379,8 @@ def rank(estimate: Estimate) -> tuple[float, ...]:
     Equal candidates keep their order, in which the default is the first.
     """
     steps = round(estimate.speed / TOLERANCE)
-    return (estimate.blocks == 0, estimate.spilled_bytes, -steps, -estimate.warps)
+    spilled = estimate.spilled_bytes if estimate.spilled_bytes > SLIGHT else 0
+    return (estimate.blocks == 0, spilled, -steps, -estimate.warps)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -310,8 +389,8 @@ def rank(estimate: Estimate) -> tuple[float, ...]:
 MOST = 6
 MOST_REGISTERS = 255
 LEAST_REGISTERS = 32
-FEWER = 2
-"""Half of the threads that a multiprocessor can have leave each 64 registers."""
+FEWER = (2, 4)
+"""Half of the threads that a multiprocessor can have leave each 64 registers, a quarter 128."""
 ADDRESSES = 24
 """Registers of a thread that do not hold elements of tiles, about."""
 
@@ -345,9 +424,10 @@ def candidates(
         if report is not None and report.loaded_bytes is not None:
             # Blocks that load once wait as often as they compute: many share a multiprocessor.
             varied += [
-                _size(n, most[n] // FEWER)
+                _size(n, most[n] // parts)
+                for parts in FEWER
                 for n, fit in sorted(fits, key=lambda each: each[0] != warps)
-                if fit < most[n] // FEWER
+                if fit < most[n] // parts
             ]
         varied += [*forms, sizes[0], *({**sizes[0], **form} for form in forms), *sizes]
     found = [_varied(default, each, fixed) for each in varied]

@@ -24,6 +24,7 @@ from ...base.system import usable_cpus
 from ...ir.signature import OutputSpec
 from .choices import Choices, requested
 from .features import Traits
+from .lower.versions import CHOSEN
 from .lowered import WORTH_SAYING, Defeat, Job, Lowered, attempt
 from .resource_model import (
     PHASES,
@@ -70,7 +71,8 @@ def trial(made: Lowered, cubin: bytes, seconds: float, *, careful: bool = False)
     traits = Traits(made.func)
     report = Report(
         resources(cubin), memory_code(cubin), bool(traits.products), _blocks_of_launch(made),
-        traits.loaded_bytes,
+        traits.loaded_bytes, traits.stored_bytes, 2 if CHOSEN in made.decisions.lines else 1,
+        traits.load_depth,
     )  # fmt: skip
     terms = estimate(report, processor_of(made.target))
     return CandidateTrial(made, cubin, seconds, careful=careful, judged=(report, terms))

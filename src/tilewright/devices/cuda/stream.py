@@ -429,8 +429,8 @@ class CudaStream(ShownStream):
             self.kept.clear()
             self._callbacks.sweep(self.submitted)
             return
-        if self.kept:
-            self.idle()
+        if self.kept and self._nodes is None:
+            self._has_passed_all(0)  # what is kept behind the last mark may belong to passed work
         marks = self._marks
         while marks:
             mark = marks[0]

@@ -33,8 +33,8 @@ TENSORS: dict[Dialect, dict[object, Kind]] = {
     "simt": {DisjointSlice: "output", Slice: "tensor"},
 }  # fmt: skip
 EXPECTED: dict[Dialect, str] = {
-    "tile": "tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
-    "simt": "simt.DisjointSlice, simt.Slice, tl.Ptr, an element type, or tl.Const[...]",
+    "tile": "tl.TensorMut, tl.Tensor, tl.Ptr[...], an element type, or tl.Const[...]",
+    "simt": "simt.DisjointSlice, simt.Slice, tl.Ptr[...], an element type, or tl.Const[...]",
 }
 READ: dict[Dialect, str] = {"tile": "tl.Tensor", "simt": "simt.Slice"}
 MUT: dict[Dialect, str] = {"tile": "tl.TensorMut", "simt": "simt.DisjointSlice"}
@@ -187,7 +187,7 @@ class _Reader:
             self.fail(
                 arg,
                 f"parameter `{arg.arg}` has no annotation",
-                expected=EXPECTED[self.dialect].replace("tl.Ptr, ", ""),
+                expected=EXPECTED[self.dialect].replace("tl.Ptr[...], ", ""),
                 hint="a kernel is no method: remove it, and write @staticmethod above"
                 if arg.arg in ("self", "cls")
                 else f"write {arg.arg}: {self.likely(arg.arg)}",

@@ -48,7 +48,9 @@ FOR = declare(
     "lower upper step init*",
     _for,
     "Runs its region for iv = lower, lower + step, ... < upper (step > 0; signed for signed"
-    " types); block args (iv, carried...); results are the carried values at the end.",
+    " types); block args (iv, carried...); results are the carried values at the end. `rerolled`"
+    " copies of unrolled code were made one loop.",
+    attrs={"rerolled": 0},
     effects=FLOW,
     regions=1,
     traits=Trait.LOOP | Trait.OF_THREAD,

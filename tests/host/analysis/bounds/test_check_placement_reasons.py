@@ -15,6 +15,8 @@ from tilewright.passes.bounds_checks import prove_checks
 
 TILES, COUNT = "ceil_div(x.shape[0], 4)", "ceil_div(z.shape[0], 4)"
 FROM_DATA = "its index comes from data, or from a value that a loop carries"
+CONDITION = "it runs under a condition that is known only in the kernel"
+BRANCH = f"move the access out of the branch, or keep its index below {TILES} by min(...)"
 CLAMP = (
     f"count with `for i in range({TILES})`, or clamp the index: min(max(i, 0), {TILES} - 1)"
 )  # fmt: skip
@@ -68,10 +70,8 @@ IN_PLACE = {
     "for k in range(n):\n    t = t + x.load_tile((4,), [j])\n    j = (j * 5 + 1) % 7": (
         FROM_DATA, CLAMP,
     ),
-    "if chosen > 2:\n    z.store(x.load_tile((4,), [n]))": (
-        "it runs under a condition that is known only in the kernel",
-        f"move the access out of the branch, or keep its index below {TILES} by min(...)",
-    ),
+    "while j < n:\n    t = t + x.load_tile((4,), [j])\n    j += 1": (CONDITION, BRANCH),
+    "if chosen > 2:\n    z.store(x.load_tile((4,), [n]))": (CONDITION, BRANCH),
     "z.store(x.load_tile((4,), [b * b]))": (
         f"its index is at most {LARGEST}, which may never be reached",
         f"clamp it: min(i, {TILES} - 1)",

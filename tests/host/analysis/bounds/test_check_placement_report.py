@@ -47,6 +47,12 @@ def test_of_two_the_one_that_costs_more_stays():
             assert worse(obligation(dear), obligation(cheap)).placement is dear
 
 
+def test_of_two_that_cost_the_same_the_first_is_reported():
+    first, second = (replace(obligation(Placement.IN_PLACE), reason=r) for r in ("one", "two"))
+    assert worse(first, second).reason == "one"
+    assert worse(second, first).reason == "two"
+
+
 @pytest.mark.parametrize("hoisted", [False, True])
 def test_a_check_that_is_left_says_where_it_is(hoisted):
     (found,) = final_placements(checked(obligation(Placement.IN_PLACE), hoisted=hoisted))

@@ -159,6 +159,9 @@ def test_blocks_vary_and_launches_do_not():
     across = last([Step("addi", 0, 2, 0)], dtype=i32)
     assert across.point is None
     assert across.span is not None and across.span.exact and across.span.dense
+    for way in (0, 1):  # down and up
+        halves = last([number_step(2), Step("divi", 3, 0, way)], dtype=i32).span
+        assert halves is not None and halves.exact and halves.dense
     same = last([Step("addi", 0, 3, 0)], ("le", M, ("const", 0)), dtype=i32)
     assert same.point == atom(M).plus(atom(X0))
 

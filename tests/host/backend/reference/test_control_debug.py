@@ -159,7 +159,7 @@ def test_a_breakpoint_stops_on_the_line_with_its_names(stops):
 
 def test_a_breakpoint_of_one_thread(stops):
     with tw.device("reference"):
-        one_thread(tw.empty((4,))).sync()
+        one_thread(tw.zeros((4,))).sync()
     ((function, line, where, names),) = stops
     assert (function, line) == ("one_thread", "breakpoint()")
     assert where == {"block": (0, 0, 0), "thread": (2, 0, 0)}

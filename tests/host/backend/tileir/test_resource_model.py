@@ -7,6 +7,7 @@ import pytest
 import tilewright as tw
 from support.cuda import cuda_ir
 from support.decided import copy
+from tilewright.backend.tileir import resource_model as model
 from tilewright.backend.tileir.choices import Choices
 from tilewright.backend.tileir.features import Traits
 from tilewright.backend.tileir.resource_model import (
@@ -31,7 +32,9 @@ def report(
     ahead: int = 64, copied: int = 0, bulk: int = 0, **more: object,
 ) -> Report:  # fmt: skip
     needs = Resources(registers, stack, shared, code, threads)
-    return Report(needs, MemoryCode(ahead, copied, bulk, stack, code // 16), **more)  # type: ignore[arg-type]
+    loop = more.pop("loop_bytes", 0), more.pop("loop_instructions", 0)
+    made = MemoryCode(ahead, copied, bulk, stack, code // 16, *loop)  # type: ignore[arg-type]
+    return Report(needs, made, **more)  # type: ignore[arg-type]
 
 
 def judged(**how):
@@ -84,10 +87,53 @@ def test_code_beyond_the_cache_is_slower():
     assert judged(code=256 << 10).speed == 0.5
 
 
+def test_loads_that_follow_loads_take_more_in_flight():
+    """The rows of a gather wait for their numbers."""
+    assert judged(ahead=64).bandwidth == 1
+    assert judged(ahead=64, load_depth=2).bandwidth < 1
+
+
+def test_instructions_take_time():
+    """A logarithm of sums of exponentials: 599 instructions for 64 bytes of each thread."""
+    slow = judged(loop_bytes=64, loop_instructions=599)
+    assert slow.issued == slow.speed == pytest.approx(0.66, abs=0.01)
+    assert not slow.is_good
+    assert judged(threads=128, loop_bytes=64, loop_instructions=599).is_good, "as few as there are"
+    assert judged(loop_bytes=64, loop_instructions=125).issued == 1
+    once = {"loaded_bytes": 4096, "stored_bytes": 4096, "code": 16 * 1000}
+    assert judged(**once).issued == pytest.approx(8192 / 8000 * 7 / 36.4)
+    assert judged(**once, versions=2).issued == pytest.approx(8192 / 4000 * 7 / 36.4)
+    assert judged(**once, has_products=True).issued == 1
+
+
+def test_few_warps_share_the_instructions_of_a_block():
+    """A stencil of 9 windows: 4 warps with 1.2 times the instructions of 8."""
+    once = {"loaded_bytes": 4096, "stored_bytes": 4096}
+    few = judged(registers=128, threads=128, code=16 * 1144, ahead=144, **once)
+    many = judged(registers=64, threads=256, code=16 * 928, ahead=72, **once)
+    assert rank(few) < rank(many)
+
+
+def branch(instructions):
+    """The two words of a branch so many instructions ahead of the next one."""
+    distance = instructions * 4
+    low, upper = distance & 0xFF, distance >> 8 & (1 << 48) - 1
+    return 0x947 | low << 16 | (upper << 34 & (1 << 64) - 1), upper >> 30
+
+
+def test_loops_are_found_in_the_code():
+    other, load = (0x221, 0), (0x981, 6 << 9)
+    code = [other, load, other, load, branch(-4), other, load, branch(-3), branch(5)]
+    assert model._busiest_loop(code) == (32, 4)
+    assert model._busiest_loop([other, load, branch(1)]) == (0, 0)
+    outer = [other, load, branch(-2), other, branch(-5)]
+    assert model._busiest_loop(outer) == (16, 2), "the innermost one"
+
+
 # What is known by measurement on an H200, or by construction: the first of each list is the best.
 ORDERS = {
     "one that spills is worse than any that does not": [
-        report(255, ahead=8), report(64, stack=8), report(64, stack=16),
+        report(255, ahead=8), report(64, stack=24), report(64, stack=32),
     ],
     "gradients of a norm: 8 warps and two blocks, 1.8 times as fast as 4 warps and seven": [
         report(120, shared=42032, ahead=32, copied=64),

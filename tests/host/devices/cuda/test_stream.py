@@ -429,10 +429,8 @@ def test_what_others_keep_while_a_mark_is_made_is_for_later_work(device, fake, m
 
     def meanwhile(*given):
         answer = recorded(*given)
-        kept = Kept()
         fake.hold(stream)
-        stream.keep(None, kept)  # as native code does, for work of another thread
-        later.append(weakref.ref(kept))
+        later.append(kept_for_work(device, fake, stream))  # as another thread does
         return answer
 
     monkeypatch.setattr(fake, "record", meanwhile)

@@ -1,7 +1,8 @@
 """Reductions and scans: their bodies run on arrays of elements.
 
-Adjacent elements are combined in pairs, so that a body that is not associative, or an identity that
-is not neutral, has another result than in the reference.
+The body of a reduction gets an element before what it is combined with, that of a scan after it, as
+tileiras 13.4 has it. Adjacent elements are combined in pairs, so that a body that is not
+associative, or an identity that is not neutral, has another result than in the reference.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def _combiner(frame: BlockFrame, instr: Instr) -> Combine:
     assert body is not None, "a reduction has a body"
 
     def combine(elements: Sequence[Array], accumulators: Sequence[Array]) -> list[Array]:
-        pairs = zip(elements, accumulators, strict=True)
+        given = (accumulators, elements) if instr.op.name == "scan" else (elements, accumulators)
+        pairs = zip(*given, strict=True)
         args = [x for pair in pairs for x in pair]
         outer, frame.by_lanes = frame.by_lanes, True
         ended = frame.run(body, args)

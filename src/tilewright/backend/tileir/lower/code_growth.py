@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ....base.source import Span, where
-from ....ir.core import Op
+from ....ir.core import Block, Op
+from ....ir.ops.control import FOR
 from ..bytecode.program import Hints, Instr, InstructionRegion, Val
 from ..bytecode.types import INDEX
 from ..code_size import BRANCHING, INSTRUCTION_BYTES, PRODUCTS, WARP, CodeSize, instructions
@@ -66,6 +67,17 @@ def bounded(em: TileEmitter, loop: Op, bounds: Sequence[Val], body: InstructionR
             copies = 1
     em.loop_sizes[body] = once * copies
     return upper
+
+
+def note_rerolled(em: TileEmitter, block: Block) -> None:
+    """Note the loops that were made of unrolled copies; of loops in each other, the outer one."""
+    for op in block.ops:
+        if op.is_a(FOR) and op.attrs["rerolled"]:
+            copies = op.attrs["rerolled"]
+            em.notes.append(f"{copies} copies of unrolled code are one loop{where(op.span)}")
+        else:
+            for region in op.regions:
+                note_rerolled(em, region)
 
 
 def note_repetition(em: TileEmitter, body: InstructionRegion) -> None:

@@ -18,7 +18,7 @@ from ..bytecode.types import I32, I64, INDEX, SCALAR_OF, Pointer, TileValueType
 from ..heuristics import Decisions
 from ..target import TileTarget
 from . import RULES
-from .code_growth import note_repetition
+from .code_growth import note_repetition, note_rerolled
 from .control import numbers
 from .emitter import TensorMemory, TileEmitter, tile
 from .memory import whole_view
@@ -44,6 +44,7 @@ def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
         else:
             _kernel_body(em)
         em.op("return", ())
+    note_rerolled(em, func.body)
     note_repetition(em, body)
     span = next((op.span for op in func.walk() if op.span is not None), None)
     while span is not None and span.caller is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ....analysis.structure import identities_of
 from ....ir.core import Op
+from ....ir.ops.reduction import SCAN
 from ..bytecode.program import Identity, InstructionRegion, Val
 from ..bytecode.types import tile_of
 from .conversion import note_reduction
@@ -29,6 +30,10 @@ def _body(em: TileEmitter, op: Op) -> InstructionRegion:
     and does not overlap the products around it.
     """
     body = em.region(op.regions[0])
+    if op.is_a(SCAN):
+        # The assembler gives it what comes before, then the element.
+        pairs = zip(body.args[1::2], body.args[::2], strict=True)
+        body = InstructionRegion(tuple(arg for pair in pairs for arg in pair), body.code)
     first = body.code[0]
     if len(body.code) == 2 and first.op.name in COMMUTATIVE and first.operands == body.args[::-1]:
         body.code[0] = replace(first, operands=body.args)

@@ -62,6 +62,40 @@ def taps(
     z.store(acc.astype(f16))
 
 
+@tw.entry
+def unrolled_taps(
+    z: tl.TensorMut[f16],
+    x: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    w: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    *,
+    K: tl.Const[int],
+) -> None:
+    view = tl.make_gather_scatter_view(x, (64, 32), 0, padding=0)
+    rows = tl.arange(64) + tl.block_id(0) * 64
+    acc = tl.zeros((64, 64), f32)
+    for i in tl.static_range(K):
+        for j in tl.static_range(K):
+            tile = w.load_tile((32, 64), [i * K + j, tl.block_id(1)])
+            acc = tl.mma(view.load([rows + i * 56 + j, 0]), tile, acc)
+    z.store(acc.astype(f16))
+
+
+@tw.entry
+def unrolled(
+    z: tl.TensorMut[f16],
+    x: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    w: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    *,
+    K: tl.Const[int],
+) -> None:
+    """Copies that cannot be a loop: their shifts do not grow evenly."""
+    acc = tl.zeros((64, 64), f32)
+    for k in tl.static_range(K):
+        pixels = tl.sin(x.load_tile((64, 32), [tl.block_id(0), k * k % K]))
+        acc = tl.mma(pixels, w.load_tile((32, 64), [k, tl.block_id(1)]), acc)
+    z.store(acc.astype(f16))
+
+
 def growth(made):
     """The lines that tell of loops."""
     return [re.sub(r" \(.*", "", line) for line in made.decisions.lines if line.startswith("loop ")]
@@ -116,6 +150,11 @@ def test_loops_of_few_iterations_are_unrolled_if_that_is_little_code(count, hidd
     assert (said in growth(made)) == bool(hidden)
 
 
+def test_a_large_loop_of_two_iterations_is_not_unrolled():
+    found = growth(sum_of_sines(2, length=4096))
+    assert found[0] == "loop not unrolled: 2 iterations of about 52 KiB"
+
+
 def test_small_bodies_are_unrolled():
     assert growth(sum_of_sines(9, length=128)) == []
 
@@ -153,3 +192,22 @@ def test_hidden_counts_are_the_counts(count, simulated_gpu):
             sines(z.partition_mut((1024,)), x, N=count).sync()
             results.append(z.to_numpy())
     np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("copies", [3, 25])
+def test_a_loop_is_suggested_for_many_copies(copies):
+    z, x = tw.meta((64, 64), f16).partition_mut((64, 64)), tw.meta((64, 32 * copies), f16)
+    made = lowered(cuda_ir(unrolled, z, x, tw.meta((32 * copies, 64), f16), K=copies))
+    lines = [line for line in made.decisions.lines if "static_range" in line]
+    expected = r"25 copies of unrolled code, about \d+ KiB in all: `range` instead of `static"
+    assert len(lines) == (copies == 25)
+    assert all(re.match(expected, line) for line in lines)
+    assert [line for line in made.decisions.lines if re.search(f", {copies} times$", line)]
+
+
+def test_copies_that_are_one_loop_again_are_named():
+    """Of two loops the outer one, with all of its copies."""
+    out, x = tw.meta((3136, 64), f16).partition_mut((64, 64)), tw.meta((3136, 61), f16)
+    made = lowered(cuda_ir(unrolled_taps, out, x, tw.meta((25 * 32, 64), f16), K=5))
+    (line,) = [line for line in made.decisions.lines if "copies of" in line]
+    assert re.match(r"25 copies of unrolled code are one loop \(", line)

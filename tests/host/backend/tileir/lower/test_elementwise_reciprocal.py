@@ -42,6 +42,21 @@ def test_other_quotients_are_divided():
     assert "tile<4x64xf64>" in text(shares, tw.f64).split("divf")[1].splitlines()[0]
 
 
+@tw.entry
+def pairs(out: tl.TensorMut, x: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, out)
+    out.store(tile / tl.reduce_sum(tile, 1, keepdims=True))
+
+
+def test_few_elements_that_share_a_divisor_are_divided():
+    """Four of them pay for two factors; fewer do not."""
+    for columns, is_divided in ((2, True), (4, False), (8, False)):
+        x = tw.meta((64, columns), tw.f32)
+        made = program_text(lowered(cuda_ir(pairs, x.partition_mut((16, columns)), x)).program)
+        kinds = [line.rpartition(" : ")[2] for line in made.splitlines() if "divf" in line]
+        assert (f"tile<16x{columns}xf32>" in kinds) == is_divided, columns
+
+
 def numbers(rng, count):
     """Floats of all sizes, subnormal ones too, and what is special."""
     bits = rng.integers(0, 1 << 32, count, dtype=np.uint64).astype(np.uint32)

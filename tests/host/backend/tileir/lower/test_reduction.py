@@ -33,3 +33,27 @@ def test_operands_stand_as_the_arguments_do(how, name):
     assert found is not None
     first, second, op, left, right = found.groups()
     assert (op, left, right) == (name, first, second)
+
+
+def after(a, b):
+    """What comes before is multiplied."""
+    return a * 3.0 + b
+
+
+@tw.entry
+def scanned(out: tl.TensorMut, x: tl.Tensor) -> None:
+    out.store(tl.scan(tl.load_tile_like(x, out), 1, 0.0, after))
+
+
+def test_the_body_of_a_scan_gets_what_comes_before_first():
+    """So tileiras 13.4 calls it, by its machine code and by what an H200 computes."""
+    z = tw.meta((64, 64))
+    text = program_text(lowered(cuda_ir(scanned, z.partition_mut((4, 64)), z)).program)
+    found = re.search(
+        r"scan .*\{ \((%\d+): tile<f32>, (%\d+): tile<f32>\)\n"
+        r".*\n +%\d+ = fma (%\d+), %\d+, (%\d+)",
+        text,
+    )
+    assert found is not None
+    earlier, element, multiplied, added = found.groups()
+    assert (multiplied, added) == (earlier, element)
