@@ -123,7 +123,7 @@ _SPECIAL = frozenset((
 """The special methods through which users meet a class."""
 
 _CONCLUDING = frozenset((
-    "begun", "capture", "deliver", "into_future", "schedule", "graph", "graph_on",
+    "begun", "capture", "deliver", "graph", "graph_on", "into_future", "schedule", "scheduled",
 ))  # fmt: skip
 """Methods that need no trimming, or do it by themselves: their result
 must have reached its caller before the next handler of a signal runs, and Python would run that

@@ -91,7 +91,7 @@ def histogram(x: Tile[Any], bins: int) -> Tile[i32]:
         f"tl.histogram takes 1, 2, 4, ... up to {MOST_BINS} bins, got {bins}"
     )
     assert x.dtype.is_int, f"tl.histogram takes integers, got a tile of {x.dtype}"
-    width = min(x.size, max(64, bins // 64))  # long products compile slowly on GPUs, in any type
+    width = min(x.size, max(64, bins // 64))  # long products compile slowly on GPUs
     parts = reshape(x if x.dtype.bits >= 32 else x.astype(i32), (x.size // width, width))
     bits = (bins.bit_length() - 1) // 2
     columns = 1 << bits
