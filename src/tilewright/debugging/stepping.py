@@ -159,6 +159,8 @@ class Actor:
         if self.stop and self.calls[-1] is activation:
             self.stop = False
             return (breakpoint,)
+        if activation.is_new:
+            _stop_at_a_line()
         try:
             return self.advance(activation)
         except BaseException as error:
@@ -233,6 +235,22 @@ def _user_frame() -> FrameType | None:
 
 def _step_out(user: FrameType | None) -> None:
     """Let a debugger that goes step by step stop next in the program, not in between."""
-    debugger: object = getattr(sys.gettrace(), "__self__", None)
-    if isinstance(debugger, Bdb) and user is not None and getattr(debugger, "stoplineno", -1) != -1:
+    debugger = _debugger()
+    if debugger is not None and user is not None and getattr(debugger, "stoplineno", -1) != -1:
         debugger.set_next(user)
+
+
+def _stop_at_a_line() -> None:
+    """Let a debugger that has begun stop at the first statement.
+
+    Since Python 3.13 it stops at the next instruction: that is still one of the `def` line.
+    """
+    debugger = _debugger()
+    if debugger is not None and getattr(debugger, "trace_opcodes", False):
+        debugger.set_step()
+
+
+def _debugger() -> Bdb | None:
+    """Return the debugger of this thread if it is made of the standard library's."""
+    debugger: object = getattr(sys.gettrace(), "__self__", None)
+    return debugger if isinstance(debugger, Bdb) else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import tilewright.ops.torch as functional
 from support.op_checks import numbers, torch
 from tilewright import ops
+from tilewright.ops import torch as functional  # after PyTorch: without it, skipped
 
 CLASSES = torch.tensor([1, 0, 3, 7])
 PROGRAMS = {
