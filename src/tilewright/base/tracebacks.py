@@ -122,7 +122,9 @@ _SPECIAL = frozenset((
 ))  # fmt: skip
 """The special methods through which users meet a class."""
 
-_CONCLUDING = frozenset(("capture", "deliver", "into_future", "schedule", "graph", "graph_on"))
+_CONCLUDING = frozenset((
+    "begun", "capture", "deliver", "graph", "graph_on", "into_future", "schedule", "scheduled",
+))  # fmt: skip
 """Methods that need no trimming, or do it by themselves: their result
 must have reached its caller before the next handler of a signal runs, and Python would run that
 behind native code."""

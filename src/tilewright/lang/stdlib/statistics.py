@@ -83,18 +83,22 @@ def histogram(x: Tile[Any], bins: int) -> Tile[i32]:
     """Count integers: `tl.histogram(x, 256)[b]` is how many elements of `x` are b.
 
     Elements below 0 or above `bins - 1` are not counted. `bins` is a power of two, as every extent
-    of a tile. A number is a row and a column of a table of counts; the table is the product of a
-    matrix that has a 1 for the row of each element and one that has a 1 for its column.
+    of a tile. A number is a row and a column of a table of counts; the table is the sum, over parts
+    of the tile, of products of a matrix that has a 1 for the row of each element and one that has a
+    1 for its column. On GPUs, tiles of more than 2048 elements compile slowly.
     """
     assert bins in powers(MOST_BINS), (
         f"tl.histogram takes 1, 2, 4, ... up to {MOST_BINS} bins, got {bins}"
     )
     assert x.dtype.is_int, f"tl.histogram takes integers, got a tile of {x.dtype}"
-    flat = reshape(x if x.dtype.bits >= 32 else x.astype(i32), (x.size,))
+    width = min(x.size, max(64, bins // 64))  # long products compile slowly on GPUs
+    parts = reshape(x if x.dtype.bits >= 32 else x.astype(i32), (x.size // width, width))
     bits = (bins.bit_length() - 1) // 2
     columns = 1 << bits
     rows = bins // columns
-    in_row = arange(rows, dtype=flat.dtype)[:, None] == (flat >> bits)[None, :]
-    in_column = (flat & (columns - 1))[:, None] == arange(columns, dtype=flat.dtype)[None, :]
-    table = mmai(in_row.astype(i8), in_column.astype(i8), zeros((rows, columns), i32))
-    return reshape(table, (bins,))
+    in_row = arange(rows, dtype=parts.dtype)[None, :, None] == (parts >> bits)[:, None, :]
+    column = arange(columns, dtype=parts.dtype)[None, None, :]
+    in_column = (parts & (columns - 1))[:, :, None] == column
+    tables = zeros((x.size // width, rows, columns), i32)
+    tables = mmai(in_row.astype(i8), in_column.astype(i8), tables)
+    return reshape(reduce_sum(tables, 0), (bins,))

@@ -101,8 +101,10 @@ def test_loops_ask_before_their_first_iteration():
 def polynomials(z: tl.TensorMut[tw.f32], x: tl.Tensor, *, N: tl.Const[int]) -> None:
     tile = tl.load_tile_like(x, z)
     result = tile
-    for _ in tl.static_range(N):
-        result = result * tile + 1.0
+    for i in tl.static_range(N):
+        result = (
+            result * tile + i * i * 7919 % 1013 / 2
+        )  # no equal copies, which are one loop again
     z.store(result)
 
 
