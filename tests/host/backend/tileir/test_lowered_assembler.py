@@ -143,7 +143,9 @@ def on_a_terminal(tool: Toolchain, patience: float, monkeypatch) -> str:
         assemble(JOB, tool)
         terminal.write("end")
         terminal.flush()
-        text = os.read(ours, 1000).decode()
+        text = ""
+        while not text.endswith("end"):  # what is written arrives in parts
+            text += os.read(ours, 1000).decode()
     os.close(ours)
     return text.removesuffix("end")
 
