@@ -89,13 +89,13 @@ def test_wherever_a_signal_comes_there_is_the_result_or_the_tensor(ending, behin
 @pytest.mark.cpu_alone
 def test_what_was_given_to_an_op_goes_back_if_the_waiting_for_it_is_cancelled():
     """It may have begun by then: who uses the tensor next comes after that."""
-    z, gate = tw.zeros((SIZE,)).sync(), Gate()
+    z, gate, stream = tw.zeros((SIZE,)).sync(), Gate(), CPU.new_stream()
     ENDINGS["sync"](tw.zeros((SIZE,)).sync())
 
     async def give_up() -> None:
-        gate.put_on(STREAM)
+        gate.put_on(stream)
         op = increment(z.partition((16,)), FIXED).out()
-        with tw.with_default_device_policy(tw.SingleStream(STREAM)):
+        with tw.with_default_device_policy(tw.SingleStream(stream)):
             task = asyncio.create_task(op)
             while not is_in_flight(z.region):
                 await asyncio.sleep(0)
