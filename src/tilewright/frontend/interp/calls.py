@@ -17,8 +17,9 @@ from typing import Any, NoReturn
 from ... import lang
 from ...base.dtypes import DType, is_dtype
 from ...base.errors import Code
+from ...base.trees import is_record, leaves, replace_leaves
+from ...ir.attrs import DebugEvent
 from ...ir.core import Block, Value
-from ...ir.debug import DebugEvent
 from ...ir.types import TileType
 from ...lang.marker import composed_body, declared_name
 from ...lang.synonyms import SYNONYMS
@@ -30,7 +31,6 @@ from ..capture.sources import (
     library_source,
 )
 from ..rules.table import RULES
-from ..semantics.trees import is_record, leaves, replace_leaves
 from ..semantics.values import Memory, describe
 from .branches import Conflict, coerce, fill, merge_type, same_structure
 from .debug_events import RESULT, tell, tell_again

@@ -21,8 +21,8 @@ import numpy as np
 from ...base.dtypes import as_dtype
 from ...base.errors import Code
 from ...base.source import Span
+from ...ir.attrs import DebuggedFunction
 from ...ir.core import Block, Value
-from ...ir.debug import DebuggedFunction
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
 from ..capture.sources import (
