@@ -286,6 +286,10 @@ def _spread(it: Interpreter, node: ast.Starred) -> list[Any]:
 def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call anything that may be called in a kernel."""
     if isinstance(callee, functools.partial):
+        for part in ("func", "args"):  # `__setstate__` changes them
+            it.note(
+                id(callee), part, functools.partial(getattr, callee, part), getattr(callee, part)
+            )
         it.watch_items(callee.keywords)
         return call(it, callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
     if isinstance(callee, Method):
