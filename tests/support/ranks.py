@@ -102,9 +102,15 @@ class InThreads:
     def refuse_capture(self, call: Call) -> None:
         raise AssertionError("nothing is captured here")
 
-    def split(self, members: Any, late: float) -> InThreads:
+    def channel(self, peer: int, sends: bool) -> None:
+        """None: they agree in the store."""
+
+    def split(self, members: Any, patience: Patience) -> InThreads:
         rank = members.index(self._rank)
         return InThreads(self._hub.part(tuple(members)), rank, len(members))
+
+    def abort(self) -> None:
+        return
 
     def close(self) -> None:
         return
