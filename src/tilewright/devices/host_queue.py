@@ -11,22 +11,45 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from queue import SimpleQueue
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from ..base.errors import SchedulingError
-from .protocol import Event, Stream
+from .protocol import Device, Event, Stream
 
 Call: TypeAlias = Callable[[], object]
+
+
+class Gate(Protocol):
+    """Where streams of one device wait for threads of the host."""
+
+    def close(self) -> Event:
+        """Return an event that passes when the gate is opened once more than for those before."""
+        ...
+
+    def open(self) -> None:
+        """Let the first event pass that has not passed; from any thread."""
+        ...
 
 
 @runtime_checkable
 class GatedStream(Protocol):
     """A stream that can wait for a thread of the host. Not all can."""
 
-    def gate(self) -> tuple[Event, Callable[[], None]]:
-        """Return an event that passes when the function beside it is called."""
+    def new_gate(self) -> Gate:
+        """Return a gate for streams of its device."""
         ...
+
+
+@cache
+def _is_gated(kind: type[Any]) -> bool:
+    return issubclass(kind, GatedStream)
+
+
+def is_gated(stream: Stream) -> bool:
+    """Return whether a stream can wait for a thread of the host."""
+    return _is_gated(type(stream))
 
 
 LOOK_AGAIN = 0.05
@@ -53,13 +76,14 @@ class HostQueue:
     The functions must not raise.
     """
 
-    __slots__ = ("_ahead", "_lock", "_name", "_thread", "_turns")
+    __slots__ = ("_ahead", "_gates", "_lock", "_name", "_thread", "_turns")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._turns: SimpleQueue[_Turn | None] = SimpleQueue()
         self._ahead: dict[_Turn, None] = {}
         """What has not ended, in order."""
+        self._gates: dict[Device, Gate] = {}
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -79,14 +103,24 @@ class HostQueue:
                 hint="end the captured part before it",
             )
         before = stream.record()
-        if isinstance(stream, GatedStream):
-            passed, open_gate = stream.gate()
-            self._add(_Turn(function, prepare, skip, before, open_gate))
+        if is_gated(stream):
+            with self._lock:  # it is opened in the order of the turns
+                gate = self._gate_of(stream)
+                passed = gate.close()
+                self._add(_Turn(function, prepare, skip, before, gate.open))
             stream.wait_for(passed)
         else:  # its work runs inside the calls that enqueue it, and so does this
             done = threading.Event()
-            self._add(_Turn(function, prepare, skip, before, done.set))
+            with self._lock:
+                self._add(_Turn(function, prepare, skip, before, done.set))
             done.wait()
+
+    def _gate_of(self, stream: Any) -> Gate:
+        """Return the gate for the streams of a device; the caller has the lock."""
+        found = self._gates.get(stream.device)
+        if found is None:
+            found = self._gates[stream.device] = stream.new_gate()
+        return found
 
     def close(self, patience: float = math.inf) -> bool:
         """Wait until all that is there was called, and end the thread; it may be started again.
@@ -126,15 +160,15 @@ class HostQueue:
         return thread
 
     def _add(self, turn: _Turn) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._turns = SimpleQueue()  # what ends the thread before is in the other
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._turns,), name=self._name, daemon=True
-                )
-                self._thread.start()
-            self._ahead[turn] = None
-            self._turns.put(turn)
+        """Enqueue a turn, for a thread that runs; the caller has the lock."""
+        if self._thread is None:
+            self._turns = SimpleQueue()  # what ends the thread before is in the other
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._turns,), name=self._name, daemon=True
+            )
+            self._thread.start()
+        self._ahead[turn] = None
+        self._turns.put(turn)
 
     def _serve(self, turns: SimpleQueue[_Turn | None]) -> None:
         """Call the functions in their turn."""

@@ -2,17 +2,20 @@
 
 The messages have one size whatever the calls are, so ranks that disagree exchange them all the
 same: each reads what all of them say, and finds the same difference, before any data moves. What
-fits into a message is moved by it, and needs no collective of the engine behind it.
+fits into a message is moved by it, and needs no collective of the engine behind it. A message also
+has digests of the collectives that were started meanwhile: those that all ranks have in common are
+agreed on with the first.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
 
 from ..tensors.region import Region
 from .call import Call
@@ -20,9 +23,12 @@ from .pulse import Pulse, Pulses, find_behind
 from .store import Patience
 from .verdict import DIFFERENT, Verdict
 
-HEAD, DATA = 512, 4096
-"""Bytes of a message: of the call, and of the data that travels with it."""
+TEXT, DIGEST, AHEAD = 384, 16, 8
+"""Bytes of a message for the call, and for the digests of so many that follow."""
+HEAD, DATA = TEXT + DIGEST * AHEAD, 4096
+"""Bytes of a message: of what is agreed on, and of the data that travels with it."""
 MESSAGE = HEAD + DATA
+NONE = bytes(DIGEST)
 FEW = 16
 """Up to so many ranks send messages to each other; the cost grows with their square."""
 
@@ -54,20 +60,27 @@ class Exchange:
         self._channel, self._members = channel, tuple(members)
         self._others = [member for member in members if member != rank]
         self._name, self._patience = name, patience
-        self._written: Call | None = None
-        self._number, self._since = 0, 0.0
+        self._written: tuple[Call, ...] = ()
+        self._number, self._since, self._agreed = 0, 0.0, 0
 
-    def find(self, call: Call, pulse: Pulse, data: Any = None) -> Verdict | None:
+    def find(
+        self, call: Call, pulse: Pulse, following: Iterable[Call] = (), data: Any = None
+    ) -> Verdict | None:
         """Wait until all members have come to the same collective; return what is wrong.
 
-        `data` are bytes that the messages take along, for `combine`.
+        `following` are those that this rank has started behind it, and whose data does not travel
+        with a message; `data` are bytes that the messages take along, for `combine`.
         """
         channel = self._channel
         self._number += 1
         pulse.note(self._name, self._number, call)
-        if self._written != call:
-            channel.sends[:, :HEAD] = memoryview(_head(call))
-            self._written = call
+        if self._agreed:
+            self._agreed -= 1
+            return None
+        said = (call, *islice(following, AHEAD))
+        if self._written != said:
+            channel.sends[:, :HEAD] = memoryview(_head(said))
+            self._written = said
         if data is not None:
             channel.sends[:, HEAD : HEAD + data.size] = data
         self._since = time.monotonic()
@@ -91,7 +104,7 @@ class Exchange:
 
     def _difference(self) -> Verdict | None:
         """Return which member says something else than most of them."""
-        found = _odd(tuple([row[:HEAD].tobytes() for row in self._channel.came]))
+        found, self._agreed = _compared(tuple([row[:HEAD].tobytes() for row in self._channel.came]))
         if found is None:
             return None
         (odd, said), (usual, expected) = found
@@ -101,31 +114,48 @@ class Exchange:
         )
 
 
+Said: TypeAlias = tuple[int, Call | str]
+"""The place of a member, and what it says."""
+
+
 @lru_cache(maxsize=256)
-def _odd(heads: tuple[bytes, ...]) -> tuple[tuple[int, object], tuple[int, object]] | None:
-    """Return who says something else than most, and one of these, each with its call."""
+def _compared(heads: tuple[bytes, ...]) -> tuple[tuple[Said, Said] | None, int]:
+    """Return who says something else than most, and one of these; and how many of the following
+    calls all have in common.
+    """
     calls = [_read(head) for head in heads]
     meant = [call.paired() if isinstance(call, Call) else call for call in calls]
     usual, times = Counter(meant).most_common(1)[0]
-    if times == len(calls):
-        return None
-    odd, at = next(n for n, each in enumerate(meant) if each != usual), meant.index(usual)
-    return (odd, calls[odd]), (at, calls[at])
+    if times < len(calls):
+        odd, at = next(n for n, each in enumerate(meant) if each != usual), meant.index(usual)
+        return ((odd, calls[odd]), (at, calls[at])), 0
+    agreed, places = 0, range(TEXT, HEAD, DIGEST)
+    for digests in [{head[place : place + DIGEST] for head in heads} for place in places]:
+        if len(digests) > 1 or NONE in digests:
+            break
+        agreed += 1
+    return None, agreed
 
 
 @lru_cache(maxsize=256)
-def _head(call: Call) -> bytes:
-    """Return what a message says of a call; of one too long for it, its begin and a digest."""
+def _head(calls: tuple[Call, ...]) -> bytes:
+    """Return what a message says of a call, and of those that follow."""
+    call, *following = calls
     text = call.text().encode()
-    if len(text) > HEAD:
+    if len(text) > TEXT:  # its begin, and a digest
         digest = sha256(text).hexdigest().encode()
-        text = text[: HEAD - len(digest)] + digest
-    return text.ljust(HEAD)
+        text = text[: TEXT - len(digest)] + digest
+    return text.ljust(TEXT) + b"".join(map(_digest, following)).ljust(HEAD - TEXT, b"\0")
+
+
+def _digest(call: Call) -> bytes:
+    return sha256(call.paired().text().encode()).digest()[:DIGEST]
 
 
 def _read(head: bytes) -> Call | str:
     """Return the call of a message, or its text if that is not all of the call."""
+    text = head[:TEXT].decode(errors="replace")
     try:
-        return Call.read(head.decode())
+        return Call.read(text)
     except ValueError:
-        return head.decode(errors="replace")
+        return text

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import DeviceError, SchedulingError
-from ..devices.host_queue import GatedStream, HostQueue
+from ..devices.host_queue import HostQueue, is_gated
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
 from .agreement import Agreement
@@ -83,6 +86,8 @@ class Run:
     source: Region | None
     peer: int
     stream: Stream
+    travels: bool = False
+    """Whether its data travels with the messages by which the ranks agree."""
     error: Exception | None = None
 
     def bytes(self) -> NDArray[np.uint8]:
@@ -190,7 +195,7 @@ class Group:
 
     def stream(self, call: Call, peer: int, given: Stream) -> Stream:
         """Return the stream on which a collective runs that is started on a given one."""
-        if not (self._backend.on_host and isinstance(given, GatedStream)):
+        if not (self._backend.on_host and is_gated(given)):
             return given
         return self._lane(call, peer).stream(given.device)
 
@@ -200,12 +205,13 @@ class Group:
         """Enqueue a collective on a stream, behind those that were started before."""
         run, lane = Run(call, target, source, peer, stream), self._lane(call, peer)
         if self._backend.on_host:
-            agree, move = partial(self._agree, run, lane), partial(self._move, run)
-            carry, skip = partial(self._carry, run, lane), partial(self._skip, run)
-            if lane.exchange is not None and run.bytes().size <= DATA:
-                lane.queue.put(stream, carry, skip=skip)
-            else:
-                lane.queue.put(stream, move, agree, skip)
+            run.travels = lane.exchange is not None and run.bytes().size <= DATA
+            move, skip = partial(self._move, run), partial(self._skip, run)
+            with lane.started(run):
+                if run.travels:
+                    lane.queue.put(stream, partial(self._carry, run, lane), skip=skip)
+                else:
+                    lane.queue.put(stream, move, partial(self._agree, run, lane), skip)
         else:
             self._agree(run, lane)
             self._enqueue(run)
@@ -213,11 +219,12 @@ class Group:
 
     def _agree(self, run: Run, lane: _Lane, data: NDArray[np.uint8] | None = None) -> None:
         """Wait until all members have come to the same collective."""
+        lane.begin(run)
         if self.error is not None:
             return
         try:
             if lane.exchange is not None:
-                verdict = lane.exchange.find(run.call, self._pulse, data)
+                verdict = lane.exchange.find(run.call, self._pulse, lane.following(), data)
             else:
                 verdict = lane.agreement.find(run.call, self._pulse)
         except RuntimeError as error:  # of the engine
@@ -396,11 +403,35 @@ class Group:
 class _Lane:
     """Collectives that run one after the other, and the agreement on each."""
 
-    __slots__ = ("_streams", "agreement", "exchange", "queue")
+    __slots__ = ("_ahead", "_lock", "_streams", "agreement", "exchange", "queue")
 
     def __init__(self, queue: HostQueue, agreement: Agreement, exchange: Exchange | None) -> None:
         self.queue, self.agreement, self.exchange = queue, agreement, exchange
+        self._ahead: deque[Run] = deque()
+        """What was started, and whose turn has not come."""
+        self._lock = threading.Lock()
         self._streams: dict[Device, Stream] = {}
+
+    @contextmanager
+    def started(self, run: Run) -> Generator[None, None, None]:
+        """Enter a block that puts a collective into the queue: it is the next of those ahead."""
+        with self._lock:
+            self._ahead.append(run)
+            try:
+                yield
+            except BaseException:
+                if run in self._ahead:
+                    self._ahead.remove(run)
+                raise
+
+    def begin(self, run: Run) -> None:
+        """Note that the turn of a collective has come."""
+        while self._ahead and self._ahead.popleft() is not run:
+            pass
+
+    def following(self) -> list[Call]:
+        """Return the calls that come next, up to one whose data travels with the messages."""
+        return [run.call for run in takewhile(lambda run: not run.travels, [*self._ahead])]
 
     def stream(self, device: Device) -> Stream:
         """Return the stream of a device on which these run."""
