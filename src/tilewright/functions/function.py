@@ -7,12 +7,14 @@ the operators that interop registers for them, others by DLPack.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 
 from ..base.showing import table
+from ..base.tracebacks import publish
 from ..op.core import DeviceOp
 from ..tensors.arc import Arc
 from ..tensors.tensor import Tensor
@@ -189,15 +191,11 @@ def function(
     returns a gradient for each array that the kernel reads, or None.
     """
 
-    def wrap(kernel: AnyKernel) -> Function:
-        return Function(
-            kernel,
-            outputs=outputs,
-            tiles=tiles,
-            constants=constants,
-            tune=tune,
-            backward=backward,
-            grid=grid,
-        )
+    described: dict[str, Any] = {
+        "outputs": outputs, "tiles": tiles, "constants": constants, "tune": tune,
+        "backward": backward, "grid": grid,
+    }  # fmt: skip
+    return partial(function, **described) if kernel is None else Function(kernel, **described)
 
-    return wrap if kernel is None else wrap(kernel)
+
+publish(["Function", "function"], globals())

@@ -119,6 +119,8 @@ class KernelFunction:
         self._is_ordered = self._order == sorted(self._order)
         self._cuts = [self._tiles.get(name) for name in self.outputs]
         self._refuse_grid()
+        self._read = [i for i, p in enumerate(self.parameters) if p.kind != "output"]
+        """Which arguments are inputs."""
         self.tuned = None if tune is None else tune(_of_our_own(kernel))
         """The kernel if it is tuned."""
 
@@ -169,8 +171,7 @@ class KernelFunction:
         launch: Launch[Any] = kernel(*given, **self._constants)
         if self._grid is None:
             return launch
-        places = [i for i, p in enumerate(self.parameters) if p.kind != "output"]
-        return launch.grid(self._grid(*[given[i] for i in places]))
+        return launch.grid(self._grid(*[given[i] for i in self._read]))
 
     def _argument(self, parameter: Parameter, value: Any) -> Any:
         if parameter.kind != "output":
@@ -199,6 +200,13 @@ class KernelFunction:
             raise TypeError(
                 f"`tiles` of `{self.name}` names its outputs {listed(names)}, got {listed(found)}"
             )
+        for tile in found.values():
+            signature = _signature_of(tile)
+            if signature is not None and not _binds(signature, ("shape",), {}):
+                raise TypeError(
+                    f"`tiles` of `{self.name}` is a function of the shape of an output, got one of"
+                    f" {signature}"
+                )
         return found
 
     def _refuse_grid(self) -> None:
@@ -206,6 +214,13 @@ class KernelFunction:
             raise TypeError(
                 f"`{self.name}` only adds to accumulators: pass the number of its blocks, `grid`,"
                 " a function of its inputs"
+            )
+        names = [p.name for p in self.inputs]
+        signature = _signature_of(self._grid)
+        if signature is not None and not _binds(signature, names, {}):
+            raise TypeError(
+                f"`grid` of `{self.name}` is a function of its inputs {listed(names)}, got one of"
+                f" {signature}"
             )
 
     def _refuse_pointers(self) -> None:
@@ -304,9 +319,8 @@ def _of_inputs(function: KernelFunction, made: Any) -> Any:
     If its parameters have names of the kernel's, it gets them by name, else in order.
     """
     names = [p.name for p in function.inputs]
-    try:
-        signature = inspect.signature(made)
-    except (TypeError, ValueError):  # one of C that does not say
+    signature = _signature_of(made)
+    if signature is None:
         return made
     if _binds(signature, (), dict.fromkeys(names)):
         return made
@@ -316,6 +330,14 @@ def _of_inputs(function: KernelFunction, made: Any) -> Any:
         f"`outputs` of `{function.name}` takes functions of its inputs {listed(names)},"
         f" got one of {signature}"
     )
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
+    """Return the parameters of a function; None: it is none, or one of C that does not say."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def _in_order(made: Callable[..., Any], **inputs: Any) -> Any:
