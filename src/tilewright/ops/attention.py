@@ -35,6 +35,7 @@ from ..lang import (
 )
 from ..launch import entry
 from .calling import first, float_operation, refuse_other_types, reshaped, wide
+from .elementwise import converted
 from .reductions import sum as sum_of
 from .tiles import as_scalar, rounded, sum_type, widened
 
@@ -243,7 +244,7 @@ def _attention(queries: int, keys: int, depth: int, width: int, how: Mask) -> Fu
         if not how.sinks:
             return dq, dk, dv, None, None
         by_head = reshaped(d_rows, (q.shape[0] // heads, heads, q.shape[1]))
-        return dq, dk, dv, _like(sum_of(by_head, axis=(0, 2)), sinks), None
+        return dq, dk, dv, converted(sum_of(by_head, axis=(0, 2)), sinks), None
 
     def attended(q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float, heads: int) -> Any:
         return (*q.shape[:2], v.shape[2]), q.dtype
@@ -255,19 +256,6 @@ def _attention(queries: int, keys: int, depth: int, width: int, how: Mask) -> Fu
         attend, outputs={"out": attended, "lse": statistics}, tiles={"out": cut, "lse": row},
         constants={"KEYS": keys, "DEPTH": depth, "HOW": how}, backward=backward,
     )  # fmt: skip
-
-
-@entry
-def convert_elements(y: TensorMut, x: Tensor, like: Tensor) -> None:
-    """Convert elements to the type of another array."""
-    y.store(load_tile_like(x, y).astype(y.dtype))
-
-
-_CONVERT = Function(convert_elements, outputs="like", tiles=1024)
-
-
-def _like(x: Any, like: Any) -> Any:
-    return _CONVERT(x, like)
 
 
 @float_operation

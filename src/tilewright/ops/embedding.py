@@ -137,14 +137,12 @@ def drop_and_add(y: TensorMut, x: Tensor, residual: Tensor, p: f64, seed: u64) -
     y.store(rounded(tile + widened(load_tile_like(residual, y)), y))
 
 
-_DROP_AGAIN = Function(drop_elements, outputs="x", tiles=1024)
-_DROP = Function(
-    drop_elements, outputs="x", tiles=1024,
-    backward=lambda dy, p, seed: _DROP_AGAIN(dy, p, seed),
-)  # fmt: skip
+_DROP: Function = Function(
+    drop_elements, outputs="x", tiles=1024, backward=lambda dy, p, seed: _DROP(dy, p, seed)
+)
 _DROP_AND_ADD = Function(
     drop_and_add, outputs="x", tiles=1024,
-    backward=lambda dy, p, seed: (_DROP_AGAIN(dy, p, seed), dy),
+    backward=lambda dy, p, seed: (_DROP(dy, p, seed), dy),
 )  # fmt: skip
 
 
