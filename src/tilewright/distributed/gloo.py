@@ -16,6 +16,8 @@ from ..base.errors import SchedulingError, ShapeError
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
 from .call import MEAN, Call
+from .exchange import FEW, Channel
+from .store import Patience
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
@@ -47,30 +49,49 @@ REDUCTIONS: dict[str, Any] = {
 
 
 class ProcessGroup:
-    """A process group of torch.distributed, which ends with this if it is owned."""
+    """A process group of torch.distributed."""
 
     name = ""
     """What torch calls the backend."""
 
-    def __init__(self, group: Any, *, owned: bool) -> None:
-        self._group: Any = group
-        self._owned = owned
+    def __init__(self, group: Any, ends: Any = None) -> None:
+        """Take the group, and that which ends with this, if one does: the same, or a larger one."""
+        self._group, self._ends = group, ends
 
-    def split(self, members: Sequence[int], late: float) -> Self:
+    def group(self) -> Any:
+        """Return the group of torch; a RuntimeError if this was closed meanwhile."""
+        if self._group is None:
+            raise RuntimeError("the process group was closed")
+        return self._group
+
+    def split(self, members: Sequence[int], patience: Patience) -> Self:
         """Return what moves the data of some of the ranks; all of these call it."""
-        dist = torch.distributed
-        ranks = dist.get_process_group_ranks(self._group)
-        part = dist.new_group(
-            [ranks[member] for member in members], timedelta(seconds=late), self.name,
-            use_local_synchronization=True,
-        )  # fmt: skip
-        return type(self)(part, owned=True)
+        part = new_part(self.group(), members, patience, self.name)
+        return type(self)(part, ends=part)
+
+    def channel(self, peer: int, sends: bool) -> Channel | None:
+        """Return what carries messages between the ranks; None: they agree in their store."""
+        return None
+
+    def abort(self) -> None:
+        """Break off what is under way, as far as the engine can."""
+        self.close()
 
     def close(self) -> None:
-        """Let go of the process group, and end it if it is owned; may be repeated."""
-        group, self._group = self._group, None
-        if group is not None and self._owned:
-            torch.distributed.destroy_process_group(group)
+        """Let go of the process group, and end it if it ends with this; may be repeated."""
+        ends, self._group, self._ends = self._ends, None, None
+        if ends is not None:
+            torch.distributed.destroy_process_group(ends)
+
+
+def new_part(group: Any, members: Sequence[int], patience: Patience, backend: str) -> Any:
+    """Return a new process group of some of the ranks of another one; all of these call it."""
+    dist = torch.distributed
+    ranks = dist.get_process_group_ranks(group)
+    return dist.new_group(
+        [ranks[member] for member in members], timedelta(seconds=patience.broken), backend,
+        use_local_synchronization=True,
+    )  # fmt: skip
 
 
 class Gloo(ProcessGroup):
@@ -97,12 +118,23 @@ class Gloo(ProcessGroup):
             hint="end the captured part before it, and launch another graph after it",
         )
 
+    def channel(self, peer: int, sends: bool) -> Channel | None:
+        """Return what carries messages between the ranks; None: they agree in their store."""
+        channels: Any = import_module(".gloo_channel", __package__)  # which needs this module
+        if peer >= 0:
+            between: Channel = channels.MessagesOfTwo(self, peer, sends)
+            return between
+        if self.group().size() > FEW:
+            return None
+        among: Channel = channels.Messages(self)
+        return among
+
     def run(
         self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
     ) -> None:
         """Run a collective now, to its end."""
         reads, writes = as_torch(source, call), as_torch(target, call)
-        run_on(self._group, call, writes, reads, peer)
+        run_on(self.group(), call, writes, reads, peer)
 
 
 def refuse_elements(call: Call) -> None:

@@ -53,13 +53,23 @@ class Nccl(ProcessGroup):
     def run(
         self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
     ) -> None:
-        """Enqueue a collective on a stream."""
+        """Enqueue a collective on a stream, which may be captured."""
         assert isinstance(stream, CudaStream)
-        device = torch.device("cuda", stream.device.ordinal)
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream.handle, device=device)):
-            reads = _as_torch(source, call, device)
-            writes = _as_torch(target, call, device)
-            run_on(self._group, call, writes, reads, peer)
+        group, device = self.group(), torch.device("cuda", stream.device.ordinal)
+
+        def enqueue() -> None:
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream.handle, device=device)):
+                reads = _as_torch(source, call, device)
+                writes = _as_torch(target, call, device)
+                run_on(group, call, writes, reads, peer)
+
+        stream.put((source, target), enqueue)
+
+    def abort(self) -> None:
+        """Break off what is under way, on the GPU too, where it would wait for ever."""
+        if self._group is not None:
+            torch.distributed.distributed_c10d._abort_process_group(self._group)
+            self._group, self._ends = None, None
 
 
 def _as_torch(region: Region | None, call: Call, device: Any) -> Any:
