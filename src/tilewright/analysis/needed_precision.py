@@ -243,7 +243,7 @@ class NeededPrecision:
 
 
 def _of_long_sum(op: Op, terms: Value, combiner: Op | None) -> float:
-    """Return the tolerance that terms have at least, since nobody knows their sum any better."""
+    """Return the tolerance that terms have at least: their sum is not known any better."""
     is_sum = op.is_a(REDUCE) and combiner is not None and combiner.is_a(ADDF)
     kind = terms.tile
     return (
