@@ -112,6 +112,7 @@ constexpr Constant kConstants[] = {
     {"PENDING_WORK", kPendingWork},
     {"LISTED", kListed},
     {"EXAMINED", kExamined},
+    {"BY_POINTER", kByPointer},
     {"FOLLOWING", kFollowing},
     {"BEHIND_REGIONS", kBehindRegions},
 };

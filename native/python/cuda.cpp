@@ -122,11 +122,4 @@ Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, Py
                 [&] { return put_recorded(driver, work, stream); });
 }
 
-Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
-                        Timeline& timeline, cuda::Stream stream) {
-  return submit(driver, record.context, timeline, stream, Waits(), 0, [&] {
-    return cuda::launch(driver, record, record.parameters, stream);
-  });
-}
-
 }  // namespace tw::py

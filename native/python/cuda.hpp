@@ -50,10 +50,6 @@ cuda::Submission submit_graph(const cuda::Driver& driver, const RecordedWork& wo
                               PyObject* user, PyObject* known, Timeline& timeline,
                               cuda::Stream stream, int64_t budget);
 
-// Puts a launch on a stream that was begun as work of a timeline before.
-cuda::Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
-                              Timeline& timeline, cuda::Stream stream);
-
 // The table of a `CudaDriver` by its address, as `LaunchPlan::driver` and Python's
 // `Calls.native_driver` have it; null: launches go through Python.
 inline const cuda::Driver* driver_at(const void* address) {

@@ -61,9 +61,6 @@ struct EndingMethods {
   }
 };
 
-// `run_directly` of ops that cannot: says so.
-PyObject* run_never(PyObject* op, PyObject* const* given, Py_ssize_t count);
-
 // Calls a method by its name, with all that another one was given.
 PyObject* call_slowly(PyObject* name, PyObject* self, PyObject* const* given, Py_ssize_t count,
                       PyObject* names);

@@ -106,8 +106,6 @@ PyMethodDef kMethods[] = {
      "So many callers are known to be Tilewright's own."},
     {"claim_at", as_method(claim_at_method), METH_FASTCALL,
      "Claim it, where the program is known to stand."},
-    {"run_directly", as_method(run_never), METH_FASTCALL,
-     "Run at once on a stream, without what most ops need; for ops that can."},
     {"spend", spend_method, METH_NOARGS,
      "Let go of what the op was made of: it has run, and may stay in a variable for long."},
     {nullptr, nullptr, 0, nullptr},

@@ -115,6 +115,7 @@ void forget_first(PyObject* uses) {
 
 void note_uses(const TensorUses& uses, PyObject* use) {
   for (int64_t i = 0; i < uses.written(); ++i) {
+    if (uses.is_by_pointer(i)) continue;  // it ended no borrow
     set_field(static_cast<StateObject*>(uses.tensor(i).state)->last_write, use);
   }
 }

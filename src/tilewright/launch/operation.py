@@ -45,7 +45,7 @@ from .acquire_borrows import (
 from .arguments import Bound, Held
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
-from .examining import examine
+from .examining import Examination, examine
 from .foreign_code import PlansByNumbers
 from .form import PLAIN, Known, Request
 from .grid import as_grid
@@ -265,14 +265,23 @@ class Launch(NativeLaunch, Composite[R_co]):
             )
         return bound, self._kernel.code(bound, self._request)
 
-    def made_ready_on(self, stream: Stream) -> tuple[Bound, Runnable | None]:
-        """Do as `made_ready`; None for the code: the core has no plan for launches on a stream."""
+    def examined_on(self, stream: Stream) -> Examination | None:
+        """Compile it, and do what else the core needs done before it is put on a stream.
+
+        None: the core has no plan for launches there. Raise if it cannot run.
+        """
         bound = self._bound
         assert bound is not None, "the core has bound it"
         if bound.form.home is not stream.device:
-            return bound, None
+            return None
         code = self._kernel.code(bound, self._request)
-        return bound, None if code.run.plan is None else code
+        if code.run.plan is None:
+            return None
+        code.check(bound.numbers)
+        return Examination(
+            stream, bound.may_write, bound.read,
+            partial(refuse_ended_borrows, self.name, bound), partial(mark_written, bound),
+        )  # fmt: skip
 
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""
