@@ -82,8 +82,8 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "tilewright": ("notebook",),
     "compile.cache": ("compile.pipeline", "compile.runner"),
     "compile.pipeline": (
-        "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",
-        "backend.simt_cpu.stages", "backend.tileir.stages",
+        "backend.cpu.stages", "backend.ptx.module", "backend.reference.interpreter",
+        "backend.simt_cpu.module", "backend.tileir.stages",
     ),
     "devices.cpu.module": ("base.elf",),
     "devices.cuda.finding": ("devices.cuda.bindings",),

@@ -14,13 +14,13 @@ namespace {
 
 // What Python has for running ops.
 struct RunClasses {
+  PyObject* begin_step = nullptr;         // tells a trace that an op goes on
   PyObject* elsewhere = nullptr;          // what steps yield to go on elsewhere than on a loop
+  PyObject* end_step = nullptr;           // tells it that an op has asked for something, or ended
   PyObject* execute_traced = nullptr;     // executes an op, which a trace sees
   PyObject* give_back_parts = nullptr;    // lets parts that will not run give back all
   PyObject* named = nullptr;              // adds a note to an error that it passed an op
-  PyObject* now = nullptr;                // the time, for traces
   PyObject* raise_first_error = nullptr;  // raises the first error of some outcomes
-  PyObject* trace_step = nullptr;         // has a trace see the last step of an op
   PyObject* wait_for = nullptr;           // waits for an event on the calling thread
 };
 
@@ -133,6 +133,8 @@ class Driver {
   int must_leave_loop(PyObject* op);
   bool enter(PyObject* op, Passed& passed);
   bool execute(PyObject* op, Passed& passed);
+  enum class Sent { kAsked, kEnded, kInterrupted };
+  Sent send(Passed& passed, Owned& asked);
   bool resume(Passed& passed, Owned& asked);
   bool pass_on(Passed& passed, Owned& op);
   bool leave(Passed& passed);
@@ -212,12 +214,8 @@ bool Driver::enter(PyObject* op, Passed& passed) {
   return push(op, std::exchange(passed, {Owned::borrowed(Py_None), Owned()}).value);
 }
 
-// Hands the innermost op what it asked for: gives what it asks next, or its end. False: it was
-// interrupted.
-bool Driver::resume(Passed& passed, Owned& asked) {
-  const bool is_traced = !is_untraced();
-  const Owned begun = is_traced ? call_python(classes.now, {}) : Owned();
-  if (is_traced && !begun) return false;
+// Hands the innermost op what it asked for, and takes what it asks next, or its end.
+Driver::Sent Driver::send(Passed& passed, Owned& asked) {
   const Owned steps = Owned::borrowed(innermost().steps.get());
   PyObject* given = nullptr;
   PySendResult sent = PYGEN_ERROR;
@@ -237,14 +235,29 @@ bool Driver::resume(Passed& passed, Owned& asked) {
   }
   if (sent == PYGEN_NEXT) {
     asked = Owned(given);
-    return true;
+    return Sent::kAsked;
   }
-  if (!passed.take(Owned(given))) return false;
-  if (is_traced && !call_python(classes.trace_step,
-                                {innermost().op.get(), progress_.context, begun.get()})) {
-    return false;
+  return passed.take(Owned(given)) ? Sent::kEnded : Sent::kInterrupted;
+}
+
+// Lets the innermost op go on: gives what it asks next, or its end. False: it was interrupted.
+bool Driver::resume(Passed& passed, Owned& asked) {
+  const Owned op = Owned::borrowed(innermost().op.get());
+  Owned step;
+  if (!is_untraced()) {
+    step = call_python(classes.begin_step, {op.get()});
+    if (!step) return false;
   }
-  return leave(passed);
+  const Sent sent = send(passed, asked);
+  if (step) {
+    const SavedError saved;
+    PyObject* is_last = sent == Sent::kAsked ? Py_False : Py_True;
+    const Owned told =
+        call_python(classes.end_step, {step.get(), op.get(), progress_.context, is_last});
+    if (!told) return false;
+  }
+  if (sent == Sent::kAsked) return true;
+  return sent == Sent::kEnded && leave(passed);
 }
 
 // The same for a link of a chain: gives the op that it goes on with, or its end.
@@ -495,12 +508,12 @@ PyObject* set_run_classes(PyObject*, PyObject* given) {
   Setup setup(given);
   RunClasses found;
   found.elsewhere = setup.object("ELSEWHERE");
+  found.begin_step = setup.object("begin_step");
+  found.end_step = setup.object("end_step");
   found.execute_traced = setup.object("execute_traced");
   found.give_back_parts = setup.object("give_back_parts");
   found.named = setup.object("named");
-  found.now = setup.object("now");
   found.raise_first_error = setup.object("raise_first_error");
-  found.trace_step = setup.object("trace_step");
   found.wait_for = setup.object("wait_for");
   PyTypeObject* context = setup.type("ExecutionContext");
   if (!setup.ok() || !set_context_class(context)) return nullptr;

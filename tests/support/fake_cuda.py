@@ -63,6 +63,8 @@ class FakeCuda:
         """Of streams: the last digit of a context is its device."""
         self.held: set[int] = set()
         self.events: dict[int, list[bool]] = {}
+        self.passed_at: dict[int, int] = {}
+        """When events have passed, in nanoseconds."""
         self.waits: dict[int, list[bool]] = {}
         """What work waits for: an event as it was when the wait was put."""
         self.functions: dict[int, str] = {}
@@ -148,7 +150,8 @@ class FakeCuda:
         return self.create_event()
 
     def elapsed(self, start: int, end: int) -> float:
-        return 1.5
+        milliseconds = (self.passed_at[end] - self.passed_at[start]) / 1e6
+        return ctypes.c_float(milliseconds).value  # as the driver rounds
 
     def most_shared(self, ordinal: int) -> int:
         return MOST_SHARED
@@ -247,6 +250,7 @@ class FakeCuda:
 
     def destroy_event(self, event: int, _: int = 0) -> None:
         del self.events[event]
+        self.passed_at.pop(event, None)
 
     def wait_event(self, stream: int, event: int) -> None:
         self._put(stream, lambda: None, "wait", event, wait=event)
@@ -389,7 +393,12 @@ class FakeCuda:
         if status:
             return status
         self.events[event] = passed = [False]
-        self.queues[stream].append(lambda: passed.__setitem__(0, True))
+
+        def reach() -> None:
+            self.passed_at[event] = time.perf_counter_ns()
+            passed[0] = True
+
+        self.queues[stream].append(reach)
         self._run(stream)
         return 0
 

@@ -29,7 +29,6 @@ from tilewright.backend.ptx.interpreter.memory import MemorySegment
 from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.abi import ParameterSlot, slots
 from tilewright.backend.tileir.bytecode.enums import NEWEST
 from tilewright.backend.tileir.bytecode.program import Kernel
 from tilewright.backend.tileir.bytecode.reader import read
@@ -37,6 +36,7 @@ from tilewright.backend.tileir.interpreter.launch import run
 from tilewright.backend.tileir.interpreter.machine import TileIRError
 from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.lowered import Lowered
+from tilewright.backend.tileir.target import ParameterSlot, slots
 from tilewright.backend.tileir.toolchain import Toolchain
 from tilewright.base.elf import MAGIC
 from tilewright.devices import registry

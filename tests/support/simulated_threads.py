@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from tilewright.backend.ptx import module, stages
+from tilewright.backend.ptx import module
 from tilewright.backend.ptx.code import PtxTarget
 from tilewright.backend.ptx.interpreter.launch import PtxCode, run
 from tilewright.backend.ptx.interpreter.memory import MemorySegment, MemorySpan, PtxMemory
@@ -111,4 +111,3 @@ def note_threads(patch: Any) -> None:
         return make(made, target, ptx)
 
     patch(module, "artifact", artifact)
-    patch(stages, "artifact", artifact)

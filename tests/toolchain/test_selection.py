@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from dataclasses import replace
 
 import pytest
@@ -121,6 +122,15 @@ def test_the_first_good_one_is_enough(tool):
     good = len(default.candidates) - 2
     assert "(chosen)" in default.candidates[-1] and good < 6
     assert made().candidates == default.candidates
+
+
+def test_where_no_thread_can_be_started_the_same_one_is_chosen(monkeypatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    chosen = made().choices
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert made().choices == chosen and chosen
 
 
 @pytest.fixture

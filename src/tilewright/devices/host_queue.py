@@ -11,10 +11,12 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from ..base.errors import SchedulingError
+from ..base.threads import called_apart
 from .protocol import Event, Stream
 
 Call: TypeAlias = Callable[[], object]
@@ -50,10 +52,10 @@ class _Turn:
 class HostQueue:
     """A thread that calls functions in the order of streams; it is started when it is needed.
 
-    The functions must not raise.
+    Where no thread can be started, who puts a function calls it. The functions must not raise.
     """
 
-    __slots__ = ("_ahead", "_lock", "_name", "_thread", "_turns")
+    __slots__ = ("_ahead", "_ended", "_lock", "_name", "_thread", "_turns")
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -62,6 +64,7 @@ class HostQueue:
         """What has not ended, in order."""
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._ended = threading.Condition(self._lock)
 
     def put(
         self,
@@ -112,6 +115,7 @@ class HostQueue:
             turns, self._ahead = [*self._ahead], {}
             for turn in turns:
                 turn.is_over = True
+            self._ended.notify_all()
         for turn in turns:
             if turn.skip is not None:
                 turn.skip()
@@ -126,29 +130,45 @@ class HostQueue:
         return thread
 
     def _add(self, turn: _Turn) -> None:
+        """Have the thread call a function in its turn; where there is none, the caller does."""
         with self._lock:
-            if self._thread is None:
-                self._turns = SimpleQueue()  # what ends the thread before is in the other
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._turns,), name=self._name, daemon=True
-                )
-                self._thread.start()
             self._ahead[turn] = None
-            self._turns.put(turn)
+            if self._thread is None:
+                called_apart(self._start)
+            if self._thread is not None:
+                self._turns.put(turn)
+                return
+        self._call(turn)
+
+    def _start(self) -> None:
+        """Start the thread, if there is one to be had."""
+        turns: SimpleQueue[_Turn | None] = SimpleQueue()  # what ends the thread before has another
+        thread = threading.Thread(target=self._serve, args=(turns,), name=self._name, daemon=True)
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread, self._turns = thread, turns
 
     def _serve(self, turns: SimpleQueue[_Turn | None]) -> None:
         """Call the functions in their turn."""
         while (turn := turns.get()) is not None:
-            try:
-                if not turn.is_over and turn.prepare is not None:
-                    turn.prepare()
-                if not turn.is_over:
-                    turn.before.wait()
-                if not turn.is_over:
-                    turn.function()
-            finally:
-                self._pass(turn)
+            self._call(turn)
             del turn  # what the functions hold is not needed while this waits
+
+    def _call(self, turn: _Turn) -> None:
+        """Call a function when those before it have returned, and its stream has passed what is
+        before it.
+        """
+        with self._ended:  # one before it may be with a caller that found no thread
+            self._ended.wait_for(lambda: turn.is_over or next(iter(self._ahead)) is turn)
+        try:
+            if not turn.is_over and turn.prepare is not None:
+                turn.prepare()
+            if not turn.is_over:
+                turn.before.wait()
+            if not turn.is_over:
+                turn.function()
+        finally:
+            self._pass(turn)
 
     def _pass(self, turn: _Turn) -> None:
         """Let the stream pass, unless it was let pass before."""
@@ -157,4 +177,5 @@ class HostQueue:
                 return
             turn.is_over = True
             del self._ahead[turn]
+            self._ended.notify_all()
         turn.after()

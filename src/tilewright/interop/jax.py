@@ -25,7 +25,7 @@ from ..devices.registry import gpus
 from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
-from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, refuse_varied
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
@@ -248,6 +248,7 @@ def custom_op(
     may also return a `jax.ShapeDtypeStruct`. `vmap_method` is that of `jax.ffi.ffi_call`.
     """
     function = KernelFunction(kernel, tiles, constants or {})
+    refuse_varied(function)
     gradient = None if backward is None else Gradient(function, backward)
     return JaxOp(function, describers(function, outputs), vmap_method, gradient)
 

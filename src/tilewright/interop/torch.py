@@ -19,7 +19,7 @@ from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
 from ..functions.tracing import tell_torch
-from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, refuse_varied
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..op.ambient import choose_stream
@@ -136,7 +136,7 @@ class TorchOp:
         found = look(args)
         if is_sum:
             return self._empty(found, args).zero_()
-        if look.like is not None:
+        if look.like is not None or any(found is arg for arg in args):
             return torch.empty_like(found, memory_format=torch.contiguous_format)
         if _is_tensor(found):
             return found
@@ -215,6 +215,7 @@ def custom_op(
     if not all(part.isidentifier() for part in name.split("::", 1)) or "::" not in name:
         raise TypeError(f"an operator's name has a namespace, as in 'mylib::scale'; got {name!r}")
     function = KernelFunction(kernel, tiles, constants or {})
+    refuse_varied(function)
     if outputs is None:
         if backward is not None:
             raise TypeError(f"`{name}` writes in place, and so has no gradient: give it `outputs`")

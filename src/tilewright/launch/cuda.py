@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from .._core import write_addresses
-from ..backend.tileir.abi import ParameterSlot, slots
+from ..backend.tileir.target import ParameterSlot, slots
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError

@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar
 
 from .._core import Op, new_op, set_op_classes
-from ..base.completion import Listed
 from ..base.errors import BorrowError
+from ..base.showing import Listed
 from ..devices.protocol import Device
 from .context import ExecutionContext
 from .misuse_hints import MisuseHints

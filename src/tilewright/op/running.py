@@ -7,7 +7,6 @@ memory allows.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._core import Progress, run_op, set_run_classes
@@ -15,7 +14,7 @@ from ..base.errors import SchedulingError
 from .context import MOST_NAMED, ExecutionContext
 from .outcome import Outcome, note_once, whereabouts
 from .signals import Awaited, Signal
-from .trace import Tracing
+from .trace import Step, Tracing
 
 if TYPE_CHECKING:
     from .lazy import Lazy
@@ -56,10 +55,16 @@ def execute_traced(op: Lazy[T], ctx: ExecutionContext) -> T:
         return op.execute(ctx)
 
 
-def trace_step(op: Lazy[Any], ctx: ExecutionContext, begun: int) -> None:
-    """Trace the last step of an op, which enqueues its own work."""
-    if Tracing.active is not None:
-        Tracing.active.add("op", op.name, ctx.stream, begun, perf_counter_ns())
+def begin_step(op: Lazy[Any]) -> Step | None:
+    """Tell the active trace that an op goes on; return what it knows of that."""
+    trace = Tracing.active
+    return None if trace is None else trace.begin_step(op.name)
+
+
+def end_step(step: Step | None, op: Lazy[Any], ctx: ExecutionContext, is_last: bool) -> None:
+    """End a step; the last one of an op, which enqueues its own work, is an entry of the trace."""
+    if step is not None:
+        step.trace.end_step(step, op.name, ctx.stream, is_last)
 
 
 def named(error: Exception, op: Lazy[Any]) -> Exception:
@@ -116,7 +121,7 @@ def raise_first_error(outcomes: Sequence[Outcome]) -> None:
 
 
 set_run_classes({
-    "ELSEWHERE": ELSEWHERE, "ExecutionContext": ExecutionContext, "execute_traced": execute_traced,
-    "give_back_parts": give_back_parts, "named": named, "now": perf_counter_ns,
-    "raise_first_error": raise_first_error, "trace_step": trace_step, "wait_for": wait_for,
+    "ELSEWHERE": ELSEWHERE, "ExecutionContext": ExecutionContext, "begin_step": begin_step,
+    "end_step": end_step, "execute_traced": execute_traced, "give_back_parts": give_back_parts,
+    "named": named, "raise_first_error": raise_first_error, "wait_for": wait_for,
 })  # fmt: skip

@@ -67,6 +67,13 @@ class Submission(NamedTuple):
         return cls(threading.current_thread().name, time.perf_counter_ns())
 
 
+class Step(NamedTuple):
+    """A step of an op that a thread is in."""
+
+    trace: Trace
+    begun: int
+
+
 class MemorySample(NamedTuple):
     """The memory of a device's pool at one time."""
 
@@ -79,28 +86,37 @@ class MemorySample(NamedTuple):
     """Bytes that the pool has from the system, those in use included."""
 
 
+NEAR = 1.0
+"""Seconds from a stamp within which others are measured from it: drivers tell times as numbers of
+single precision, which are coarser than kernels are long after some minutes."""
+
+
 class _Clocks:
     """Knows what the stamps of devices mean on the clock of the host."""
 
     def __init__(self) -> None:
-        self._starts: dict[Device, tuple[Stamp, int]] = {}
-        """Of devices with a separate clock: a stamp, and its time, as the host observed it."""
+        self._anchors: dict[Device, tuple[Stamp, int]] = {}
+        """Of devices with a separate clock: a stamp, and its time on the clock of the host."""
 
     def set(self, stream: Stream) -> None:
         """Read the clock of a stream's device, once."""
-        if stream.device in self._starts or not isinstance(stream, TimedStream):
+        if stream.device in self._anchors or not isinstance(stream, TimedStream):
             return
         stamp = stream.stamp()
         stream.synchronize()
-        self._starts[stream.device] = stamp, time.perf_counter_ns()
+        self._anchors[stream.device] = stamp, time.perf_counter_ns()
 
     def time_of(self, stamp: Stamp, stream: Stream) -> int:
         """Return the time of a stamp by `time.perf_counter_ns`."""
         known = stamp.host_time()
         if known is not None:
             return known
-        start, then = self._starts[stream.device]
-        return then + int(stamp.since(start) * 1e9)
+        anchor, then = self._anchors[stream.device]
+        elapsed = stamp.since(anchor)
+        found = then + round(elapsed * 1e9)
+        if elapsed > NEAR:
+            self._anchors[stream.device] = stamp, found
+        return found
 
 
 class Trace:
@@ -131,6 +147,19 @@ class Trace:
                 yield
         finally:
             self.add(kind, name, stream, start, time.perf_counter_ns())
+
+    def begin_step(self, name: str) -> Step:
+        """Note that an op goes on on this thread, until `end_step`."""
+        if self._ranges is not None:
+            self._ranges.push(name)
+        return Step(self, time.perf_counter_ns())
+
+    def end_step(self, step: Step, name: str, stream: Stream | None, is_last: bool) -> None:
+        """Note that it stops there; record the last step of an op."""
+        if self._ranges is not None:
+            self._ranges.pop()
+        if is_last:
+            self.add("op", name, stream, step.begun, time.perf_counter_ns())
 
     def add(
         self, kind: str, name: str, stream: Stream | None, start: int, end: int,

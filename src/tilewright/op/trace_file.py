@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .trace_links import ENQUEUES, Link, links_of
+from .trace_links import Link, links_of
 
 if TYPE_CHECKING:
     from .trace import Entry, MemorySample, Trace
@@ -39,19 +39,23 @@ def events_of(trace: Trace) -> list[Event]:
 
 
 def _arrow(number: int, link: Link, begin: int, lanes: _Lanes) -> list[Event]:
-    """Return both ends of an arrow; viewers draw it between the spans around these times."""
+    """Return both ends of an arrow, at the starts of the spans that it connects.
+
+    Viewers attach an end to the span that has begun last in its lane, even if that one is over.
+    """
     source, target = link.source, link.target
-    start = target.submitted if link.kind == ENQUEUES else source.end
-    ends = ((source, min(start, source.end, target.start), "s"), (target, target.start, "f"))
-    found: list[Event] = []
-    for entry, time, phase in ends:
-        process, lane = lanes.of(entry)
-        found.append({
-            "ph": phase, "cat": link.kind, "name": link.kind, "id": number, "pid": process,
-            "tid": lane, "ts": (max(time, entry.start) - begin) / 1e3,
-            **({"bp": "e"} if phase == "f" else {}),
-        })  # fmt: skip
-    return found
+    start, end = source.start, max(source.start, target.start)
+    return [
+        {"ph": "s", **_end(number, link.kind, source, start - begin, lanes)},
+        {"ph": "f", "bp": "e", **_end(number, link.kind, target, end - begin, lanes)},
+    ]
+
+
+def _end(number: int, kind: str, entry: Entry, time: int, lanes: _Lanes) -> Event:
+    process, lane = lanes.of(entry)
+    return {
+        "cat": kind, "name": kind, "id": number, "pid": process, "tid": lane, "ts": time / 1e3,
+    }  # fmt: skip
 
 
 def _span(entry: Entry, begin: int, lanes: _Lanes) -> Event:

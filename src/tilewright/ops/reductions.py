@@ -32,7 +32,7 @@ from ..lang import (
 from ..lang import argmax as argmax_of
 from ..lang import argmin as argmin_of
 from ..lang import cumsum as cumsum_of
-from ..lang.stdlib.rounding import is_float
+from ..lang.stdlib.elementary import is_float
 from ..launch import entry
 from .calling import (
     axes_of,

@@ -6,6 +6,7 @@ import sys
 import time
 import types
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -151,6 +152,32 @@ def test_work_is_timed_by_the_device_where_it_can_tell():
     assert entry.end - entry.start == 500_000_000
     assert before + 500_000_000 <= entry.start <= time.perf_counter_ns() + 500_000_000
     assert trace_begin(stream) is None
+
+
+class Coarse(OwnClock):
+    """A stream of a driver that tells times as numbers of single precision, in milliseconds."""
+
+    def stamp(self):
+        return CoarseAt(Coarse.now)
+
+
+class CoarseAt(At):
+    def since(self, earlier):
+        return float(np.float32((self.seconds - earlier.seconds) * 1e3)) * 1e-3
+
+
+def test_times_of_work_are_exact_in_a_long_trace():
+    stream = Coarse()
+    with trace() as found:
+        for _ in range(1200):
+            begun = trace_begin(stream)
+            Coarse.now += 3e-6
+            trace_submitted("neg", stream, begun, trace_end(stream, begun))
+            Coarse.now += 1.0
+    lengths = [entry.end - entry.start for entry in found.entries]
+    assert max(abs(length - 3000) for length in lengths) <= 300
+    first, last = found.entries[0], found.entries[-1]
+    assert abs((last.start - first.start) / 1e9 - 1199 * (1 + 3e-6)) < 1e-4
 
 
 @pytest.mark.parametrize("ending", ["entries", "save"])

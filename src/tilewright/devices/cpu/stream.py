@@ -197,7 +197,7 @@ class CpuStream(Capturing[Node], JobStream, ShownStream):
         can wait.
         """
         pool = self._pool
-        if not isinstance(event, CpuEvent) or pool.is_alone() or self._nodes is not None:
+        if not isinstance(event, CpuEvent) or self._nodes is not None:
             event.wait()
         elif event.stream is not self and not event.done():
             pool.have(1)

@@ -21,8 +21,8 @@ import numpy as np
 from ...base.dtypes import as_dtype
 from ...base.errors import Code
 from ...base.source import Span
+from ...ir.attrs import DebuggedFunction
 from ...ir.core import Block, Value
-from ...ir.debug import DebuggedFunction
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
 from ..capture.sources import (
@@ -39,6 +39,7 @@ from ..capture.sources import (
 )
 from ..rules.table import RULES
 from ..semantics.builder import SemanticBuilder
+from ..semantics.trees import is_record, part_names
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
 from . import advice
 
@@ -362,8 +363,18 @@ class Interpreter:
         return value
 
     def watch(self, name: str, value: Any) -> None:
-        """Remember the contents of captured lists and dicts, for later launches."""
-        if may_change(value):
+        """Remember the contents of captured lists and dicts, for later launches; the fields of
+        records too, since `object.__setattr__` changes them.
+        """
+        if is_record(value):
+            for part in part_names(value):
+                field = getattr(value, part)
+                self.note(id(value), part, partial(getattr, value, part), field)
+                self.watch(part, field)
+        elif isinstance(value, tuple):
+            for part in value:
+                self.watch(name, part)
+        elif may_change(value):
             self.note(id(value), name, partial(frozen, value), frozen(value))
 
     def watch_items(self, items: dict[str, Any]) -> None:

@@ -17,9 +17,8 @@ from ..layout import arange, get_shape_dim, reshape
 from ..marker import composed
 from ..reduction import reduce, reduce_min
 from ..tile import E, Tile
-from .activation import isnan
 from .arrangement import as_rows, powers
-from .rounding import is_float
+from .elementary import is_float, isnan
 
 SIGNED: dict[int, Any] = {8: i8, 16: i16, 32: i32, 64: i64}
 """Signed integers by their bits."""

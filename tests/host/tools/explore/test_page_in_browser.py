@@ -94,3 +94,18 @@ def test_pictures(page, dark, tmp_path):
     colour = page.ask("getComputedStyle(document.querySelector('.pane')).backgroundColor")
     red = int(re.findall(r"\d+", colour)[0])
     assert red < 60 if dark else red > 200
+
+
+@pytest.mark.parametrize("tab", ["code", "checks", "facts", "grid", "times"])
+def test_on_a_phone(page, tab):
+    """Code scrolls in its pane; the page does not, and drawings are there as a whole."""
+    page.show(width=390, height=844)
+    try:
+        shown(page, tab)
+        assert page.ask("document.documentElement.scrollWidth") == 390
+        drawings = page.ask("[...document.querySelectorAll('figure svg, .map')]"
+                            ".map(drawing => drawing.getBoundingClientRect().right)")  # fmt: skip
+        assert all(right <= 390 for right in drawings)
+        assert bool(drawings) == (tab == "grid")
+    finally:
+        page.show()

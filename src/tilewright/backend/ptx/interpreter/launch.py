@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ....base.tables import merged
+from ....ir.opdef import merged
 from . import accesses, arithmetic, control
 from .control import End
 from .memory import MemorySegment, PtxLayout, PtxMemory

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ....base.tables import merged
+from ....ir.opdef import merged
 from ..bytecode.program import Kernel, Val
 from ..bytecode.types import I1, Pointer
 from . import control, elementwise, layout, matmul, memory, reduction  # fmt: skip

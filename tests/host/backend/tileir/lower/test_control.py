@@ -1,13 +1,31 @@
-"""Loops on CUDA: their bounds are compared as signed or unsigned, as their type is."""
+"""Loops, branches and prints on CUDA: signed and unsigned bounds, arms copied, f4 as bits."""
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.expressions import Output
-from tilewright.base.dtypes import i32, i64, u32
+from support.expressions import Output, held
+from tilewright.backend.tileir import stages
+from tilewright.backend.tileir.target import TileTarget
+from tilewright.base.dtypes import (
+    bf16,
+    bool_,
+    f4e2m1fnx2,
+    f8e4m3fn,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u32,
+)
 
 
 @tw.entry
@@ -58,3 +76,51 @@ def test_bounds_on_both_sides_of_zero_or_of_the_sign(kernel, bounds, simulated_g
     z = Output((1,), i64)
     kernel(z.cut(1), *bounds).sync()
     assert z.result().tolist() == [sum(i + 1000 for i in range(*bounds))]
+
+
+@tw.entry
+def either(out: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, which: i32) -> None:
+    a, b = tl.load_tile_like(x, out), tl.load_tile_like(y, out)
+    if which > 0:
+        chosen = a
+    else:
+        chosen = b
+    out.store(chosen)
+
+
+@tw.entry
+def pointed(out: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32], which: i32) -> None:
+    p, q = (tl.broadcast(t.ptr.reshape((1,)), (8,)).offset(tl.arange(8)) for t in (x, y))
+    if which > 0:
+        chosen = p
+    else:
+        chosen = q
+    with tl.unsafe():
+        out.store(tl.load_ptr(chosen)[0])
+
+
+DTYPES = [bf16, bool_, f8e4m3fn, f16, f32, f64, i8, i16, i32, i64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
+def test_arms_that_copy_their_values_mean_the_same(dtype, simulated_gpu, monkeypatch):
+    """What assemblers have failed on is written otherwise: the bits are taken apart and joined."""
+    monkeypatch.setattr(stages, "TileTarget", partial(TileTarget, careful=True))
+    bits = np.random.default_rng(0).integers(0, 256, (2, 8 * dtype.itemsize), np.uint8)
+    x, y = (bits & 1).view(np.bool_) if dtype.is_bool else bits.view(dtype.np)
+    for which, expected in ((1, x), (0, y)):
+        z = Output((8,), dtype)
+        either(z.cut(8), x, y, which).sync()
+        assert z.result().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("simulated_gpu", ["sm_100"], indirect=True)
+def test_small_floats_are_printed(simulated_gpu, capsys):
+    @tw.entry
+    def show(x: tl.Tensor[f4e2m1fnx2]) -> None:
+        print(x.load_tile((4,), 0).unpack())
+
+    pairs = np.array([0x21, 0x53, 0x97, 0xFB], np.uint8)
+    show(held(pairs, f4e2m1fnx2)).grid((1,)).sync()
+    assert capsys.readouterr().out == "[0.5 1 1.5 3 6 -0.5 -1.5 -6]\n"

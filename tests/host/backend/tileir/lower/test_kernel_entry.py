@@ -11,8 +11,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.abi import slots
 from tilewright.backend.tileir.bytecode.program import program_text
+from tilewright.backend.tileir.target import slots
 
 
 @tw.entry

@@ -1,7 +1,4 @@
-"""Values as trees: tuples, lists, NamedTuples and frozen dataclasses have parts; leaves have none.
-
-Launches use it for captured values, so it does not depend on the rest of the front end.
-"""
+"""Values as trees: tuples, lists, NamedTuples and frozen dataclasses have parts, leaves none."""
 
 from __future__ import annotations
 
@@ -9,7 +6,18 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.leaf import Leaf
+# -------------------------------------------------------------------------------------------------
+# Leaves.
+
+
+class Leaf:
+    """A value of the compiler's own: it may be a frozen dataclass, but shows no parts."""
+
+    __slots__ = ()
+
+
+# -------------------------------------------------------------------------------------------------
+# Parts of values.
 
 
 def is_record(x: Any) -> bool:

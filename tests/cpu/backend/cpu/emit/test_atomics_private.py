@@ -9,7 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
 from tilewright import bf16, f16, f32, f64, i32, i64, u32
-from tilewright.backend.cpu.loopnest.privatize import PRIVATE_BYTES
+from tilewright.backend.cpu.loopnest.optimize import PRIVATE_BYTES
 
 ROOM = PRIVATE_BYTES // 4
 BLOCK = 4096

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.base.tables import merged
+from tilewright.ir.opdef import merged
 
 
 def test_all_that_families_have_in_their_order():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.base.listing import Listing, ListingWriter, Place, joined, places_of
 from tilewright.base.source import SourceFile, Span
+from tilewright.base.stage import Listing, ListingWriter, Place, joined, places_of
 
 FILE = SourceFile("kernels.py", "a\nb\nc")
 CALL = Span(FILE, 3, 4, 3, 6)

@@ -7,8 +7,8 @@ import pytest
 
 from support.ir import Kernel
 from tilewright.backend.reference.interpreter import run
-from tilewright.backend.reference.recording import Recorder, box_of
 from tilewright.backend.reference.storage import Member
+from tilewright.backend.reference.watch import Recorder, box_of
 from tilewright.base.dtypes import f32
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tilewright.backend.tileir.abi import ParameterSlot, slots, symbol
+from tilewright.backend.tileir.target import ParameterSlot, slots, symbol
 from tilewright.base.dtypes import f16, f32, i32, i64
 from tilewright.ir.signature import (
     MemoryFacts,

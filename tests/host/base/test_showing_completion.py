@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tilewright as tw
-from tilewright.base.completion import Listed
+from tilewright.base.showing import Listed
 
 
 @pytest.fixture(autouse=True)
