@@ -128,12 +128,10 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._request, self._held, self._examined = PLAIN, None, None
         self._keywords, self._pledges, self.made_of, self.effect = keywords, (), (), True
         try:
+            if kernel.unsafe:
+                self._refuse_outside_unsafe()
             plain = kernel.plain
-            if (
-                plain is not None
-                and len(args) == plain.arity
-                and not (kernel.unsafe or has_op(args))
-            ):
+            if plain is not None and len(args) == plain.arity and not has_op(args):
                 self._request = kernel.request(args, keywords)
                 self._bind_with_numbers(args, keywords, 2 if location is None else location)
             if self._held is None:
@@ -181,8 +179,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> None:
         """Bind arguments that may be of any kind, ops among them."""
-        if kernel.unsafe:
-            self._refuse_outside_unsafe()
         self._request = kernel.request(args, keywords)
         if has_op(args):
             self._defer()

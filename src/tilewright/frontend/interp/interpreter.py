@@ -21,6 +21,7 @@ import numpy as np
 from ...base.dtypes import as_dtype
 from ...base.errors import Code
 from ...base.source import Span
+from ...base.trees import is_record, part_names
 from ...ir.attrs import DebuggedFunction
 from ...ir.core import Block, Value
 from ...ir.opdef import TypeRuleError
@@ -39,7 +40,6 @@ from ..capture.sources import (
 )
 from ..rules.table import RULES
 from ..semantics.builder import SemanticBuilder
-from ..semantics.trees import is_record, part_names
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
 from . import advice
 
