@@ -126,13 +126,6 @@ bool holds_words(PyObject* bytes, int64_t words) {
   return false;
 }
 
-bool is_uses(PyObject* uses) {
-  if (uses == Py_None || PyList_Check(uses)) return true;
-  PyErr_Format(PyExc_TypeError, "the uses of an op are a list or None, got %.100s",
-               Py_TYPE(uses)->tp_name);
-  return false;
-}
-
 int add_borrowing(PyObject* module) {
   if (add_constants(module, kConstants) < 0) return -1;
   return PyModule_AddFunctions(module, kMethods);

@@ -144,9 +144,18 @@ PyObject* submit_launch(PyObject* self, PyObject* const* given, Py_ssize_t count
   if (tensors == nullptr) return nullptr;
   const int64_t* its_numbers = words_in(kName, numbers, plan->numbers);
   if (its_numbers == nullptr) return nullptr;
-  return as_answer(py::submit_launch(table_of(self), *plan, uses, user, known, tensors, its_numbers,
-                                 *timeline, stream, budget)
-                       .encoded());
+  const bool is_noted = uses == Py_None;
+  PyObject* used = is_noted || PyList_GET_SIZE(uses) == 0
+                       ? PyTuple_New(0)
+                       : Py_NewRef(PyList_GET_ITEM(uses, 0));
+  if (used == nullptr) return nullptr;
+  const Submission done =
+      py::submit_launch(table_of(self), *plan, is_noted ? nullptr : &used, user, known, tensors,
+                        its_numbers, *timeline, stream, budget);
+  const Owned now(used);
+  const bool is_new = !is_noted && PyList_GET_SIZE(uses) == 0 && PyTuple_GET_SIZE(now.get()) > 0;
+  if (is_new && PyList_Append(uses, now.get()) < 0) return nullptr;
+  return as_answer(done.encoded());
 }
 
 PyObject* record_event(PyObject* self, PyObject* const* given, Py_ssize_t count) {

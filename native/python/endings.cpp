@@ -57,7 +57,7 @@ struct Names {
   PyObject* home;
   PyObject* host_data;
   PyObject* stream;
-  PyObject* uses;
+  PyObject* used;
   PyObject* zero;
 };
 
@@ -221,7 +221,7 @@ PyObject* run_and_deliver(PyObject* op, PyObject* stream, const VerbNames& verb)
 }
 
 PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) {
-  for (PyObject* name : {names.built, names.uses}) {  // Python can make an op without these
+  for (PyObject* name : {names.built, names.used}) {  // Python can make an op without these
     const Owned found(PyObject_GetAttr(op, name));
     if (!found) return nullptr;
   }
@@ -236,24 +236,32 @@ Owned own_stream(PyObject* op, PyObject* given, const VerbNames& verb) {
   return call_python(classes.as_stream, {op, given, verb.giver});
 }
 
+// Ends an op in its shorter way, if it has one.
+Ending end_shortly(const EndingMethod& method, const VerbNames& verb, PyObject* op,
+                   PyObject* stream, Owned& result) {
+  if (method.end == nullptr) return Ending::kSlowPath;
+  const EndingUse use{&as_op(op).used, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
+  return method.end(op, stream, use, result);
+}
+
 PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op,
                  PyObject* given) {
-  const Owned own = own_stream(op, given, verb);
-  if (!own) return nullptr;
-  PyObject* stream = own.get();
-  if (method.end != nullptr) {
-    const EndingUse use{as_op(op).uses, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
-    Owned result;
-    switch (method.end(op, stream, use, result)) {
-      case Ending::kDone:
-        return result.release();
-      case Ending::kError:
-        return nullptr;
-      case Ending::kSlowPath:
-        break;
-    }
+  Owned result, own;
+  Ending ending = end_shortly(method, verb, op, given, result);
+  if (ending == Ending::kSlowPath) {
+    own = own_stream(op, given, verb);
+    if (!own) return nullptr;
+    if (own.get() != given) ending = end_shortly(method, verb, op, own.get(), result);
   }
-  return end_in_general(op, stream, verb);
+  switch (ending) {
+    case Ending::kDone:
+      return result.release();
+    case Ending::kError:
+      return nullptr;
+    case Ending::kSlowPath:
+      break;
+  }
+  return end_in_general(op, own.get(), verb);
 }
 
 PyObject* set_choosing(PyObject*, PyObject* given) {
@@ -313,7 +321,7 @@ bool name_all() {
            .home = name("home"),
            .host_data = name("host_data"),
            .stream = name("stream"),
-           .uses = name("_uses"),
+           .used = name("_used"),
            .zero = PyLong_FromLong(0)};
   PyObject* sync = name("sync()");
   PyObject* start = name("start()");

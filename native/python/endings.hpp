@@ -11,7 +11,7 @@ namespace tw::py {
 
 // Who ends an op, and how.
 struct EndingUse {
-  PyObject* uses;  // of the op; None: its use was noted before, as it is a part of more
+  PyObject** used;  // where the op notes it; null: that was done before, as it is a part of more
   PyObject* user;  // what the ending is called, in words
   bool waits;      // for the work, now or at the end of what it is a part of
   int64_t budget;  // for how many nanoseconds to wait for a GPU here

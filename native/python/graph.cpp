@@ -196,7 +196,7 @@ Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   // The handler of a signal that interrupts this must not find it.
   set_slot(replay, classes.run, Py_None);
   const Owned built = Owned::borrowed(as_launch(op).op.built);
-  const CpuSubmission submission{use.uses,        use.user,      names.zero,
+  const CpuSubmission submission{use.used,        use.user,      names.zero,
                                  *queue.timeline, *queue.stream, run.job()};
   const int64_t number = begin_inline(submission, *memory, built.get(), waits);
   Ending ending = number == kFailed ? Ending::kError : Ending::kSlowPath;
@@ -290,7 +290,7 @@ Ending put_there(PyObject* op, PyObject* replay, PyObject* stream, const ReplayM
   if (driver == nullptr) return Ending::kSlowPath;
   set_slot(replay, classes.ran_on, stream);
   set_slot(replay, classes.cuda_last, Py_None);
-  submission = submit_graph(*driver, work, use.uses, use.user, names.zero, *before.timeline,
+  submission = submit_graph(*driver, work, use.used, use.user, names.zero, *before.timeline,
                             before.handle, use.budget);
   return Ending::kDone;
 }
@@ -339,7 +339,7 @@ bool spend(PyObject* op) {
 
 Ending end_graph(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
   if (!is_usual() || !OpFields::are_set(op) || !GraphLaunchFields::are_set(op) ||
-      !PyList_CheckExact(use.uses)) {
+      is_used(use.used)) {
     return Ending::kSlowPath;
   }
   const Owned graph = Owned::borrowed(as_launch(op).graph);
@@ -354,7 +354,7 @@ Ending end_graph(PyObject* op, PyObject* stream, const EndingUse& use, Owned& re
   } else if (const CpuQueue queue = cpu_queue_of(stream)) {
     ending = end_here(op, graph.get(), replay.get(), queue, use);
   }
-  if (ending == Ending::kError && is_used(use.uses)) {
+  if (ending == Ending::kError && is_used(use.used)) {
     const SavedError saved;
     if (!spend(op)) PyErr_Clear();
   }
@@ -372,12 +372,11 @@ Owned home_of(PyObject* op) {
 PyObject* new_launch(PyObject* graph) {
   Caller built = caller(names.zero);
   if (!built) return nullptr;
-  Owned uses(PyList_New(0));
-  Owned op(uses ? classes.op->tp_alloc(classes.op, 0) : nullptr);
+  Owned op(classes.op->tp_alloc(classes.op, 0));
   if (!op) return nullptr;
   auto& launch = as_launch(op.get());
   launch.op.built = built.location.release();
-  launch.op.uses = uses.release();
+  launch.op.used = unused();
   launch.graph = Py_NewRef(graph);
   launch.name = Py_NewRef(as_graph(graph).name);
   launch.home = Py_NewRef(as_graph(graph).device);

@@ -215,13 +215,12 @@ PyType_Spec kRawSpec = {"tilewright._core.RawLaunch", sizeof(LaunchObject), 0, k
 
 Owned new_launch(PyTypeObject* type, PyObject* kernel, PyObject* args, PyObject* request,
                  PyObject* location) {
-  const Owned uses(PyList_New(0));
-  Owned made(uses ? type->tp_alloc(type, 0) : nullptr);
+  Owned made(type->tp_alloc(type, 0));
   if (!made) return made;
   LaunchObject& launch = as_launch(made.get());
   launch.effect = 1;
   launch.op.built = Py_NewRef(location);
-  launch.op.uses = Py_NewRef(uses.get());
+  launch.op.used = unused();
   launch.args = Py_NewRef(args);
   launch.held = Py_NewRef(Py_None);
   launch.examined = Py_NewRef(Py_None);

@@ -726,7 +726,7 @@ class Op:
     """An op: where it was built, and who has used it. Says so if it is dropped unused."""
 
     _built: Location
-    _uses: list[tuple[str, Location]]
+    _used: tuple[str, Location] | tuple[()]
 
     def claim(self, user: str, known: Known = 0, /) -> None:
         """Mark this op as used; a second use raises and names the first. It is thread-safe.

@@ -47,7 +47,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         """Build one. By itself: calling a class takes Python twice as long."""
         self = object.__new__(cls)
         self._graph, self._of, self._home = graph, graph.name, graph.device
-        self._built, self._uses = here(2), []
+        self._built, self._used = here(2), ()
         return self
 
     @property

@@ -123,7 +123,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         """
         self = object.__new__(cls)
         self._built = location or here(2)  # a kernel's `__call__`
-        self._uses = []
+        self._used = ()
         self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
         self._keywords, self._pledges, self.made_of, self.effect = keywords, (), (), True
@@ -216,6 +216,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             generics = by_hand({**dict(self._request.generics), **names})
             if self._bound is not None:
                 self._kernel.give_form(self._bound, generics)
+                self._numbers = tuple(self._bound.numbers)
             return self._request._replace(generics=generics)
 
         return self._asking(linked)

@@ -123,7 +123,7 @@ class Endings(Lazy[T_co]):
         """Drop the op on purpose: no warning that it never ran. What has been started goes on."""
         if self._awaited is not None:
             self._awaited.close()
-        elif not self._uses:
+        elif not self._used:
             self.claim("close()")
 
     # How they work
