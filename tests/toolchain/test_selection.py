@@ -35,6 +35,30 @@ def patient():
 
 
 @pytest.fixture
+def each_time():
+    """Assemble what was assembled before once more."""
+
+
+CODE: dict[Job, bytes] = {}
+
+
+@pytest.fixture(autouse=True)
+def remembering(request, monkeypatch):
+    """Assemble each program once for all tests: the code is the same, and takes seconds."""
+    real = selection.attempt
+
+    def attempt(job, tool, wait=None):
+        job = replace(job, span=None)
+        found = CODE.get(job) or real(job, tool, wait)
+        if isinstance(found, bytes):
+            CODE[job] = found
+        return found
+
+    if "each_time" not in request.fixturenames:
+        monkeypatch.setattr(selection, "attempt", attempt)
+
+
+@pytest.fixture
 def greedy(monkeypatch):
     """Let the table want so many blocks that the kernel below spills."""
     rows = (OccupancyConfig(1 << 24, warps=4, blocks=7),)
@@ -116,7 +140,7 @@ def test_a_hint_that_equals_the_default_is_part_of_the_name(tmp_path):
             assert not made().choices, "so is the time of the search"
 
 
-def test_the_first_good_one_is_enough(tool):
+def test_the_first_good_one_is_enough(each_time):
     """Whatever finishes first, the candidates after it are not reported, and not chosen."""
     default = made()
     good = len(default.candidates) - 2
@@ -186,7 +210,7 @@ def test_if_nothing_works_the_error_is_that_of_the_default(failing):
         made()
 
 
-def test_candidates_have_a_limited_time(monkeypatch):
+def test_candidates_have_a_limited_time(each_time, monkeypatch):
     monkeypatch.setattr(selection, "PATIENCE", 0.0)  # times what the default took
     with override(selection_seconds=1e-6):
         found = made()

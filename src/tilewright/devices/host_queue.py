@@ -12,23 +12,46 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from queue import SimpleQueue
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from ..base.errors import SchedulingError
 from ..base.threads import called_apart
-from .protocol import Event, Stream
+from .protocol import Device, Event, Stream
 
 Call: TypeAlias = Callable[[], object]
+
+
+class Gate(Protocol):
+    """Where streams of one device wait for threads of the host."""
+
+    def close(self) -> Event:
+        """Return an event that passes when the gate is opened once more than for those before."""
+        ...
+
+    def open(self) -> None:
+        """Let the first event pass that has not passed; from any thread."""
+        ...
 
 
 @runtime_checkable
 class GatedStream(Protocol):
     """A stream that can wait for a thread of the host. Not all can."""
 
-    def gate(self) -> tuple[Event, Callable[[], None]]:
-        """Return an event that passes when the function beside it is called."""
+    def new_gate(self) -> Gate:
+        """Return a gate for streams of its device."""
         ...
+
+
+@cache
+def _is_gated(kind: type[Any]) -> bool:
+    return issubclass(kind, GatedStream)
+
+
+def is_gated(stream: Stream) -> bool:
+    """Return whether a stream can wait for a thread of the host."""
+    return _is_gated(type(stream))
 
 
 LOOK_AGAIN = 0.05
@@ -55,13 +78,14 @@ class HostQueue:
     Where no thread can be started, who puts a function calls it. The functions must not raise.
     """
 
-    __slots__ = ("_ahead", "_ended", "_lock", "_name", "_thread", "_turns")
+    __slots__ = ("_ahead", "_ended", "_gates", "_lock", "_name", "_thread", "_turns")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._turns: SimpleQueue[_Turn | None] = SimpleQueue()
         self._ahead: dict[_Turn, None] = {}
         """What has not ended, in order."""
+        self._gates: dict[Device, Gate] = {}
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
@@ -82,14 +106,30 @@ class HostQueue:
                 hint="end the captured part before it",
             )
         before = stream.record()
-        if isinstance(stream, GatedStream):
-            passed, open_gate = stream.gate()
-            self._add(_Turn(function, prepare, skip, before, open_gate))
+        if is_gated(stream):
+            with self._lock:  # it is opened in the order of the turns
+                gate = self._gate_of(stream)
+                passed = gate.close()
+                turn = _Turn(function, prepare, skip, before, gate.open)
+                is_apart = self._add(turn)
+            if not is_apart:
+                self._call(turn)
             stream.wait_for(passed)
         else:  # its work runs inside the calls that enqueue it, and so does this
             done = threading.Event()
-            self._add(_Turn(function, prepare, skip, before, done.set))
+            turn = _Turn(function, prepare, skip, before, done.set)
+            with self._lock:
+                is_apart = self._add(turn)
+            if not is_apart:
+                self._call(turn)
             done.wait()
+
+    def _gate_of(self, stream: Any) -> Gate:
+        """Return the gate for the streams of a device; the caller has the lock."""
+        found = self._gates.get(stream.device)
+        if found is None:
+            found = self._gates[stream.device] = stream.new_gate()
+        return found
 
     def close(self, patience: float = math.inf) -> bool:
         """Wait until all that is there was called, and end the thread; it may be started again.
@@ -129,16 +169,15 @@ class HostQueue:
                 self._turns.put(None)
         return thread
 
-    def _add(self, turn: _Turn) -> None:
-        """Have the thread call a function in its turn; where there is none, the caller does."""
-        with self._lock:
-            self._ahead[turn] = None
-            if self._thread is None:
-                called_apart(self._start)
-            if self._thread is not None:
-                self._turns.put(turn)
-                return
-        self._call(turn)
+    def _add(self, turn: _Turn) -> bool:
+        """Enqueue a turn; the caller has the lock. False: there is no thread, so it calls it."""
+        self._ahead[turn] = None
+        if self._thread is None:
+            called_apart(self._start)
+        if self._thread is None:
+            return False
+        self._turns.put(turn)
+        return True
 
     def _start(self) -> None:
         """Start the thread, if there is one to be had."""

@@ -166,7 +166,8 @@ REDUCTIONS = {
 SYNONYMS: dict[str, str] = {
     **GRID, **MEMORY, **SHAPES, **ARITHMETIC, **FORMULAS, **REDUCTIONS,
     **{name: f"tw.{ours}" for name, ours in ELEMENT_TYPES.items()},
-    "bool_": "tw.bool_",
+    **{ours: f"tw.{ours}" for ours in ELEMENT_TYPES.values()},
+    "bool": "tw.bool_", "half": "tw.f16", "tf32": "tw.tf32",
 }  # fmt: skip
 
 

@@ -71,6 +71,8 @@ MISTAKES = {
     "an item": lambda: tensor().item(),
     "comparing": lambda: testing.assert_close(np.zeros(2), np.ones(2)),
     "a ready operation": lambda: tw.ops.softmax(np.ones((2, 2), "f4"), axis=7),
+    "a function of arrays": lambda: tw.function(twice, tiles=4)(np.ones((2, 2)), np.ones((2, 2))),
+    "defining a function": lambda: tw.function(outputs=lambda x, y: x, tiles=4)(twice),
     "a stream": lambda: tw.zeros((3,)).sync_on("fast"),
 }
 

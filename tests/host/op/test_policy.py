@@ -41,14 +41,15 @@ def test_a_larger_pool_makes_streams_of_its_own():
 def test_a_stream_that_waits_for_long_is_set_aside_and_comes_back():
     pool, held = StreamPoolRoundRobin(CPU, 2), CPU.new_stream()
     waiting, other = pool.streams
-    passed, go_on = held.gate()
+    gate = held.new_gate()
+    passed = gate.close()
     waiting.wait_for(passed)
     pool.set_aside(waiting)
     given = [pool.next_stream() for _ in range(4)]
     assert waiting not in given and given[:2] == given[2:] and other in given
     pool.set_aside(held)  # which it does not hand out
     assert [pool.next_stream() for _ in range(4)] == given
-    go_on()
+    gate.open()
     waiting.synchronize()
     pool.set_aside(other)  # the first one is idle again
     assert {pool.next_stream() for _ in range(2)} == {waiting, *given} - {other}

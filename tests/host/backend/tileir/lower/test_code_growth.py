@@ -17,6 +17,7 @@ from tilewright.backend.tileir.bytecode.program import InstructionRegion, progra
 from tilewright.backend.tileir.bytecode.types import F32, INDEX, TileValueType
 from tilewright.backend.tileir.lower import code_growth
 from tilewright.base.dtypes import f16, f32, i64
+from tilewright.base.source import SourceFile, Span
 
 
 def first(x, i, y, j):
@@ -306,6 +307,42 @@ def test_what_a_loop_counts_for(given, size, latency):
     assert made.size == size
     assert latency is None or made.latency == latency
     assert made.em.notes == ([made.em.notes[0]] if latency == 10 else [])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "count"),
+    [
+        ((0, 5, 1), 5), ((-3, 4, 2), 4), ((-3, 5, 2), 4), ((5, 0, 1), 0), ((0, -1, 1), 0),
+        ((0, 5, -1), 0), ((0, 5, 0), 0), ((7, 7, 3), 0),
+    ],
+)  # fmt: skip
+def test_constant_bounds_are_counted(bounds, count):
+    made = [instr("constant", [INDEX], value=n.to_bytes(4, "little", signed=True)) for n in bounds]
+    em = SimpleNamespace(makers={each.results[0]: each for each in made})
+    assert code_growth._iterations(em, [each.results[0] for each in made]) == count
+    em.makers.popitem()
+    assert code_growth._iterations(em, [each.results[0] for each in made]) == 0
+
+
+@pytest.mark.parametrize(
+    ("copies", "size", "is_said"),
+    [(4, 1024, False), (4, 1025, True), (3, 4000, False), (5, 900, True)],
+)
+def test_repetition_is_noted_from_so_much_code_on(copies, size, is_said):
+    """A line of four copies and more, of more than 4096 instructions in all."""
+    kind = TileValueType(F32, (128 * size,))
+    place = Span(SourceFile("file.py", "text"), 7, 0, 7, 4)
+    (given,) = instr("constant", [kind], value=bytes(4)).results
+    made = [instr("absf", [kind], given) for _ in range(copies)]
+    for each in made:
+        each.span = place
+    em = SimpleNamespace(
+        decisions=SimpleNamespace(hints={}), target=SimpleNamespace(arch="sm_90"), notes=[],
+        makers={}, loop_sizes={}, vectors={},
+    )  # fmt: skip
+    code_growth.note_repetition(em, InstructionRegion((), made))
+    assert bool(em.notes) == is_said
+    assert all(note.startswith(f"{copies} copies of unrolled code") for note in em.notes)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.cuda import cuda_ir
 from support.expressions import Output, held
 from tilewright.backend.tileir import stages
+from tilewright.backend.tileir.bytecode.program import program_text
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.base.dtypes import (
     bf16,
@@ -88,15 +91,13 @@ def either(out: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, which: i32) -> None:
     out.store(chosen)
 
 
-@tw.entry
-def pointed(out: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32], which: i32) -> None:
-    p, q = (tl.broadcast(t.ptr.reshape((1,)), (8,)).offset(tl.arange(8)) for t in (x, y))
+@tw.entry(unsafe=True)
+def chosen_pointers(out: tl.TensorMut[f32], p: tl.Ptr[f32], q: tl.Ptr[f32], which: i32) -> None:
     if which > 0:
-        chosen = p
+        chosen = p + tl.arange(8)
     else:
-        chosen = q
-    with tl.unsafe():
-        out.store(tl.load_ptr(chosen)[0])
+        chosen = q + tl.arange(8)
+    out.store(tl.load_ptr(chosen))
 
 
 DTYPES = [bf16, bool_, f8e4m3fn, f16, f32, f64, i8, i16, i32, i64]
@@ -113,6 +114,49 @@ def test_arms_that_copy_their_values_mean_the_same(dtype, simulated_gpu, monkeyp
         z = Output((8,), dtype)
         either(z.cut(8), x, y, which).sync()
         assert z.result().tobytes() == expected.tobytes()
+
+
+def text_of(kernel, *args, careful=True):
+    target = TileTarget("sm_90", careful=careful)
+    return program_text(stages.lowered(cuda_ir(kernel, *args), target).program)
+
+
+@pytest.mark.parametrize("dtype", [f32, i8, bool_], ids=str)
+def test_arms_are_copied_with_care_alone(dtype):
+    args = tw.meta((8,), dtype).partition_mut((8,)), tw.meta((8,), dtype), tw.meta((8,), dtype), 1
+    assert re.search(r"= shli .*tile<8x", text_of(either, *args))
+    assert "shli" not in text_of(either, *args, careful=False)
+
+
+@tw.entry
+def chosen_scalar(out: tl.TensorMut[i32], n: i32, which: i32) -> None:
+    if which > 0:
+        chosen = n
+    else:
+        chosen = n + 1
+    out.store(tl.full((8,), chosen, i32))
+
+
+def test_scalars_and_pointers_are_never_copied():
+    out = tw.meta((8,), i32).partition_mut((8,))
+    assert "shli" not in text_of(chosen_scalar, out, 1, 1)
+    x = tw.zeros((8,)).sync()
+    with tw.unsafe():
+        pointer = x.device_pointer()
+        out = tw.meta((8,)).partition_mut((8,))
+        assert "shli" not in text_of(chosen_pointers, out, pointer, pointer, 1)
+
+
+@pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
+def test_numbers_alone_are_printed(simulated_gpu, capsys):
+    """By each block, which has its number in the record."""
+
+    @tw.entry
+    def show(n: i32) -> None:
+        print(n)
+
+    show(7).grid((3,)).sync()
+    assert capsys.readouterr().out == "7\n7\n7\n"
 
 
 @pytest.mark.parametrize("simulated_gpu", ["sm_100"], indirect=True)
