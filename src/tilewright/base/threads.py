@@ -18,7 +18,7 @@ NO_THREAD = "new thread"
 
 
 def called_apart(function: Callable[P, None], *args: P.args, **named: P.kwargs) -> bool:
-    """Call a function on a thread of its own and wait for it; False: there is no thread for it.
+    """Call a function on a separate thread and wait for it; False: there is no thread for it.
 
     It is for starting threads and keeping count of them. What is raised in the caller, by signals,
     trace functions or other threads, may come between the two, or in the middle of `Thread.start`:

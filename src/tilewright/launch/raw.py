@@ -62,6 +62,11 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
     holds = ("_memory", "_records")
     LISTED = "push_arg push_device_ptr set_launch_config"
 
+    if TYPE_CHECKING:
+
+        def execute(self, ctx: ExecutionContext) -> None:
+            """Enqueue the launch; the core's."""
+
     def __init__(self, function: Function) -> None:
         refuse_no_function("AsyncKernelLaunch", function)
         self._function = self._kernel = function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.dtypes import AnyDType, f32, i32
+from ...base.dtypes import AnyDType, bool_, f32, i32
 from ...base.errors import Code
 from ...base.shapes import Shape, is_power_of_two, size
 from ...ir.core import Value
@@ -13,7 +13,16 @@ from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import parts, runs_in
 from ..semantics.simt import length_of, tiles_in
-from ..semantics.values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef, TilesRef, describe
+from ..semantics.values import (
+    ElementsRef,
+    RunRef,
+    RunsRef,
+    SharedRef,
+    SliceRef,
+    TilesRef,
+    describe,
+    is_pointer,
+)
 
 # -------------------------------------------------------------------------------------------------
 # Rules for the creation of tiles, and conversions between scalars and tiles.
@@ -223,6 +232,13 @@ def expand_dims(em: SemanticBuilder, x: Any, axis: Any) -> Value:
 
 def getitem(em: SemanticBuilder, self: Any, index: Any) -> Value:
     """Insert axes: None is a new one, `:` keeps one, `...` keeps those in between."""
+    if is_pointer(self):
+        em.fail(
+            Code.TYPE,
+            "a pointer is not indexed",
+            got=describe(index),
+            hint="p + i is the address of an element: tl.load_ptr(p + i), tl.store_ptr(p + i, x)",
+        )
     value = em.tile(self)
     items = parts(index)
     for item in items:
@@ -245,12 +261,15 @@ def _is_whole(item: Any) -> bool:
 
 def _refuse_index(em: SemanticBuilder, item: Any) -> None:
     shown = "a slice with bounds" if isinstance(item, slice) else describe(item)
+    is_mask = isinstance(item, Value) and item.tile.dtype is bool_
     em.fail(
         Code.TYPE,
         "a tile is indexed with None, `:` and `...` only",
         expected="x[None, :], x[:, None], x[..., None]",
         got=shown,
-        hint="take a part with tl.extract(x, index, shape), or load a smaller tile",
+        hint="tiles have constant shapes: choose per element with tl.where(mask, x, 0)"
+        if is_mask
+        else "take a part with tl.extract(x, index, shape), or load a smaller tile",
     )
 
 
