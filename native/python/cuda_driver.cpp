@@ -281,8 +281,7 @@ int add_cuda_driver(PyObject* module) {
   if (!type || PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) < 0) return -1;
   const Owned names(function_names());
   if (!names || PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) < 0) return -1;
-  if (PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits) < 0) return -1;
-  return PyModule_AddIntConstant(module, "CUDA_EAGER", cuda::kEager);
+  return PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits);
 }
 
 }  // namespace tw::py

@@ -60,7 +60,7 @@ from .base.host import Host as _Host
 from .base.shapes import FULL, OWNED, cdiv, next_power_of_2
 from .base.tracebacks import public as _public
 from .base.tracebacks import publish as _publish
-from .devices.peers import peer_access
+from .devices.cuda.device import peer_access
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope

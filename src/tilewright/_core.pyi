@@ -641,8 +641,6 @@ CUDA_FUNCTIONS: Final[tuple[str, ...]]
 """Functions of the driver that native code calls, by the driver's names."""
 CUDA_STATUS_BITS: Final[int]
 """A submission gives how many there were, shifted by so many bits, and how waiting ended."""
-CUDA_EAGER: Final[int]
-"""Nanoseconds in which a thread that waits for a stream or an event does not sleep."""
 
 @final
 class CudaDriver:

@@ -237,9 +237,6 @@ class FakeCuda:
     def is_captured(self, stream: int) -> bool:
         return stream in self.capturing
 
-    def destroy_stream(self, stream: int) -> None:
-        self.ended.append(("stream", stream))
-
     def synchronize(self, stream: int) -> None:
         self._check("synchronize")
 

@@ -16,8 +16,8 @@ from ..base.shapes import Shape, size
 from ..devices.protocol import Device
 from ..op.ambient import as_device
 from ..op.core import DeviceOp
+from ..op.misuse_hints import WithoutOperators
 from ..op.nesting import refuse_reading
-from ..op.operators import WithoutOperators
 from ..op.place import here, place_of
 from .borrow import LOCK, Ticket, Use
 from .elements import only_number, refuse_several

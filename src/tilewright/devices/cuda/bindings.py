@@ -174,10 +174,6 @@ class Bindings:
         """Create a stream that does not wait for the default stream."""
         return int(self._ask("cuStreamCreate", NON_BLOCKING))
 
-    def destroy_stream(self, stream: int) -> None:
-        """End a stream."""
-        self._ask("cuStreamDestroy", stream)
-
     def synchronize(self, stream: int) -> None:
         """Block until all work of a stream is done."""
         self._ask("cuStreamSynchronize", stream)

@@ -133,10 +133,6 @@ class Calls(Protocol):
         """Create a stream that does not wait for the default stream."""
         ...
 
-    def destroy_stream(self, stream: int) -> None:
-        """End a stream; its work goes on."""
-        ...
-
     def synchronize(self, stream: int) -> None:
         """Block until all work of a stream is done."""
         ...
