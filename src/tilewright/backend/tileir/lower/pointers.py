@@ -262,9 +262,8 @@ def _combiner(
     if mode is AtomicMode.XCHG:
         return lambda old: value
     if dtype.is_float:
-        name = {AtomicMode.ADD: "addf", AtomicMode.MAX: "maxf", AtomicMode.MIN: "minf"}[mode]
-        nan = {} if mode is AtomicMode.ADD else {"propagate_nan": True}
-        return lambda old: em.same(name, old, value, **nan)
+        assert mode is AtomicMode.ADD, "floats have no atomic extremes"
+        return lambda old: em.same("addf", old, value)
     name = INTEGER_OPS[mode]
     if mode in (AtomicMode.MAX, AtomicMode.MIN):
         return lambda old: em.same(name, old, value, signedness=dtype.is_signed)
