@@ -140,7 +140,7 @@ def cas_loop(
 ) -> tuple[Val, Val]:
     """Combine values into memory by a CAS loop (without a mode: replace values equal to `compare`).
 
-    Gives the old values, those of `compare` where it is given and not the mask, and a token.
+    Return the old values and a token; where the mask is false, the values of `compare` if given.
     """
     words = _words(em, pointers, tile(value))
     shape = words.word.shape
