@@ -24,7 +24,7 @@ from ...base.cubin import sections
 from .choices import Choices
 from .target import TileTarget
 
-# --- what a multiprocessor of each architecture has, and what the memory behind it gives -------
+# --- the resources of a multiprocessor, and the bandwidth of memory, by architecture ------------
 
 
 @dataclass(frozen=True, slots=True)

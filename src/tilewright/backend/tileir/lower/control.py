@@ -295,10 +295,10 @@ def _branched(
 ) -> tuple[Val, ...]:
     """Emit an `if` whose results are of these types; boolean tiles leave its arms as bytes.
 
-    Where one arm gives a tile of true and the other one of false, and be it after folding,
-    assemblers put the condition in its place, which is no tile, and then fail.
-    Inside of loops some crash where an arm gives a value from outside as it is; making sure that it
-    does not can cost time, so it is done with care only.
+    If one arm yields a tile of true and the other one of false, even only after folding, tileiras
+    replaces the tile by the condition, which is a scalar, and then fails: so booleans are yielded as
+    bytes. In loops some versions crash where an arm yields a value from outside of it unchanged.
+    Copying the value costs time, so it is done only after such a crash (`target.careful`).
     """
     carried = [_carried(kind) for kind in kinds]
     for arm in (then, otherwise):
@@ -316,7 +316,7 @@ def _carried(kind: Kind) -> Kind:
 
 
 def _yield_as(em: TileEmitter, arm: InstructionRegion, kinds: Sequence[Kind]) -> None:
-    """Change the types that the `yield` at the end of an arm gives."""
+    """Convert the operands of the `yield` at the end of an arm."""
     last = arm.code[-1]
     if last.op.name != "yield":
         return
