@@ -82,8 +82,8 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "tilewright": ("notebook",),
     "compile.cache": ("compile.pipeline", "compile.runner"),
     "compile.pipeline": (
-        "backend.cpu.stages", "backend.ptx.stages", "backend.reference.interpreter",
-        "backend.simt_cpu.stages", "backend.tileir.stages",
+        "backend.cpu.stages", "backend.ptx.module", "backend.reference.interpreter",
+        "backend.simt_cpu.module", "backend.tileir.stages",
     ),
     "devices.cpu.module": ("base.elf",),
     "devices.cuda.finding": ("devices.cuda.bindings",),
@@ -248,7 +248,8 @@ def test_tests_mirror_sources(path):
     """tests/host/passes/test_licm.py tests src/tilewright/passes/licm.py.
 
     So does test_licm_loops.py: what follows the name of the source says which part of it is tested.
-    And tests/cpu/launch/test_core_entry.py tests native/python/entry.cpp.
+    And tests/cpu/launch/test_core_entry.py tests native/python/entry.cpp, and tests/host/simulator
+    the folder of that name.
     """
     below = ROOT / path
     inside = below.relative_to(ROOT / "tests" / below.relative_to(ROOT / "tests").parts[0])
@@ -258,7 +259,8 @@ def test_tests_mirror_sources(path):
     native = ROOT / "native" / "python"
     of_core = what.startswith("core_") and any(native.glob(f"{what.removeprefix('core_')}.?pp"))
     words = what.split("_")
-    heads = (SOURCES / inside.parent / "_".join(words[:n]) for n in range(1, len(words) + 1))
+    sources = ROOT if inside.parts[0] == "simulator" else SOURCES
+    heads = (sources / inside.parent / "_".join(words[:n]) for n in range(1, len(words) + 1))
     found = of_core or any(head.with_suffix(".py").exists() or head.is_dir() for head in heads)
     assert found, f"{path} mirrors no source file"
 

@@ -23,7 +23,7 @@ COLUMNS: dict[str, Path] = {
     "reference": SOURCES / "backend" / "reference",
     "cpu": SOURCES / "backend" / "cpu" / "emit",
     "tileir": SOURCES / "backend" / "tileir" / "lower",
-    "interpreter": SOURCES / "backend" / "tileir" / "interpreter",
+    "simulator": ROOT / "simulator" / "tile_ir",
     "docs": ROOT / "docs" / "reference",
 }
 """Where each layer keeps its file of a family."""
@@ -44,7 +44,7 @@ STOPS = "a debugger stops on the reference device only: see `compile/legality.py
 EMPTY: dict[tuple[str, str], str] = {
     ("simt", "cpu"): "`backend/simt_cpu` writes the threads of a block as SIMD lanes",
     ("simt", "tileir"): SIMT,
-    ("simt", "interpreter"): SIMT,
+    ("simt", "simulator"): SIMT,
 }
 """Cells of the grid that are empty on purpose, by (family, column)."""
 

@@ -146,6 +146,11 @@ class _Python(ast.NodeVisitor):
     def visit_Assert(self, node: ast.Assert) -> None:
         """An assertion has no effect where the program is right."""
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        # `strict=True` is an assertion, too.
+        if node.arg != "strict":
+            self.visit(node.value)
+
     # --- mistakes --------------------------------------------------------------------------------
 
     def visit_Compare(self, node: ast.Compare) -> None:

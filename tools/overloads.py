@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 '''
 
+GIVEN = """\
+    Or: TypeAlias = A | DeviceOp[A]
+    \"\"\"What may be given for an argument: it, or an op that gives it.\"\"\"
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -180,31 +185,14 @@ def kernel(
 
 KINDS = (ENTRY, SIMT)
 
-PARTLY = """\
-        @overload
-        def __call__(
-{few}        ) -> TooFewArguments: ...
-        @overload
-        def __call__(
-{named}        ) -> {launch}[Any]: ...
-"""
-
-BY_NAME = """\
-        @overload
-        def __call__(self, /, **by_name: Any) -> {launch}[Any]: ...
-        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
-"""
+ANY_CALL = "        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...\n"
 
 VARIADIC = """
 
 class Variadic(Protocol):
     \"\"\"A function with `*xs`: a function without it does not take any number of arguments.\"\"\"
 
-    def __call__(
-        self,
-{taken}        /, *xs: Never,
-    ) -> None: ...
-
+{taken}
 
 class EntryVariadic(Entry):
     \"\"\"A kernel of any number of tensors.\"\"\"
@@ -220,11 +208,19 @@ UNBROKEN = "\u00a0"
 """Where a line is not broken."""
 
 
-def wrapped(indent: str, items: Sequence[str]) -> str:
-    """Items with commas, on as many lines as they need."""
-    text = ", ".join(item.replace(" ", UNBROKEN) for item in items)
-    lines = textwrap.wrap(text, WIDTH - len(indent), break_on_hyphens=False)
-    return "".join(f"{indent}{line}\n" for line in lines).replace(UNBROKEN, " ")
+def wrapped(head: str, items: Sequence[str], tail: str) -> str:
+    """Items with commas between a head and a tail, on as many lines as they need."""
+    text = f"{head}{', '.join(items)}{tail}".replace(" ", UNBROKEN).replace(f",{UNBROKEN}", ", ")
+    later = UNBROKEN * (len(head) - len(head.lstrip()) + 4)
+    lines = textwrap.wrap(
+        text, WIDTH, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
+    )
+    return "".join(f"{line}\n" for line in lines).replace(UNBROKEN, " ")
+
+
+def called(given: Sequence[str], result: str) -> str:
+    """A method that calls a kernel with these arguments."""
+    return wrapped("        def __call__(", ["self", *given], f") -> {result}: ...")
 
 
 def shapes(kind: Kind) -> list[tuple[int, int]]:
@@ -243,34 +239,37 @@ def kernel_class(kind: Kind, n: int, k: int) -> str:
     names = OUTPUTS[:k] + NAMES[k:n]
     noun = "parameter" if n == 1 else "parameters"
     outputs = f", {k} of them written" if k else ""
-    given = [f"{x.lower()}: {x} | DeviceOp[{x}]" for x in names]
-    taken = wrapped(" " * 12, ["self", *given, "/", "*args: P.args", "**constants: P.kwargs"])
+    given = [f"{x.lower()}: Or[{x}]" for x in names]
     result, launch = ", ".join(names) if names else "()", f"{kind.launch}{k or ''}"
-    mark, by_name = ("        @overload\n", BY_NAME.format(launch=kind.launch)) if n else ("", "")
-    if n > 1:
-        first = [given[0], *[f"{each} = ..." for each in given[1:-1]]]
-        few, named = (
-            wrapped(" " * 12, ["self", *first, "/", *rest]) for rest in ([], ["**by_name: Any"])
+    by_name, unknown = "**by_name: Any", f"{kind.launch}[Any]"
+    calls = [
+        called(
+            [*given, "/", "*args: P.args", "**constants: P.kwargs"], f"{launch}[tuple[{result}]]"
         )
-        by_name = PARTLY.format(few=few, named=named, launch=kind.launch) + by_name
+    ]
+    some = [f"{each} = ..." for each in given[:-1]]
+    if some:
+        calls.append(called([given[0], *some[1:], "/"], "TooFewArguments"))
+    if given:
+        calls.append(called([*some, "/", by_name], unknown))
+    mark, any_call = ("        @overload\n", ANY_CALL) if n else ("", "")
+    body = "".join(mark + each for each in calls)
     return f'''
 
 class {kind.prefix}{suffix(n, k)}({kind.base}, Generic[P]):
     """{kind.noun} of {n} positional {noun}{outputs}; `P` are its keywords."""
 
     if TYPE_CHECKING:
-{mark}        def __call__(
-{taken}        ) -> {launch}[tuple[{result}]]: ...
-{by_name}'''
+{body}{any_call}'''
 
 
 def kernel_type(n: int, k: int) -> str:
     """The type of functions with n positional parameters, by name."""
     if n == 0:
         return "    Function0: TypeAlias = Callable[P, None]\n"
-    taken = wrapped(" " * 12, ["Written"] * k + ["Any"] * (n - k) + ["P"])
-    name = f"Function{suffix(n, k)}"
-    return f"    {name}: TypeAlias = Callable[\n        Concatenate[\n{taken}        ], None]\n"
+    taken = ["Written"] * k + ["Any"] * (n - k) + ["P"]
+    head = f"    Function{suffix(n, k)}: TypeAlias = Callable[Concatenate["
+    return wrapped(head, taken, "], None]")
 
 
 def overload(kind: Kind, indent: str, head: str, ending: str) -> str:
@@ -285,7 +284,11 @@ def variadic(kind: Kind) -> tuple[str, str, str]:
         return "", "", ""
     # One more than any other overload names, which else would look like a special case of this.
     names = [*NAMES.lower(), "z"]
-    taken = wrapped(" " * 8, [f"{x}: Any" for x in names]).rstrip() + ",\n"
+    taken = wrapped(
+        "    def __call__(",
+        ["self", *[f"{x}: Any" for x in names], "/", "*xs: Never"],
+        ") -> None: ...",
+    )
     head = "function: Variadic, /) -> EntryVariadic: ..."
     method = f"    @overload\n    def __call__(self, {head}\n"
     return VARIADIC.format(taken=taken), method, f"@overload\ndef {kind.word}({head}\n"
@@ -312,7 +315,7 @@ def generated(kind: Kind) -> str:
     )
     never = "Never, " if kind.variadic else ""
     head = HEAD.format(title=kind.title, imports=kind.imports, never=never)
-    names = f"{variables}\nif TYPE_CHECKING:\n{types}"
+    names = f"{variables}\nif TYPE_CHECKING:\n{GIVEN}{types}"
     return f"{head}{names}{classes}{stars}{decorator}\n\n{functions}# fmt: on\n{kind.function}"
 
 

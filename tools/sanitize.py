@@ -34,10 +34,10 @@ OPTIONS = {
 
 
 def package(tree: Path, folder: Path) -> None:
-    """Make a copy of the package whose core is the one of a build tree."""
+    """Make a copy of the packages whose core is the one of a build tree."""
     shutil.rmtree(folder, ignore_errors=True)
     built = shutil.ignore_patterns("_core*.so", "__pycache__")
-    shutil.copytree(ROOT / "src" / "tilewright", folder / "tilewright", ignore=built)
+    shutil.copytree(ROOT / "src", folder, ignore=built)
     for module in tree.glob("_core*.so"):
         shutil.copy2(module, folder / "tilewright")
 

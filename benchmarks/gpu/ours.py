@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 import tilewright as tw
-from tilewright.backend.tileir import abi
+from tilewright.backend.tileir import target as abi
 from tilewright.base.dtypes import AnyDType
 from tilewright.compile.options import CompileOptions
 from tilewright.ir.artifact import Artifact

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.backend.ptx.interpreter.launch import PtxCode, run
-from tilewright.backend.ptx.interpreter.memory import MemorySegment, MemorySpan, PtxMemory
-from tilewright.backend.ptx.interpreter.program import parse
+from simulator.ptx.launch import PtxCode, run
+from simulator.ptx.memory import MemorySegment, MemorySpan, PtxMemory
+from simulator.ptx.program import parse
 
 START = 1 << 20
 """The address of the memory."""

@@ -10,6 +10,7 @@ import numpy as np
 
 import tilewright as tw
 from tilewright.distributed.call import Call
+from tilewright.distributed.exchange import HEAD, MESSAGE
 from tilewright.distributed.group import Group
 from tilewright.distributed.store import Patience
 
@@ -66,6 +67,31 @@ class Part:
         return call
 
 
+class Swap:
+    """Messages between ranks that are threads, as `exchange.Channel` has it."""
+
+    def __init__(self, all_of_them: list[Swap], barrier: threading.Barrier, size: int) -> None:
+        self.sends = np.zeros((size, MESSAGE), np.uint8)
+        self.came = np.zeros((size, MESSAGE), np.uint8)
+        self._all, self._barrier, self._rank = all_of_them, barrier, len(all_of_them)
+        self.count = 0
+        """How often messages were exchanged."""
+        all_of_them.append(self)
+
+    def swap(self) -> None:
+        self.count += 1
+        self._barrier.wait()
+        for rank, other in enumerate(self._all):
+            self.came[rank] = other.sends[self._rank]
+        self._barrier.wait()
+
+    def combine(self, call: Call, target: Any) -> None:
+        assert call.op == "all_reduce"
+        nbytes = target.array().nbytes
+        parts = [row[HEAD : HEAD + nbytes].view(np.float32) for row in self.came]
+        target.array().reshape(-1)[:] = np.sum(parts, axis=0)
+
+
 class Hub:
     """Where the arrays of all ranks are while they are exchanged."""
 
@@ -78,6 +104,8 @@ class Hub:
         """Released when a rank begins to move data."""
         self.ran: list[tuple[int, str]] = []
         """Which collectives ran, by rank."""
+        self.swaps: list[Swap] | None = None
+        """Set, for a test whose ranks agree by messages: those of all ranks."""
         self._parts: dict[tuple[int, ...], Hub] = {}
         self._lock = threading.Lock()
 
@@ -102,9 +130,18 @@ class InThreads:
     def refuse_capture(self, call: Call) -> None:
         raise AssertionError("nothing is captured here")
 
-    def split(self, members: Any, late: float) -> InThreads:
+    def channel(self, peer: int, sends: bool) -> Swap | None:
+        """None: they agree in the store."""
+        if self._hub.swaps is None:
+            return None
+        return self._hub.swaps[self._rank]
+
+    def split(self, members: Any, patience: Patience, store: Any) -> InThreads:
         rank = members.index(self._rank)
         return InThreads(self._hub.part(tuple(members)), rank, len(members))
+
+    def abort(self) -> None:
+        return
 
     def close(self) -> None:
         return
@@ -144,9 +181,17 @@ def _reduced(call: Call, arrays: list[Any]) -> Any:
     return how[call.reduce](arrays, axis=0)
 
 
-def groups(size: int, patience: Patience = PATIENCE) -> tuple[list[Group], Hub, DictStore]:
-    """The groups of all ranks, what moves their data, and the store in which they meet."""
+def groups(
+    size: int, patience: Patience = PATIENCE, *, messages: bool = False
+) -> tuple[list[Group], Hub, DictStore]:
+    """The groups of all ranks, what moves their data, and the store in which they meet; with
+    `messages` they agree by messages, and not in the store.
+    """
     hub, store = Hub(size), DictStore()
+    if messages:
+        hub.swaps, barrier = [], threading.Barrier(size, timeout=20)
+        for _ in range(size):
+            Swap(hub.swaps, barrier, size)
     made = [
         Group(InThreads(hub, rank, size), lambda name: Part(store, name), rank, size,
               patience=patience)

@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from simulator.ptx.memory import MemorySegment
+from simulator.ptx.program import PtxError
+from simulator.tile_ir.launch import run
+from simulator.tile_ir.machine import TileIRError
+from simulator.tile_ir.storage import Allocation, DeviceMemory
 from support.fake_cuda import FakeCuda
 from support.native_cuda import NativeCuda
 from support.simulated_threads import Threads, interpret, made_threads, note_threads
-from tilewright.backend.ptx.interpreter.memory import MemorySegment
-from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.backend.tileir import lowered
 from tilewright.backend.tileir import stages as tileir
-from tilewright.backend.tileir.abi import ParameterSlot, slots
 from tilewright.backend.tileir.bytecode.enums import NEWEST
 from tilewright.backend.tileir.bytecode.program import Kernel
 from tilewright.backend.tileir.bytecode.reader import read
-from tilewright.backend.tileir.interpreter.launch import run
-from tilewright.backend.tileir.interpreter.machine import TileIRError
-from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.lowered import Lowered
+from tilewright.backend.tileir.target import ParameterSlot, slots
 from tilewright.backend.tileir.toolchain import Toolchain
 from tilewright.base.elf import MAGIC
 from tilewright.devices import registry

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from tilewright.backend.ptx import module, stages
+from simulator.ptx.launch import PtxCode, run
+from simulator.ptx.memory import MemorySegment, MemorySpan, PtxMemory
+from simulator.ptx.program import parse
+from tilewright.backend.ptx import module
 from tilewright.backend.ptx.code import PtxTarget
-from tilewright.backend.ptx.interpreter.launch import PtxCode, run
-from tilewright.backend.ptx.interpreter.memory import MemorySegment, MemorySpan, PtxMemory
-from tilewright.backend.ptx.interpreter.program import parse
 from tilewright.backend.ptx.module import Written
 from tilewright.base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from tilewright.ir.artifact import Artifact, sites_of
@@ -111,4 +111,3 @@ def note_threads(patch: Any) -> None:
         return make(made, target, ptx)
 
     patch(module, "artifact", artifact)
-    patch(stages, "artifact", artifact)

@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from simulator.tile_ir.launch import RULES, run
+from simulator.tile_ir.machine import BlockFrame, TileLaunch
+from simulator.tile_ir.storage import Allocation, DeviceMemory
+from simulator.tile_ir.values import ELEMENTS
 from tilewright.backend.tileir.bytecode.enums import NEWEST
 from tilewright.backend.tileir.bytecode.opcodes import OPCODES
 from tilewright.backend.tileir.bytecode.program import (
@@ -19,10 +23,6 @@ from tilewright.backend.tileir.bytecode.program import (
 from tilewright.backend.tileir.bytecode.reader import read
 from tilewright.backend.tileir.bytecode.types import Kind, ScalarType, TileValueType
 from tilewright.backend.tileir.bytecode.writer import write
-from tilewright.backend.tileir.interpreter.launch import RULES, run
-from tilewright.backend.tileir.interpreter.machine import BlockFrame, TileLaunch
-from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
-from tilewright.backend.tileir.interpreter.values import ELEMENTS
 
 
 def instr(

@@ -12,7 +12,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import simt
-from tilewright.backend.tileir.abi import slots
+from tilewright.backend.tileir.target import slots
 from tilewright.base.cubin import sections
 from tilewright.base.cuda_abi import CudaLaunchWord
 

@@ -19,7 +19,7 @@ from tilewright.devices import registry
 from tilewright.frontend.capture.sources import execute
 from tilewright.ir.ops.elementwise import MATH_OPS
 
-FUNCTIONS = [op.name for op in MATH_OPS if op.name not in ("ceil", "floor", "sqrt")]
+FUNCTIONS = [op.name for op in MATH_OPS if op.name not in ("ceil", "floor", "round", "sqrt")]
 """Elementary functions that are not single instructions."""
 
 NAMES = (

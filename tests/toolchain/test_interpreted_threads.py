@@ -16,13 +16,13 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from fuzz import integers, test_meeting
+from simulator.ptx.program import PtxError
 from source_tree import ROOT
 from support import simulated_cuda, tiers
 from tilewright import f32, i32, simt
 from tilewright.backend.cpu.emit import atomics, elementwise, kernel
 from tilewright.backend.llvm.builder import Vec
 from tilewright.backend.ptx import simt as thread_ops
-from tilewright.backend.ptx.interpreter.program import PtxError
 from tilewright.devices import registry
 from tilewright.ir.attrs import AtomicMode, ShuffleMode, ThreadCoordinate
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from dataclasses import replace
 
 import pytest
@@ -31,6 +32,30 @@ def patient():
     """Let candidates be compiled, which other tests do without, however busy the machine is."""
     with override(selection_seconds=60.0):
         yield
+
+
+@pytest.fixture
+def each_time():
+    """Assemble what was assembled before once more."""
+
+
+CODE: dict[Job, bytes] = {}
+
+
+@pytest.fixture(autouse=True)
+def remembering(request, monkeypatch):
+    """Assemble each program once for all tests: the code is the same, and takes seconds."""
+    real = selection.attempt
+
+    def attempt(job, tool, wait=None):
+        job = replace(job, span=None)
+        found = CODE.get(job) or real(job, tool, wait)
+        if isinstance(found, bytes):
+            CODE[job] = found
+        return found
+
+    if "each_time" not in request.fixturenames:
+        monkeypatch.setattr(selection, "attempt", attempt)
 
 
 @pytest.fixture
@@ -115,12 +140,21 @@ def test_a_hint_that_equals_the_default_is_part_of_the_name(tmp_path):
             assert not made().choices, "so is the time of the search"
 
 
-def test_the_first_good_one_is_enough(tool):
+def test_the_first_good_one_is_enough(each_time):
     """Whatever finishes first, the candidates after it are not reported, and not chosen."""
     default = made()
     good = len(default.candidates) - 2
     assert "(chosen)" in default.candidates[-1] and good < 6
     assert made().candidates == default.candidates
+
+
+def test_where_no_thread_can_be_started_the_same_one_is_chosen(monkeypatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    chosen = made().choices
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert made().choices == chosen and chosen
 
 
 @pytest.fixture
@@ -176,7 +210,7 @@ def test_if_nothing_works_the_error_is_that_of_the_default(failing):
         made()
 
 
-def test_candidates_have_a_limited_time(monkeypatch):
+def test_candidates_have_a_limited_time(each_time, monkeypatch):
     monkeypatch.setattr(selection, "PATIENCE", 0.0)  # times what the default took
     with override(selection_seconds=1e-6):
         found = made()

@@ -287,3 +287,8 @@ def table() -> str:
     rows = [f"| `{s.name}` | `{s.variable}` | {s.kind} | {s.default} | {s.doc} |" for s in SETTINGS]
     head = ["| setting | variable | value | default | meaning |", "|---|---|---|---|---|"]
     return "\n".join([*head, *rows]) + "\n"
+
+
+def give_default(variable: str, value: str) -> None:
+    """Set an environment variable that another library reads later, unless it is set."""
+    os.environ.setdefault(variable, value)

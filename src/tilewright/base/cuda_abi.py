@@ -9,7 +9,7 @@ has them:
 - the logical grid, one 32-bit integer per axis, if the signature's grid is folded;
 - the address of the launch record, if the kernel has checks, assertions or prints left.
 
-`backend.tileir.abi` lists them for a signature. The grid is launched in tile blocks: blocks of one
+`backend.tileir.target` lists them. The grid is launched in tile blocks: blocks of one
 thread, no shared memory asked for. A grid that is not folded has at most three axes longer than
 one block, and is launched as it is, or turned: its last axis as x, its first as z. A folded grid is
 launched as any grid of at least as many blocks: they are numbered with x running fastest, and one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 
 def escape(text: str) -> str:
@@ -119,3 +120,24 @@ def chain_drawing(names: Sequence[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{across}" height="{down}" role="img">'
         f"{''.join(boxes)}</svg>{more}"
     )
+
+
+# -------------------------------------------------------------------------------------------------
+# Names that `dir` and completion show: those that users use.
+
+
+class Listed:
+    """An object that lists what its class and its bases name in `LISTED`, for completion.
+
+    Its other attributes are those of the implementation, and names of other libraries, which say
+    what they are called here.
+    """
+
+    __slots__ = ()
+    LISTED: ClassVar[str] = ""
+
+    def __dir__(self) -> list[str]:
+        """Return these names, and the special ones."""
+        bases = type(self).__mro__
+        listed = {name for base in bases for name in str(vars(base).get("LISTED", "")).split()}
+        return sorted(listed.union(name for name in super().__dir__() if name.startswith("__")))

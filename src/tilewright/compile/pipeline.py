@@ -163,9 +163,9 @@ def stages(
 
 def _simt_stages(target: str) -> tuple[Stage, ...]:
     if target == "cpu":
-        from ..backend.simt_cpu import stages as simt_cpu
+        from ..backend.simt_cpu import module as simt_cpu
 
         return simt_cpu.stages()
-    from ..backend.ptx import stages as ptx
+    from ..backend.ptx import module as ptx
 
     return ptx.stages(target)

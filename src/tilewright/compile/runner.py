@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.config import Config, current
-from ..base.listing import Listing
-from ..base.stage import ArtifactCodec, Stage
+from ..base.stage import ArtifactCodec, Listing, Stage
 from ..ir.core import Func
 from ..ir.printer import list_func
 from ..ir.verify import verify

@@ -11,7 +11,7 @@ from operator import call
 from types import CodeType
 from typing import Any
 
-from ..ir.debug import DebuggedFunction
+from ..ir.attrs import DebuggedFunction
 
 GO, NEXT, LINE, ENDED, RESULT, DRAIN, EACH, CALL, REPEAT = (
     f"__tilewright_{name}__"

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from ..backend.reference.machine import Frame, Meet, Results, Steps
 from ..base.location import frame_at
+from ..ir.attrs import DebugEvent, DebuggedFunction, Scene
 from ..ir.core import Op
-from ..ir.debug import DebugEvent, DebuggedFunction, Scene
 from ..ir.ops.control import BREAKPOINT
 from .stand_in import ENDED, RESULT, code_of, globals_of
 from .untraced import call_traced, is_traced, untraced

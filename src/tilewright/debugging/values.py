@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..backend.reference.machine import Data, Frame, TensorData
+from ..ir.attrs import OperandRef, Scene
 from ..ir.core import Op, Value
-from ..ir.debug import OperandRef, Scene
 from ..ir.types import TensorType, TileType
 
 

@@ -11,22 +11,47 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from queue import SimpleQueue
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from ..base.errors import SchedulingError
-from .protocol import Event, Stream
+from ..base.threads import called_apart
+from .protocol import Device, Event, Stream
 
 Call: TypeAlias = Callable[[], object]
+
+
+class Gate(Protocol):
+    """Where streams of one device wait for threads of the host."""
+
+    def close(self) -> Event:
+        """Return an event that passes when the gate is opened once more than for those before."""
+        ...
+
+    def open(self) -> None:
+        """Let the first event pass that has not passed; from any thread."""
+        ...
 
 
 @runtime_checkable
 class GatedStream(Protocol):
     """A stream that can wait for a thread of the host. Not all can."""
 
-    def gate(self) -> tuple[Event, Callable[[], None]]:
-        """Return an event that passes when the function beside it is called."""
+    def new_gate(self) -> Gate:
+        """Return a gate for streams of its device."""
         ...
+
+
+@cache
+def _is_gated(kind: type[Any]) -> bool:
+    return issubclass(kind, GatedStream)
+
+
+def is_gated(stream: Stream) -> bool:
+    """Return whether a stream can wait for a thread of the host."""
+    return _is_gated(type(stream))
 
 
 LOOK_AGAIN = 0.05
@@ -50,18 +75,20 @@ class _Turn:
 class HostQueue:
     """A thread that calls functions in the order of streams; it is started when it is needed.
 
-    The functions must not raise.
+    Where no thread can be started, who puts a function calls it. The functions must not raise.
     """
 
-    __slots__ = ("_ahead", "_lock", "_name", "_thread", "_turns")
+    __slots__ = ("_ahead", "_ended", "_gates", "_lock", "_name", "_thread", "_turns")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._turns: SimpleQueue[_Turn | None] = SimpleQueue()
         self._ahead: dict[_Turn, None] = {}
         """What has not ended, in order."""
+        self._gates: dict[Device, Gate] = {}
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._ended = threading.Condition(self._lock)
 
     def put(
         self,
@@ -79,14 +106,30 @@ class HostQueue:
                 hint="end the captured part before it",
             )
         before = stream.record()
-        if isinstance(stream, GatedStream):
-            passed, open_gate = stream.gate()
-            self._add(_Turn(function, prepare, skip, before, open_gate))
+        if is_gated(stream):
+            with self._lock:  # it is opened in the order of the turns
+                gate = self._gate_of(stream)
+                passed = gate.close()
+                turn = _Turn(function, prepare, skip, before, gate.open)
+                is_apart = self._add(turn)
+            if not is_apart:
+                self._call(turn)
             stream.wait_for(passed)
         else:  # its work runs inside the calls that enqueue it, and so does this
             done = threading.Event()
-            self._add(_Turn(function, prepare, skip, before, done.set))
+            turn = _Turn(function, prepare, skip, before, done.set)
+            with self._lock:
+                is_apart = self._add(turn)
+            if not is_apart:
+                self._call(turn)
             done.wait()
+
+    def _gate_of(self, stream: Any) -> Gate:
+        """Return the gate for the streams of a device; the caller has the lock."""
+        found = self._gates.get(stream.device)
+        if found is None:
+            found = self._gates[stream.device] = stream.new_gate()
+        return found
 
     def close(self, patience: float = math.inf) -> bool:
         """Wait until all that is there was called, and end the thread; it may be started again.
@@ -112,6 +155,7 @@ class HostQueue:
             turns, self._ahead = [*self._ahead], {}
             for turn in turns:
                 turn.is_over = True
+            self._ended.notify_all()
         for turn in turns:
             if turn.skip is not None:
                 turn.skip()
@@ -125,30 +169,45 @@ class HostQueue:
                 self._turns.put(None)
         return thread
 
-    def _add(self, turn: _Turn) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._turns = SimpleQueue()  # what ends the thread before is in the other
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._turns,), name=self._name, daemon=True
-                )
-                self._thread.start()
-            self._ahead[turn] = None
-            self._turns.put(turn)
+    def _add(self, turn: _Turn) -> bool:
+        """Enqueue a turn; the caller has the lock. False: there is no thread, so it calls it."""
+        self._ahead[turn] = None
+        if self._thread is None:
+            called_apart(self._start)
+        if self._thread is None:
+            return False
+        self._turns.put(turn)
+        return True
+
+    def _start(self) -> None:
+        """Start the thread, if there is one to be had."""
+        turns: SimpleQueue[_Turn | None] = SimpleQueue()  # what ends the thread before has another
+        thread = threading.Thread(target=self._serve, args=(turns,), name=self._name, daemon=True)
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread, self._turns = thread, turns
 
     def _serve(self, turns: SimpleQueue[_Turn | None]) -> None:
         """Call the functions in their turn."""
         while (turn := turns.get()) is not None:
-            try:
-                if not turn.is_over and turn.prepare is not None:
-                    turn.prepare()
-                if not turn.is_over:
-                    turn.before.wait()
-                if not turn.is_over:
-                    turn.function()
-            finally:
-                self._pass(turn)
+            self._call(turn)
             del turn  # what the functions hold is not needed while this waits
+
+    def _call(self, turn: _Turn) -> None:
+        """Call a function when those before it have returned, and its stream has passed what is
+        before it.
+        """
+        with self._ended:  # one before it may be with a caller that found no thread
+            self._ended.wait_for(lambda: turn.is_over or next(iter(self._ahead)) is turn)
+        try:
+            if not turn.is_over and turn.prepare is not None:
+                turn.prepare()
+            if not turn.is_over:
+                turn.before.wait()
+            if not turn.is_over:
+                turn.function()
+        finally:
+            self._pass(turn)
 
     def _pass(self, turn: _Turn) -> None:
         """Let the stream pass, unless it was let pass before."""
@@ -157,4 +216,5 @@ class HostQueue:
                 return
             turn.is_over = True
             del self._ahead[turn]
+            self._ended.notify_all()
         turn.after()

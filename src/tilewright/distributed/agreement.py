@@ -15,9 +15,9 @@ import time
 from collections.abc import Sequence
 
 from .call import Call
-from .pulse import Pulse, Pulses, Seen
+from .pulse import Pulse, Pulses, find_behind
 from .store import Patience, Store
-from .verdict import DIFFERENT, LATE, UNREACHABLE, Verdict, publish, published
+from .verdict import DIFFERENT, UNREACHABLE, Verdict, publish, published
 
 OK = "ok"
 SHORTEST, LONGEST, PART = 50e-6, 20e-3, 8
@@ -40,6 +40,7 @@ class Agreement:
         """Take the name of the group, its members, and the rank that holds the store, if known."""
         self._store, self._rank, self._members = store, rank, tuple(members)
         self._name, self._patience, self._holder = name, patience, holder
+        self._others = [member for member in self._members if member != rank]
         self._number = 0
 
     def reach(self, call: Call, pulse: Pulse | None = None) -> None:
@@ -53,7 +54,7 @@ class Agreement:
         self._number += 1
         number = self._number
         if pulse is not None:
-            pulse.at = f"{self._name}/{number} {call}"
+            pulse.note(self._name, number, call)
         if len(self._members) == 1:
             return None
         try:
@@ -101,36 +102,15 @@ class Agreement:
             now = time.monotonic()
             if now >= look:
                 look = now + self._patience.beat
-                found = published(self._store) or self._missing(number, now - start, pulses)
+                found = published(self._store) or find_behind(
+                    pulses, self._others, self._name, number, now - start, self._patience
+                )
                 if found is not None:
                     return self._decide(verdict, found)
             pause = min((now - start) / PART, LONGEST)
             if pause > SHORTEST:  # a request takes as long
                 time.sleep(pause)
         return _read(self._store.get(verdict).decode())
-
-    def _missing(self, number: int, waited: float, pulses: Pulses) -> Verdict | None:
-        """Return that a rank is missing; None: those that are may still come."""
-        behind = list[tuple[int, Seen]]()
-        for rank in self._members:
-            if rank == self._rank:
-                continue
-            seen = pulses.look(rank)
-            if self._is_there(seen, number):
-                continue
-            if (found := seen.verdict(rank, self._patience)) is not None:
-                return found
-            behind.append((rank, seen))
-        if waited >= self._patience.late and behind:
-            rank, seen = behind[0]
-            others = f"; so are the ranks {[r for r, _ in behind[1:]]}" if behind[1:] else ""
-            return Verdict(LATE, rank, f"after {waited:.0f} s its last was {seen.at}{others}")
-        return None
-
-    def _is_there(self, seen: Seen, number: int) -> bool:
-        """Return whether a rank is known to have reached a collective of this group."""
-        group, _, rest = seen.at.partition(" ")[0].rpartition("/")
-        return group == self._name and rest.isdecimal() and int(rest) >= number
 
 
 def _read(decided: str) -> Verdict | None:

@@ -42,8 +42,11 @@ class Call:
 
     def agrees(self, other: Call) -> bool:
         """Return whether ranks that say this do the same; who sends agrees with who receives."""
-        mine, its = (replace(c, op=_PAIRS.get(c.op, c.op)) for c in (self, other))
-        return mine == its
+        return self.paired() == other.paired()
+
+    def paired(self) -> Call:
+        """Return what is equal for ranks that do the same: who receives says what its peer does."""
+        return replace(self, op=_PAIRS[self.op]) if self.op in _PAIRS else self
 
     def __str__(self) -> str:
         detail = f", {self.reduce}" if self.reduce else ""

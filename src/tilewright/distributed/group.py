@@ -5,20 +5,28 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
 from types import TracebackType
 from typing import Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..base.errors import DeviceError, SchedulingError
-from ..devices.host_queue import GatedStream, HostQueue
+from ..devices.host_queue import HostQueue, is_gated
 from ..devices.protocol import Device, Stream
 from ..tensors.region import Region
 from .agreement import Agreement
 from .call import Call
 from .errors import RankError
+from .exchange import DATA, Channel, Exchange
 from .pulse import Pulse, Pulses, find_gone, find_missing
-from .store import Connect, Patience
+from .store import Connect, Patience, Store
 from .verdict import BROKEN, CLOSED, LEFT, UNREACHABLE, Verdict, publish
 
 SPLIT = "split"
@@ -50,8 +58,20 @@ class Backend(Protocol):
         """Run a collective, or enqueue it."""
         ...
 
-    def split(self, members: Sequence[int], late: float) -> Backend:
-        """Return what moves the data of some of the ranks; all of these call it."""
+    def channel(self, peer: int, sends: bool) -> Channel | None:
+        """Return what carries messages between all ranks, or with a peer, to which this rank sends
+        or not. None: the ranks agree in their store.
+        """
+        ...
+
+    def split(self, members: Sequence[int], patience: Patience, store: Store) -> Backend:
+        """Return what moves the data of some of the ranks, which meet in a store; all of these call
+        it.
+        """
+        ...
+
+    def abort(self) -> None:
+        """Break off what is under way, as far as the engine can."""
         ...
 
     def close(self) -> None:
@@ -59,13 +79,24 @@ class Backend(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class Run:
     """A collective under way, and its failure."""
 
-    __slots__ = ("error",)
+    call: Call
+    target: Region | None
+    source: Region | None
+    peer: int
+    stream: Stream
+    travels: bool = False
+    """Whether its data travels with the messages by which the ranks agree."""
+    error: Exception | None = None
 
-    def __init__(self) -> None:
-        self.error: Exception | None = None
+    def bytes(self) -> NDArray[np.uint8]:
+        """Return the bytes that this rank gives, or overwrites."""
+        region = self.target if self.source is None else self.source
+        assert region is not None  # a collective reads or writes
+        return region.array().reshape(-1).view(np.uint8)
 
 
 class Group:
@@ -155,7 +186,7 @@ class Group:
         members = [rank for rank, key in enumerate(keys) if self._store.get(key).decode() == said]
         folder, holder = f"parts/{number}/{said}", self._holder
         part = Group(
-            self._backend.split(members, self.patience.late),
+            self._backend.split(members, self.patience, self._connect(f"{folder}/engine")),
             lambda name: self._connect(f"{folder}/{name}"),
             members.index(self.rank), len(members), name=f"{self.name}[{said}]",
             patience=self.patience, holder=members.index(holder) if holder in members else None,
@@ -166,7 +197,7 @@ class Group:
 
     def stream(self, call: Call, peer: int, given: Stream) -> Stream:
         """Return the stream on which a collective runs that is started on a given one."""
-        if not (self._backend.on_host and isinstance(given, GatedStream)):
+        if not (self._backend.on_host and is_gated(given)):
             return given
         return self._lane(call, peer).stream(given.device)
 
@@ -174,59 +205,72 @@ class Group:
         self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
     ) -> Run:
         """Enqueue a collective on a stream, behind those that were started before."""
-        run, lane = Run(), self._lane(call, peer)
+        run, lane = Run(call, target, source, peer, stream), self._lane(call, peer)
         if self._backend.on_host:
-
-            def move() -> None:
-                self._guarded(run, call, target, source, peer, stream)
-
-            def agree() -> None:
-                self._agree(run, lane, call)
-
-            def skip() -> None:
-                self._skip(run, call)
-
-            lane.queue.put(stream, move, agree, skip)
+            run.travels = lane.exchange is not None and run.bytes().size <= DATA
+            move, skip = partial(self._move, run), partial(self._skip, run)
+            with lane.started(run):
+                if run.travels:
+                    lane.queue.put(stream, partial(self._carry, run, lane), skip=skip)
+                else:
+                    lane.queue.put(stream, move, partial(self._agree, run, lane), skip)
         else:
-            if not stream.is_capturing:
-                self._agree(run, lane, call)
-            self._guarded(run, call, target, source, peer, stream)
+            self._agree(run, lane)
+            self._enqueue(run)
         return run
 
-    def _agree(self, run: Run, lane: _Lane, call: Call) -> None:
+    def _agree(self, run: Run, lane: _Lane, data: NDArray[np.uint8] | None = None) -> None:
         """Wait until all members have come to the same collective."""
+        lane.begin(run)
         if self.error is not None:
             return
         try:
-            verdict = lane.agreement.find(call, self._pulse)
+            if lane.exchange is not None:
+                verdict = lane.exchange.find(run.call, self._pulse, lane.following(), data)
+            else:
+                verdict = lane.agreement.find(run.call, self._pulse)
+        except RuntimeError as error:  # of the engine
+            verdict = self._why_broken(_text(error))
         except Exception as error:  # such as what others have written, damaged
             verdict = Verdict(BROKEN, None, _text(error))
         if verdict is not None:
-            run.error = self._error(verdict, call)
+            run.error = self._error(verdict, run.call)
             self._fail(verdict)
 
-    def _guarded(
-        self,
-        run: Run,
-        call: Call,
-        target: Region | None,
-        source: Region | None,
-        peer: int,
-        stream: Stream,
-    ) -> None:
+    def _carry(self, run: Run, lane: _Lane) -> None:
+        """Move data with the messages by which the members agree."""
+        assert lane.exchange is not None
+        self._agree(run, lane, run.bytes() if run.call.op != "recv" else None)
         if self.error is not None:
-            self._skip(run, call)
+            self._skip(run)
+        elif run.target is not None:
+            lane.exchange.combine(run.call, run.target)
+
+    def _move(self, run: Run) -> None:
+        """Move data by a collective of the engine."""
+        if self.error is not None:
+            self._skip(run)
             return
         self._moving[run] = time.monotonic()
         try:
-            self._backend.run(call, target, source, peer, stream)
+            self._backend.run(run.call, run.target, run.source, run.peer, run.stream)
         except Exception as error:
             verdict = self._why_broken(_text(error))
-            run.error = self._error(verdict, call, begun=True)
+            run.error = self._error(verdict, run.call, begun=True)
             run.error.__cause__ = error.with_traceback(None)  # its frames keep the connections
             self._fail(verdict)
         finally:
             del self._moving[run]
+
+    def _enqueue(self, run: Run) -> None:
+        """Have the engine enqueue a collective, which moves data until its stream has passed it."""
+        self._move(run)
+        if run.stream.is_capturing:
+            if run.error is not None:  # nothing reports it when the graph runs
+                raise run.error
+        elif run.error is None:
+            self._moving[run] = time.monotonic()
+            run.stream.after(lambda: (self._moving.pop(run, None), None)[1])
 
     def _why_broken(self, text: str) -> Verdict:
         """Return the verdict on a collective that broke off, mostly that some rank is gone."""
@@ -248,10 +292,10 @@ class Group:
         except RuntimeError:
             return verdict
 
-    def _skip(self, run: Run, call: Call) -> None:
+    def _skip(self, run: Run) -> None:
         """Note that a collective did not run to its end, because of what happened to the group."""
         verdict = self._verdict or Verdict(CLOSED, self.rank, "close() was called on this rank")
-        run.error = run.error or self._error(verdict, call, begun=run in self._moving)
+        run.error = run.error or self._error(verdict, run.call, begun=run in self._moving)
 
     def _error(self, verdict: Verdict, call: Call, *, begun: bool = False) -> RankError:
         rank = verdict.rank
@@ -270,19 +314,25 @@ class Group:
             if self.error is not None:
                 return
             self._verdict, self.error = verdict, DeviceError(verdict.message(), got=verdict.why)
-            lanes = [*self._lanes.values()]
-        if self._backend.on_host and not self._parts:  # which would end with it
-            self._backend.close()
+            lanes, moving = [*self._lanes.values()], [*self._moving]
+        if not self._parts:  # which would end with it
+            self._backend.abort()
         for lane in lanes:
             lane.queue.abandon(RETURNS)
+        for run in () if self._backend.on_host else moving:
+            self._skip(run)
 
     def _look_around(self) -> None:
         """Hear what other ranks have found; look for dead ones if data has been moving for long."""
         if self.error is None:
             now = time.monotonic()
-            stuck = now - min((now, *self._moving.values())) > self.patience.gone
+            stuck = now - min((now, *[*self._moving.values()])) > self.patience.gone
             others = self._others() if stuck else ()
             verdict = find_missing(self._store, self._pulses, others, self.patience)
+            with self._lock:
+                waiting = [lane.exchange for lane in self._lanes.values() if lane.exchange]
+            for exchange in waiting:
+                verdict = verdict or exchange.missing(self._pulses)
             if verdict is not None:
                 self._fail(self._told(verdict))
 
@@ -302,15 +352,18 @@ class Group:
         return lane
 
     def _new_lane(self, op: str, peer: int) -> _Lane:
-        members, name = tuple(range(self.size)), self.name
+        members, name, sends = tuple(range(self.size)), self.name, op == "send"
         if op == SPLIT:
             name = f"{name}/split"
         elif op:
-            members = (self.rank, peer) if op == "send" else (peer, self.rank)
+            members = (self.rank, peer) if sends else (peer, self.rank)
             name = f"{name}:{members[0]}-{members[1]}"
-        store = self._connect("")
-        agreement = Agreement(store, self.rank, members, name, self.patience, self._holder)
-        return _Lane(HostQueue(f"tilewright-{name}"), agreement)
+        exchange, given = None, (self.rank, members, name, self.patience)
+        if op != SPLIT and self.size > 1:
+            channel = self._backend.channel(peer, sends)
+            exchange = None if channel is None else Exchange(channel, *given)
+        agreement = Agreement(self._connect(""), *given, self._holder)
+        return _Lane(HostQueue(f"tilewright-{name}"), agreement, exchange)
 
     def close(self) -> None:
         """Leave the group once what was started has run; a group may be closed more than once."""
@@ -352,11 +405,35 @@ class Group:
 class _Lane:
     """Collectives that run one after the other, and the agreement on each."""
 
-    __slots__ = ("_streams", "agreement", "queue")
+    __slots__ = ("_ahead", "_lock", "_streams", "agreement", "exchange", "queue")
 
-    def __init__(self, queue: HostQueue, agreement: Agreement) -> None:
-        self.queue, self.agreement = queue, agreement
+    def __init__(self, queue: HostQueue, agreement: Agreement, exchange: Exchange | None) -> None:
+        self.queue, self.agreement, self.exchange = queue, agreement, exchange
+        self._ahead: deque[Run] = deque()
+        """What was started, and whose turn has not come."""
+        self._lock = threading.Lock()
         self._streams: dict[Device, Stream] = {}
+
+    @contextmanager
+    def started(self, run: Run) -> Generator[None, None, None]:
+        """Enter a block that puts a collective into the queue: it is the next of those ahead."""
+        with self._lock:
+            self._ahead.append(run)
+            try:
+                yield
+            except BaseException:
+                if run in self._ahead:
+                    self._ahead.remove(run)
+                raise
+
+    def begin(self, run: Run) -> None:
+        """Note that the turn of a collective has come."""
+        while self._ahead and self._ahead.popleft() is not run:
+            pass
+
+    def following(self) -> list[Call]:
+        """Return the calls that come next, up to one whose data travels with the messages."""
+        return [run.call for run in takewhile(lambda run: not run.travels, [*self._ahead])]
 
     def stream(self, device: Device) -> Stream:
         """Return the stream of a device on which these run."""

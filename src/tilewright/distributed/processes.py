@@ -6,6 +6,7 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
+from ..base import config
 from ..base.errors import ContextError
 from .gloo import Gloo
 from .group import Backend, Group
@@ -15,6 +16,8 @@ torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
 
 PREFIX = "tilewright"
+KEEP_ALIVE = "TORCH_NCCL_ASYNC_ERROR_HANDLING"
+"""By default torch ends the process where a collective of NCCL fails; 0: it is left to us."""
 
 
 def make_group(
@@ -28,6 +31,8 @@ def make_group(
     """Return the group of all processes; join them first if torch has not."""
     dist, made = torch.distributed, False
     if not dist.is_initialized():
+        if backend is not None and "nccl" in backend:
+            config.give_default(KEEP_ALIVE, "0")
         given: dict[str, Any] = {} if rank is None else {"rank": rank}
         if size is not None:
             given["world_size"] = size
@@ -51,13 +56,16 @@ def make_group(
 
 def _group_of(world: Any, store: Any, timeout: float, pulse: float | None, *, owned: bool) -> Group:
     beat = BEAT if pulse is None else pulse
+    patience = Patience(timeout, GONE / BEAT * beat, beat)
     # Each group begins anew, also where processes have made one before.
     number = store.add(f"{PREFIX}/groups/{world.rank()}", 1)
     folder = f"{PREFIX}/{number}"
+    engine = _connected(store, f"{folder}/engine")
     return Group(
-        _backend_of(world, owned=owned), lambda name: _connected(store, f"{folder}/{name}"),
+        _backend_of(world, engine, patience, world if owned else None),
+        lambda name: _connected(store, f"{folder}/{name}"),
         world.rank(), world.size(), name="world",
-        patience=Patience(timeout, GONE / BEAT * beat, beat), holder=_holder_of(store),
+        patience=patience, holder=_holder_of(store),
     )  # fmt: skip
 
 
@@ -78,13 +86,14 @@ def _connected(store: Any, prefix: str) -> Store:
     return prefixed
 
 
-def _backend_of(world: Any, *, owned: bool) -> Backend:
+def _backend_of(world: Any, store: Store, patience: Patience, ends: Any) -> Backend:
+    """Return what moves the data of all processes, and the group of torch that ends with it."""
     name = torch.distributed.get_backend(world)
     if name == "gloo":
-        return Gloo(world, owned=owned)
+        return Gloo(store, world.rank(), world.size(), patience, ends)
     if "nccl" in name:
         nccl: Any = import_module(".nccl", __package__)
-        made: Backend = nccl.Nccl(world, owned=owned)
+        made: Backend = nccl.Nccl(world, ends)
         return made
     raise ContextError(
         f"torch's process group has the backend {name!r}", expected="gloo or nccl", got=name

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
+from .call import Call
 from .store import Patience, Store
-from .verdict import GONE, LEFT, Verdict, published
+from .verdict import GONE, LATE, LEFT, Verdict, published
 
 NOTHING = "nothing yet"
 HAS_LEFT = "left"
@@ -29,8 +31,8 @@ class Pulse:
     ) -> None:
         """Begin. `each` is called after every beat, and `lost` when the store does not answer."""
         self.store, self.rank = store, rank
-        self.at = NOTHING
-        """The last collective that this rank has reached."""
+        self._last: tuple[str, int, Call] | None = None
+        self._reached: dict[str, int] = {}
         self._beat, self._count = beat, 0
         self._each, self._lost = each, lost
         self._ended = threading.Event()
@@ -39,6 +41,19 @@ class Pulse:
         )
         self._write()
         self._thread.start()
+
+    def note(self, lane: str, number: int, call: Call) -> None:
+        """Note that this rank has reached a collective, the n-th of its lane."""
+        self._reached[lane] = number
+        self._last = lane, number, call
+
+    @property
+    def at(self) -> str:
+        """The last collective that this rank has reached."""
+        if self._last is None:
+            return NOTHING
+        lane, number, call = self._last
+        return f"{lane}/{number} {call}"
 
     def _run(self) -> None:
         while not self._ended.wait(self._beat):
@@ -53,7 +68,10 @@ class Pulse:
 
     def _write(self) -> None:
         self._count += 1
-        self.store.set(_key(self.rank), f"{self._count} {self.at}")
+        self._tell(str(self._count))
+
+    def _tell(self, beat: str) -> None:
+        self.store.set(_key(self.rank), json.dumps([beat, self.at, {**self._reached}]))
 
     def stop(self) -> None:
         """Stop, and tell others that this rank has left."""
@@ -61,7 +79,7 @@ class Pulse:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         try:
-            self.store.set(_key(self.rank), f"{HAS_LEFT} {self.at}")
+            self._tell(HAS_LEFT)
         except RuntimeError:
             return  # no rank is left that could read it
 
@@ -76,6 +94,8 @@ class Seen(NamedTuple):
     """Seconds for which it has stood still, as far as is known."""
     at: str
     """The last collective that the rank has reached."""
+    reached: Mapping[str, int]
+    """The number of the last collective that it has reached, by lane."""
 
     def verdict(self, rank: int, patience: Patience) -> Verdict | None:
         """Return what is wrong with the rank; None: it is alive."""
@@ -98,14 +118,16 @@ class Pulses:
     def look(self, rank: int) -> Seen:
         """Look at the pulse of a rank."""
         now, key = time.monotonic(), _key(rank)
-        text = self._store.get(key).decode() if self._store.check([key]) else ""
-        pulse, _, at = text.partition(" ")
+        said: Any = ("", NOTHING, {})
+        if self._store.check([key]):
+            said = json.loads(self._store.get(key))
+        pulse, at, reached = said
         first = self._first.setdefault(rank, pulse)
         last, since = self._last.get(rank, ("", 0.0))
         if pulse != last or rank not in self._last:
             since = now
             self._last[rank] = pulse, now
-        return Seen(pulse == HAS_LEFT, pulse != first, now - since, at or NOTHING)
+        return Seen(pulse == HAS_LEFT, pulse != first, now - since, at, reached)
 
 
 def find_missing(
@@ -126,6 +148,25 @@ def find_gone(store: Store, ranks: Iterable[int], patience: Patience) -> Verdict
             return found
         others -= {rank for rank in others if pulses.look(rank).has_beaten}
         time.sleep(patience.beat / 4)
+    return None
+
+
+def find_behind(
+    pulses: Pulses, ranks: Iterable[int], lane: str, number: int, waited: float, patience: Patience
+) -> Verdict | None:
+    """Return which rank, of those this one waits for in a lane, is missing; None: all may come."""
+    behind = list[tuple[int, Seen]]()
+    for rank in ranks:
+        seen = pulses.look(rank)
+        if seen.reached.get(lane, 0) >= number:
+            continue
+        if (found := seen.verdict(rank, patience)) is not None:
+            return found
+        behind.append((rank, seen))
+    if waited >= patience.late and behind:
+        rank, seen = behind[0]
+        others = f"; so are the ranks {[r for r, _ in behind[1:]]}" if behind[1:] else ""
+        return Verdict(LATE, rank, f"after {waited:.0f} s its last was {seen.at}{others}")
     return None
 
 

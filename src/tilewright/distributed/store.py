@@ -56,3 +56,8 @@ class Patience:
     """Until one that is not there counts as late."""
     gone: float = GONE
     beat: float = BEAT
+
+    @property
+    def broken(self) -> float:
+        """Until an engine shall give up by itself: after others would have found who is missing."""
+        return 2 * self.late + 4 * self.gone

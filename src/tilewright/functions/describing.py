@@ -29,23 +29,25 @@ class Look(NamedTuple):
 class Describer:
     """Describes one output of a kernel, for inputs in the kernel's order."""
 
-    __slots__ = ("_count", "_function", "_index", "_lead", "_made", "_names", "like")
+    __slots__ = ("_count", "_function", "_groups", "_index", "_lead", "_made", "_names", "like")
 
     def __init__(self, function: KernelFunction, made: Made, index: int) -> None:
         self._function = function.name
         self._index, self._count = index, len(function.outputs)
-        self._names = [p.name for p in function.inputs]
+        self._names = [p.name for p in function.declared_inputs]
+        self._groups = function.groups
         kinds = [p.kind for p in function.inputs]
         self._lead = kinds.index("tensor") if "tensor" in kinds else -1
         self._made: Any = made
-        self.like: int | None = self._names.index(made) if isinstance(made, str) else None
+        self.like: int | None = _place_of(function, made) if isinstance(made, str) else None
         """The place of the input that it is like, if it is."""
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """Return something with a shape and a dtype; the second may be one of ours."""
         if self.like is not None:
             return args[self.like]
-        found = self._made(**dict(zip(self._names, args, strict=True)))
+        inputs = args if self._groups is None else self._groups.of_inputs(args)
+        found = self._made(**dict(zip(self._names, inputs, strict=True)))
         plain = self._plain(found, args)
         if plain is not None:
             return plain
@@ -90,6 +92,17 @@ def _is_plain(found: object) -> TypeGuard[tuple[Any, ...]]:
 
 _ONLY_INTEGERS = {int}
 _TYPES = (DTypeMeta, np.dtype)
+
+
+def _place_of(function: KernelFunction, name: str) -> int:
+    """Return the place of an input; an optional one may not be there."""
+    for place, p in enumerate(function.inputs):
+        if p.name == name:
+            return place
+    raise TypeError(
+        f"`{function.name}` makes an output like `{name}`, which is None in this call; pass an"
+        " array, or a function of the inputs as `outputs`"
+    )
 
 
 def describers(function: KernelFunction, outputs: Outputs) -> tuple[Describer, ...]:

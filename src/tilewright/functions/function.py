@@ -6,10 +6,10 @@ the operators that interop registers for them, others by DLPack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from ..tensors.tensor import Tensor
 from .arrays import call_by_dlpack, call_on_host, call_on_tensors
 from .describing import Outputs, describers
 from .gradient import Gradient
+from .variants import Variants
 from .wrapping import AnyKernel, Grid, KernelFunction, OfArrays, Tiles, Tune, listed
+
+if TYPE_CHECKING:
+    from ..frontend.capture.parameters import Parameter
 
 Caller: TypeAlias = "Callable[[Function, tuple[Any, ...]], Any]"
 
@@ -49,23 +53,38 @@ class Function:
         backward: OfArrays | None = None,
         grid: Grid | None = None,
     ) -> None:
-        self.wrapped = KernelFunction(kernel, tiles, constants or {}, tune, grid)
-        """The kernel, and how its outputs are cut."""
-        self.tuned = self.wrapped.tuned
-        """The kernel if it is tuned: its reports say what was tried."""
-        self.looks = () if outputs is None else describers(self.wrapped, outputs)
-        """What each output looks like; none: it is given, and written in place."""
         if outputs is None and backward is not None:
             raise TypeError(
-                f"`{self.wrapped.name}` writes in place, and so has no gradient: give it `outputs`"
+                f"`{kernel.__name__}` writes in place, and so has no gradient: give it `outputs`"
             )
-        self.gradient = None if backward is None else Gradient(self.wrapped, backward)
+        self._define(KernelFunction(kernel, tiles, constants or {}, tune, grid), outputs, backward)
+        self.variants = Variants(self, self._define_variant) if self.wrapped.is_varied else None
+        """Functions of flat arguments, where calls differ in structure; None: they do not."""
+
+    def _define_variant(self, parameters: Mapping[str, Sequence[Parameter]]) -> Function:
+        """Return the function that has these parameters, by the name of the kernel's."""
+        found = Function.__new__(Function)
+        found._define(self.wrapped.variant(parameters), self._outputs, self._backward)
+        found.variants = None
+        return found
+
+    def _define(
+        self, wrapped: KernelFunction, outputs: Outputs | None, backward: OfArrays | None
+    ) -> None:
+        self._outputs, self._backward = outputs, backward
+        self.wrapped = wrapped
+        """The kernel, and how its outputs are cut."""
+        self.tuned = wrapped.tuned
+        """The kernel if it is tuned: its reports say what was tried."""
+        self.looks = () if outputs is None else describers(wrapped, outputs)
+        """What each output looks like; none: it is given, and written in place."""
+        self.gradient = None if backward is None else Gradient(wrapped, backward)
         """How gradients are computed; None: there are none."""
         self.registered: dict[str, Any] = {}
         """The operators that frameworks know it by."""
-        self.__name__ = self.wrapped.name
-        self.__doc__ = kernel.__doc__
-        self.taken = self.wrapped.inputs if self.looks else tuple(self.wrapped.parameters)
+        self.__name__ = wrapped.name
+        self.__doc__ = wrapped.kernel.__doc__
+        self.taken = wrapped.inputs if self.looks else tuple(wrapped.parameters)
         """The parameters of the kernel that it takes, in its order."""
         self._names = [p.name for p in self.taken]
         self.tensors = [i for i, p in enumerate(self.taken) if p.kind != "scalar"]
@@ -75,6 +94,8 @@ class Function:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run the kernel on arrays, or build the op that does."""
+        if self.variants is not None:
+            return self.variants.call(args, named)
         if named or len(args) != len(self._names):
             args = self._placed(args, named)
         for place in self.tensors:
@@ -189,6 +210,10 @@ def function(
     With `backward` it has gradients in PyTorch and JAX. Its first parameters are the gradients of
     the outputs; the others are named like parameters of the kernel, whose arrays it is given. It
     returns a gradient for each array that the kernel reads, or None.
+
+    Optional parameters, tuples and `*xs` of the kernel are those of the function. `outputs` and
+    `backward` see a tuple, or None, under the name of such a parameter, and `backward` returns a
+    tuple of gradients for it.
     """
 
     described: dict[str, Any] = {

@@ -6,6 +6,7 @@ are numbers. What it cannot say is given: its constants, and how a tile kernel's
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from ..op.core import has_op
 from ..tensors.create import asarray
 from ..tensors.shape import ShapeLike
 from ..tensors.tensor import Tensor
+from .groups import Groups, is_group, is_varied, spread, writes
 
 if TYPE_CHECKING:
     from ..frontend.capture.parameters import Parameter
@@ -104,19 +106,14 @@ class KernelFunction:
         """What tuning chooses."""
         self.name = kernel.__name__
         self.parameters: Sequence[Parameter] = kernel.source.parameters
+        self.groups: Groups | None = None
+        """Of a variant: which of its parameters belong together."""
         self._constants = dict(constants)
         self._refuse_pointers()
         self._refuse_constants()
-        self.sums = tuple(p.shared for p in self.parameters if p.kind == "output")
-        """Which outputs are accumulators: they are 0 before a launch adds to them."""
+        self._find_order()
         self._tiles = self._tiles_by_name(tiles)
         """How outputs are cut; empty where the kernel takes them whole."""
-        kinds = [p.kind == "output" for p in self.parameters]
-        written = kinds.count(True)
-        numbers = iter(range(written)), iter(range(written, len(kinds)))
-        self._order = [next(numbers[0] if is_output else numbers[1]) for is_output in kinds]
-        """Where each argument is among the outputs and the inputs behind them."""
-        self._is_ordered = self._order == sorted(self._order)
         self._cuts = [self._tiles.get(name) for name in self.outputs]
         self._refuse_grid()
         self._read = [i for i, p in enumerate(self.parameters) if p.kind != "output"]
@@ -124,15 +121,49 @@ class KernelFunction:
         self.tuned = None if tune is None else tune(_of_our_own(kernel))
         """The kernel if it is tuned."""
 
+    def _find_order(self) -> None:
+        self.sums = tuple(p.shared for p in self.parameters if writes(p))
+        """Which outputs are accumulators: they are 0 before a launch adds to them."""
+        kinds = [writes(p) for p in self.parameters]
+        written = kinds.count(True)
+        numbers = iter(range(written)), iter(range(written, len(kinds)))
+        self._order = [next(numbers[0] if is_output else numbers[1]) for is_output in kinds]
+        """Where each argument is among the outputs and the inputs behind them."""
+        self._is_ordered = self._order == sorted(self._order)
+
     @property
     def outputs(self) -> tuple[str, ...]:
         """The parameters that the kernel writes."""
-        return tuple(p.name for p in self.parameters if p.kind == "output")
+        return tuple(p.name for p in self.parameters if writes(p))
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
         """The others: tensors and numbers."""
-        return tuple(p for p in self.parameters if p.kind != "output")
+        return tuple(p for p in self.parameters if not writes(p))
+
+    @property
+    def declared_inputs(self) -> tuple[Parameter, ...]:
+        """The inputs as the kernel declares them; those of a variant are some of their items."""
+        declared: Sequence[Parameter] = self.kernel.source.parameters
+        return tuple(p for p in declared if not writes(p))
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether its calls differ in structure, and only its variants are launched."""
+        return self.groups is None and is_varied(self.parameters)
+
+    def variant(self, given: Mapping[str, Sequence[Parameter]]) -> KernelFunction:
+        """Return the variant whose parameters are these, by the name of the kernel's."""
+        found = copy.copy(self)
+        found.groups = groups = Groups(self.parameters, given)
+        found.parameters = groups.flat
+        found._find_order()
+        owners = {item.name: group.parameter.name for group in groups.all for item in group.items}
+        found._cuts = [self._tiles.get(owners[name]) for name in found.outputs]
+        found._tiles = {
+            name: self._tiles[owner] for name, owner in owners.items() if owner in self._tiles
+        }
+        return found
 
     def launch(self, values: Mapping[str, Any], settle: Settle | None = None) -> Launch[Any]:
         """Return the launch on these arrays and numbers, by name; it writes outputs in place.
@@ -162,16 +193,23 @@ class KernelFunction:
 
     def _launched(self, given: Sequence[Any], settle: Settle | None) -> Launch[Any]:
         kernel: Any = self.kernel  # type checkers see the call by arity
+        args = given if self.groups is None else self.groups.arguments(given)
         if self.tuned is not None:
             kernel = self.tuned  # where outputs are ops the call is one, too: it tunes when it runs
             if not has_op(tuple(given)):
-                if settle is not None and not self.tuned.is_known(given, self._constants):
+                if settle is not None and not self.tuned.is_known(args, self._constants):
                     settle()
                 kernel = self.tuned.launch
-        launch: Launch[Any] = kernel(*given, **self._constants)
+        launch: Launch[Any] = kernel(*args, **self._constants)
         if self._grid is None:
             return launch
-        return launch.grid(self._grid(*[given[i] for i in self._read]))
+        return launch.grid(self._grid(*self._inputs_of(given)))
+
+    def _inputs_of(self, given: Sequence[Any]) -> Sequence[Any]:
+        """Return the inputs among all arguments as the kernel would be called with them."""
+        if self.groups is None:
+            return [given[i] for i in self._read]
+        return spread(self.groups.inputs, self.groups.inputs_of(given))
 
     def _argument(self, parameter: Parameter, value: Any) -> Any:
         if parameter.kind != "output":
@@ -230,13 +268,6 @@ class KernelFunction:
                 f"`{self.name}` cannot be a function of arrays: {listed(wrong)} is a raw pointer,"
                 " or an output that is mapped; write an op that launches it"
             )
-        stars = [f"*{p.name}" for p in self.parameters if p.variadic]
-        stars += [p.name for p in self.parameters if p.kind == "tuple"]
-        if stars:
-            raise TypeError(
-                f"`{self.name}` cannot be a function of arrays: `{stars[0]}` stands for several of"
-                " them; write a kernel that names each, or an op that launches it"
-            )
         if not self.outputs:
             raise TypeError(f"`{self.name}` has no output, and so no result")
 
@@ -286,12 +317,24 @@ def _refuse_no_kernel(kernel: object) -> None:
         )
 
 
+def refuse_varied(function: KernelFunction) -> None:
+    """Raise for a kernel whose calls differ in structure: an operator has one signature."""
+    if function.is_varied:
+        names = [p.name for p in function.parameters if p.optional or is_group(p)]
+        raise TypeError(
+            f"`{function.name}` cannot be one operator: {listed(names)} may be None or several"
+            " arrays, and an operator has one signature; call it by `tw.function`, which registers"
+            " an operator for each structure of calls"
+        )
+
+
 def by_output(function: KernelFunction, outputs: Mapping[str, T] | Sequence[T] | T) -> dict[str, T]:
     """Return how each output is made, by name; a name stands for "like that input"."""
+    _refuse_groups_of_outputs(function)
     if isinstance(outputs, tuple | list):
         outputs = _in_order_of_outputs(function, cast(Sequence[T], outputs))
     found: dict[str, T] = _by_name(function.outputs, outputs)
-    tensors = [p.name for p in function.inputs if p.kind == "tensor"]
+    tensors = [p.name for p in function.declared_inputs if p.kind == "tensor" and not is_group(p)]
     likes = [like for like in found.values() if isinstance(like, str)]
     if set(found) != set(function.outputs) or not set(likes) <= set(tensors):
         raise TypeError(
@@ -302,6 +345,15 @@ def by_output(function: KernelFunction, outputs: Mapping[str, T] | Sequence[T] |
         name: _of_inputs(function, made) if callable(made) else made for name, made in found.items()
     }
     return readied
+
+
+def _refuse_groups_of_outputs(function: KernelFunction) -> None:
+    several = [p.name for p in function.parameters if writes(p) and is_group(p)]
+    if several:
+        raise TypeError(
+            f"`{function.name}` cannot make its outputs: {listed(several)} stands for any number of"
+            " them; leave `outputs` out, which writes those that are given, or name each output"
+        )
 
 
 def _in_order_of_outputs(function: KernelFunction, outputs: Sequence[T]) -> dict[str, T]:
@@ -316,16 +368,20 @@ def _in_order_of_outputs(function: KernelFunction, outputs: Sequence[T]) -> dict
 def _of_inputs(function: KernelFunction, made: Any) -> Any:
     """Wrap a function to take all inputs by name.
 
-    If its parameters have names of the kernel's, it gets them by name, else in order.
+    If its parameters have names of the kernel's, it gets them by name, else in order. What `*xs`
+    stands for is one tuple by name, and further arguments of a function that takes any number.
     """
-    names = [p.name for p in function.inputs]
+    inputs = function.declared_inputs
+    names = [p.name for p in inputs]
     signature = _signature_of(made)
     if signature is None:
         return made
     if _binds(signature, (), dict.fromkeys(names)):
         return made
     if _binds(signature, names, {}):
-        return partial(_in_order, made)
+        kinds = {p.kind for p in signature.parameters.values()}
+        one_by_one = inputs[-1].variadic and inspect.Parameter.VAR_POSITIONAL in kinds
+        return partial(_one_by_one if one_by_one else _in_order, made)
     raise TypeError(
         f"`outputs` of `{function.name}` takes functions of its inputs {listed(names)},"
         f" got one of {signature}"
@@ -342,6 +398,11 @@ def _signature_of(function: Any) -> inspect.Signature | None:
 
 def _in_order(made: Callable[..., Any], **inputs: Any) -> Any:
     return made(*inputs.values())
+
+
+def _one_by_one(made: Callable[..., Any], **inputs: Any) -> Any:
+    *before, several = inputs.values()
+    return made(*before, *several)
 
 
 def _binds(

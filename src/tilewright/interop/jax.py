@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,7 +25,7 @@ from ..devices.registry import gpus
 from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
-from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, refuse_varied
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
@@ -93,21 +93,26 @@ class JaxOp:
             given = dict(zip(names, arrays, strict=True))
             return self._call({name: numbers.get(name, given.get(name)) for name in inputs})
 
-        def forward(*arrays: Any) -> Any:
+        def forward(*primals: Any) -> Any:
+            arrays = [primal.value for primal in primals]
             given = dict(zip(names, arrays, strict=True)) | numbers
-            results = call(*arrays)
+            results = differentiable(*arrays)  # which JAX can differentiate again
             outputs = [results] if len(self._looks) == 1 else results
             kept = gradient.kept([given[name] for name in inputs], outputs)
             return results, {name: kept[name] for name in kept if name not in numbers}
 
         def backward(kept: dict[str, Any], grads: Any) -> Any:
-            of_outputs = [grads] if len(self._looks) == 1 else grads
+            listed = [grads] if len(self._looks) == 1 else grads
+            of_outputs = [
+                _known(grad, optional)
+                for grad, optional in zip(listed, gradient.optional, strict=True)
+            ]
             needed = {name: (kept | numbers)[name] for name in gradient.needs}
             by_name = dict(zip(inputs, gradient(of_outputs, needed), strict=True))
             return tuple(by_name[name] for name in names)
 
         differentiable = jax.custom_vjp(call)
-        differentiable.defvjp(forward, backward)
+        differentiable.defvjp(forward, backward, symbolic_zeros=True)
         return differentiable(*[inputs[name] for name in names])
 
     def _call(self, inputs: Mapping[str, Any]) -> Any:
@@ -248,8 +253,17 @@ def custom_op(
     may also return a `jax.ShapeDtypeStruct`. `vmap_method` is that of `jax.ffi.ffi_call`.
     """
     function = KernelFunction(kernel, tiles, constants or {})
+    refuse_varied(function)
     gradient = None if backward is None else Gradient(function, backward)
     return JaxOp(function, describers(function, outputs), vmap_method, gradient)
+
+
+def gradients_of(
+    formula: Callable[..., Any], values: Sequence[Any], grads: Sequence[Any]
+) -> list[Any]:
+    """Return the gradients of a formula in JAX's operations, by those of its results."""
+    _, transpose = jax.vjp(formula, *values)
+    return list(transpose(grads[0] if len(grads) == 1 else tuple(grads)))
 
 
 def call_function(function: Function, args: tuple[Any, ...]) -> Any:
@@ -259,6 +273,13 @@ def call_function(function: Function, args: tuple[Any, ...]) -> Any:
         made = JaxOp(function.wrapped, function.looks, "sequential", function.gradient)
         known = function.registered.setdefault("jax", made)
     return known(*args)
+
+
+def _known(grad: Any, optional: bool) -> Any:
+    """Return a gradient as an array; None where it is zero and may be left out."""
+    if not isinstance(grad, jax.custom_derivatives.SymbolicZero):
+        return grad
+    return None if optional else jax.numpy.zeros(grad.shape, grad.dtype)
 
 
 def _described(found: Any) -> Any:

@@ -19,7 +19,7 @@ from ..functions.describing import Describer, Outputs, describers, element_type
 from ..functions.function import Function
 from ..functions.gradient import Gradient
 from ..functions.tracing import tell_torch
-from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles
+from ..functions.wrapping import AnyKernel, KernelFunction, OfArrays, Tiles, refuse_varied
 from ..launch import Launch
 from ..launch.external_memory import ExternalCalls
 from ..op.ambient import choose_stream
@@ -27,6 +27,7 @@ from ..tensors.create import asarray, host_device
 from ..tensors.gpu_imports import memory_in_order
 from ..tensors.tensor import Tensor, new_tensor
 from .torch_dispatch import shorten
+from .torch_transforms import Differentiation, are_active, by_formula, has_tangents, transformed
 
 if TYPE_CHECKING:
     from ..frontend.capture.parameters import Parameter
@@ -64,43 +65,38 @@ class TorchOp:
         )
         """PyTorch's own object, for `register_vmap` and the like."""
         self.definition.register_fake(self._results)
-        if gradient is not None:
-            self._differentiate(gradient)
+        how = Differentiation(function.name, gradient)
+        if looks:
+            self.definition.register_autograd(how.backward, setup_context=how.keep)
+        self._transformed = transformed(self._plainly, function.name, how) if looks else None
+        if gradient is not None and gradient.formula is not None:
+            names = [p.name for p in function.inputs]
+            self._transformed = by_formula(names, gradient.formula)
+        """What PyTorch's function transforms call; one that writes in place has none."""
         self._overload = shorten(self.definition, self._run, () if looks else self._outputs)
         """What calls it."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run it as PyTorch runs its operators."""
+        if self._transformed is not None and not keywords and (are_active() or has_tangents()):
+            return self._transformed(*args)
         return self._overload(*args, **keywords)
+
+    def _plainly(self, *args: Any) -> Any:
+        return self._overload(*args)
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
         """Register gradients, as `torch.library.CustomOpDef.register_autograd` does."""
         self.definition.register_autograd(backward, setup_context=setup_context)
+        self._transformed = None  # PyTorch says what it can do with that
 
     def compile(self, *args: Any) -> None:
         """Compile and load the kernel for such arguments, without running it."""
         launch = self.launch(*args)
         launch.compile()
         launch.close()
-
-    def _differentiate(self, gradient: Gradient) -> None:
-        """Register the gradient that a function was given."""
-
-        def keep(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-            outputs = [output] if len(self._looks) == 1 else output
-            kept = gradient.kept(inputs, outputs)
-            ctx.names = [name for name, value in kept.items() if _is_tensor(value)]
-            ctx.numbers = {name: kept[name] for name in kept if name not in ctx.names}
-            ctx.save_for_backward(*[kept[name] for name in ctx.names])
-
-        def backward(ctx: Any, *grads: Any) -> Any:
-            kept = dict(zip(ctx.names, ctx.saved_tensors, strict=True)) | ctx.numbers
-            found = gradient(grads, kept)
-            return found[0] if len(found) == 1 else tuple(found)
-
-        self.definition.register_autograd(backward, setup_context=keep)
 
     def _run(self, *args: Any) -> Any:
         """Run a call from PyTorch, whose tensors have memory, below autograd."""
@@ -136,7 +132,7 @@ class TorchOp:
         found = look(args)
         if is_sum:
             return self._empty(found, args).zero_()
-        if look.like is not None:
+        if look.like is not None or any(found is arg for arg in args):
             return torch.empty_like(found, memory_format=torch.contiguous_format)
         if _is_tensor(found):
             return found
@@ -215,6 +211,7 @@ def custom_op(
     if not all(part.isidentifier() for part in name.split("::", 1)) or "::" not in name:
         raise TypeError(f"an operator's name has a namespace, as in 'mylib::scale'; got {name!r}")
     function = KernelFunction(kernel, tiles, constants or {})
+    refuse_varied(function)
     if outputs is None:
         if backward is not None:
             raise TypeError(f"`{name}` writes in place, and so has no gradient: give it `outputs`")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..base.dtypes import AnyDType, bool_
 from .attrs import AtomicMode
@@ -274,3 +274,22 @@ def pointer(t: Type) -> PtrType:
     if not isinstance(elem, PtrType):
         raise TypeRuleError(f"expected pointers, got {t}")
     return elem
+
+
+# -------------------------------------------------------------------------------------------------
+# Tables of several families by name; a name belongs to one of them.
+
+
+T = TypeVar("T")
+
+
+def merged(families: Mapping[str, Mapping[str, T]]) -> dict[str, T]:
+    """Return one table of all that families have; ValueError for a name that two of them have."""
+    owners: dict[str, str] = {}
+    whole: dict[str, T] = {}
+    for family, table in families.items():
+        for name, entry in table.items():
+            if name in owners:
+                raise ValueError(f"{name} is in the tables of {owners[name]} and of {family}")
+            owners[name], whole[name] = family, entry
+    return whole

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 
 from ..base.dtypes import DType, DTypeMeta
-from ..base.listing import Listing, ListingWriter
+from ..base.stage import Listing, ListingWriter
 from .core import Block, Func, Op, Value
 from .launch_expr import show
 from .signature import MemoryFacts, OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..base.dtypes import AnyDType, bool_, i32
-from ..base.leaf import Leaf
 from ..base.shapes import Shape, size
+from ..base.trees import Leaf
 
 
 @dataclass(frozen=True, slots=True)

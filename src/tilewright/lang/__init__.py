@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from . import compat as compat
 from . import synonyms as _synonyms
-from .accumulator import Accumulator, AnyAccumulator
 from .control import (
     block_id,
     cuda_tile_assert,
@@ -210,14 +209,35 @@ from .reduction import (
     scan,
     scan_sum,
 )
-from .stdlib.activation import gelu, isinf, isnan, relu, sigmoid, sign, silu
 from .stdlib.arrangement import flip, interleave, split, stack, take_along_axis, unstack
-from .stdlib.elementary import acos, asin, atan, log10, trunc
+from .stdlib.elementary import (
+    acos,
+    asin,
+    atan,
+    gelu,
+    isinf,
+    isnan,
+    log10,
+    relu,
+    sigmoid,
+    sign,
+    silu,
+    trunc,
+)
 from .stdlib.fixed_point import fixed_bits, from_fixed, to_fixed
 from .stdlib.ordering import argsort, sort, topk
 from .stdlib.random import philox, rand, randint, randn
 from .stdlib.statistics import cumprod, histogram, logsumexp, mean, softmax, var
-from .tensor import AnyTensor, AnyTensorMut, Partition, PartitionMut, Tensor, TensorMut
+from .tensor import (
+    Accumulator,
+    AnyAccumulator,
+    AnyTensor,
+    AnyTensorMut,
+    Partition,
+    PartitionMut,
+    Tensor,
+    TensorMut,
+)
 from .tile import Tile
 
 __all__ = [

@@ -46,262 +46,115 @@ V = TypeVar("V", bound=OutputArg)
 W = TypeVar("W", bound=OutputArg)
 
 if TYPE_CHECKING:
+    Or: TypeAlias = A | DeviceOp[A]
+    """What may be given for an argument: it, or an op that gives it."""
     Function0: TypeAlias = Callable[P, None]
-    Function1: TypeAlias = Callable[
-        Concatenate[
-            Any, P
-        ], None]
-    Function1Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, P
-        ], None]
-    Function2: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, P
-        ], None]
-    Function2Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, P
-        ], None]
-    Function2Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, P
-        ], None]
-    Function3: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, P
-        ], None]
-    Function3Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, P
-        ], None]
-    Function3Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, P
-        ], None]
-    Function3Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, P
-        ], None]
-    Function4: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, P
-        ], None]
-    Function4Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, P
-        ], None]
-    Function4Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, P
-        ], None]
-    Function4Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, P
-        ], None]
-    Function5: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, P
-        ], None]
-    Function5Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, P
-        ], None]
-    Function5Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, P
-        ], None]
-    Function5Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, P
-        ], None]
-    Function6: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function6Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, P
-        ], None]
-    Function6Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, P
-        ], None]
-    Function6Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, P
-        ], None]
-    Function7: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function7Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function7Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, P
-        ], None]
-    Function7Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, P
-        ], None]
-    Function8: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function8Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function8Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function8Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, P
-        ], None]
-    Function9: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function9Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function9Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function9Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function10: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function10Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function10Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function10Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function11: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function11Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function11Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function11Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function12: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function12Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function12Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function12Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function13: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function13Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function13Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function13Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function14: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function14Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function14Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function14Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function15: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function15Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function15Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function15Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function16: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function16Out1: TypeAlias = Callable[
-        Concatenate[
-            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function16Out2: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
-            P
-        ], None]
-    Function16Out3: TypeAlias = Callable[
-        Concatenate[
-            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
-            Any, P
-        ], None]
+    Function1: TypeAlias = Callable[Concatenate[Any, P], None]
+    Function1Out1: TypeAlias = Callable[Concatenate[Written, P], None]
+    Function2: TypeAlias = Callable[Concatenate[Any, Any, P], None]
+    Function2Out1: TypeAlias = Callable[Concatenate[Written, Any, P], None]
+    Function2Out2: TypeAlias = Callable[Concatenate[Written, Written, P], None]
+    Function3: TypeAlias = Callable[Concatenate[Any, Any, Any, P], None]
+    Function3Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, P], None]
+    Function3Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, P], None]
+    Function3Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, P], None]
+    Function4: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, P], None]
+    Function4Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, P], None]
+    Function4Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, P], None]
+    Function4Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, P], None]
+    Function5: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, P], None]
+    Function5Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, P], None]
+    Function5Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, P], None]
+    Function5Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, P], None]
+    Function6: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None]
+    Function6Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, P], None]
+    Function6Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, P], None]
+    Function6Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, P],
+        None]
+    Function7: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function7Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, P], None]
+    Function7Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, P],
+        None]
+    Function7Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        P], None]
+    Function8: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function8Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any, P],
+        None]
+    Function8Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        P], None]
+    Function8Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, P], None]
+    Function9: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P],
+        None]
+    Function9Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any, Any,
+        P], None]
+    Function9Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, P], None]
+    Function9Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, P], None]
+    Function10: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        P], None]
+    Function10Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, P], None]
+    Function10Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, P], None]
+    Function10Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, P], None]
+    Function11: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, P], None]
+    Function11Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, P], None]
+    Function11Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, P], None]
+    Function11Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, Any, P], None]
+    Function12: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, P], None]
+    Function12Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, P], None]
+    Function12Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, P], None]
+    Function12Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, P], None]
+    Function13: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, P], None]
+    Function13Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, P], None]
+    Function13Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, P], None]
+    Function13Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, P], None]
+    Function14: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, P], None]
+    Function14Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, P], None]
+    Function14Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, P], None]
+    Function14Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function15: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, P], None]
+    Function15Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function15Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function15Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function16: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, P], None]
+    Function16Out1: TypeAlias = Callable[Concatenate[Written, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function16Out2: TypeAlias = Callable[Concatenate[Written, Written, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function16Out3: TypeAlias = Callable[Concatenate[Written, Written, Written, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None]
 
 
 class Entry0(Entry, Generic[P]):
     """A kernel of 0 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-        def __call__(
-            self, /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[()]]: ...
+        def __call__(self, /, *args: P.args, **constants: P.kwargs) -> Launch[tuple[()]]: ...
 
 
 class Entry1(Entry, Generic[P]):
@@ -309,9 +162,8 @@ class Entry1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A]]: ...
+        def __call__(self, a: Or[A], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -322,9 +174,8 @@ class Entry1Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U]]: ...
+        def __call__(self, u: Or[U], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -335,19 +186,12 @@ class Entry2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B]]: ...
+        def __call__(self, a: Or[A], b: Or[B], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -356,19 +200,12 @@ class Entry2Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B]]: ...
+        def __call__(self, u: Or[U], b: Or[B], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -377,19 +214,12 @@ class Entry2Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V]]: ...
+        def __call__(self, u: Or[U], v: Or[V], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -398,20 +228,12 @@ class Entry3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -420,20 +242,12 @@ class Entry3Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -442,20 +256,12 @@ class Entry3Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -464,20 +270,12 @@ class Entry3Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -486,21 +284,13 @@ class Entry4(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -509,21 +299,13 @@ class Entry4Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -532,21 +314,13 @@ class Entry4Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -555,21 +329,13 @@ class Entry4Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -578,22 +344,14 @@ class Entry5(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -602,22 +360,14 @@ class Entry5Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -626,22 +376,14 @@ class Entry5Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -650,22 +392,14 @@ class Entry5Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -674,22 +408,14 @@ class Entry6(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], /,
+            *args: P.args, **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -698,22 +424,14 @@ class Entry6Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], /,
+            *args: P.args, **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -722,22 +440,14 @@ class Entry6Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], /,
+            *args: P.args, **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -746,22 +456,14 @@ class Entry6Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], /,
+            *args: P.args, **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -770,24 +472,14 @@ class Entry7(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G], /,
+            *args: P.args, **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -796,24 +488,14 @@ class Entry7Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G], /,
+            *args: P.args, **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -822,24 +504,14 @@ class Entry7Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G], /,
+            *args: P.args, **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -848,24 +520,14 @@ class Entry7Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G], /,
+            *args: P.args, **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -874,25 +536,15 @@ class Entry8(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], /, *args: P.args, **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G,
+            H]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -901,25 +553,15 @@ class Entry8Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], /, *args: P.args, **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G,
+            H]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -928,25 +570,15 @@ class Entry8Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], /, *args: P.args, **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G,
+            H]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -955,25 +587,15 @@ class Entry8Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], /, *args: P.args, **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G,
+            H]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -982,25 +604,16 @@ class Entry9(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], /, *args: P.args, **constants: P.kwargs) -> Launch[tuple[A, B, C, D,
+            E, F, G, H, J]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1009,25 +622,16 @@ class Entry9Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], /, *args: P.args, **constants: P.kwargs) -> Launch1[tuple[U, B, C,
+            D, E, F, G, H, J]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1036,25 +640,16 @@ class Entry9Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], /, *args: P.args, **constants: P.kwargs) -> Launch2[tuple[U, V, C,
+            D, E, F, G, H, J]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1063,25 +658,16 @@ class Entry9Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], /, *args: P.args, **constants: P.kwargs) -> Launch3[tuple[U, V, W,
+            D, E, F, G, H, J]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1090,26 +676,17 @@ class Entry10(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1118,26 +695,17 @@ class Entry10Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1146,26 +714,17 @@ class Entry10Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1174,26 +733,17 @@ class Entry10Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1202,28 +752,17 @@ class Entry11(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1232,28 +771,17 @@ class Entry11Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1262,28 +790,17 @@ class Entry11Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1292,28 +809,17 @@ class Entry11Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1322,28 +828,17 @@ class Entry12(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1352,28 +847,17 @@ class Entry12Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1382,28 +866,17 @@ class Entry12Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1412,28 +885,17 @@ class Entry12Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1442,29 +904,17 @@ class Entry13(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1473,29 +923,17 @@ class Entry13Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1504,29 +942,17 @@ class Entry13Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1535,29 +961,17 @@ class Entry13Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1566,30 +980,18 @@ class Entry14(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], /, *args: P.args,
+            **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1598,30 +1000,18 @@ class Entry14Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], /, *args: P.args,
+            **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1630,30 +1020,18 @@ class Entry14Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], /, *args: P.args,
+            **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1662,30 +1040,18 @@ class Entry14Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], /, *args: P.args,
+            **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1694,31 +1060,20 @@ class Entry15(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S], /,
+            *args: P.args, **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M,
+            N, Q, R, S]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1727,31 +1082,20 @@ class Entry15Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S], /,
+            *args: P.args, **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M,
+            N, Q, R, S]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1760,31 +1104,20 @@ class Entry15Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S], /,
+            *args: P.args, **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M,
+            N, Q, R, S]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1793,31 +1126,20 @@ class Entry15Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S], /,
+            *args: P.args, **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M,
+            N, Q, R, S]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., /,
+            **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1826,32 +1148,20 @@ class Entry16(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S],
+            t: Or[T], /, *args: P.args, **constants: P.kwargs) -> Launch[tuple[A, B, C, D, E, F, G,
+            H, J, K, M, N, Q, R, S, T]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., s: Or[S] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            s: Or[S] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1860,32 +1170,20 @@ class Entry16Out1(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        def __call__(self, u: Or[U], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S],
+            t: Or[T], /, *args: P.args, **constants: P.kwargs) -> Launch1[tuple[U, B, C, D, E, F, G,
+            H, J, K, M, N, Q, R, S, T]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., s: Or[S] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            s: Or[S] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1894,32 +1192,20 @@ class Entry16Out2(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        def __call__(self, u: Or[U], v: Or[V], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S],
+            t: Or[T], /, *args: P.args, **constants: P.kwargs) -> Launch2[tuple[U, V, C, D, E, F, G,
+            H, J, K, M, N, Q, R, S, T]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., s: Or[S] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            s: Or[S] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -1928,44 +1214,28 @@ class Entry16Out3(Entry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        def __call__(self, u: Or[U], v: Or[V], w: Or[W], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S],
+            t: Or[T], /, *args: P.args, **constants: P.kwargs) -> Launch3[tuple[U, V, W, D, E, F, G,
+            H, J, K, M, N, Q, R, S, T]]: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, u: Or[U], v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., s: Or[S] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, u: U | DeviceOp[U], v: V | DeviceOp[V] = ..., w: W | DeviceOp[W] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
-            **by_name: Any
-        ) -> Launch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, u: Or[U] = ..., v: Or[V] = ..., w: Or[W] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            s: Or[S] = ..., /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Variadic(Protocol):
     """A function with `*xs`: a function without it does not take any number of arguments."""
 
-    def __call__(
-        self,
-        a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, j: Any, k: Any, m: Any,
-        n: Any, q: Any, r: Any, s: Any, t: Any, z: Any,
-        /, *xs: Never,
-    ) -> None: ...
+    def __call__(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, j: Any,
+        k: Any, m: Any, n: Any, q: Any, r: Any, s: Any, t: Any, z: Any, /, *xs: Never) -> None: ...
 
 
 class EntryVariadic(Entry):

@@ -38,80 +38,40 @@ S = TypeVar("S", bound=KernelArg)
 T = TypeVar("T", bound=KernelArg)
 
 if TYPE_CHECKING:
+    Or: TypeAlias = A | DeviceOp[A]
+    """What may be given for an argument: it, or an op that gives it."""
     Function0: TypeAlias = Callable[P, None]
-    Function1: TypeAlias = Callable[
-        Concatenate[
-            Any, P
-        ], None]
-    Function2: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, P
-        ], None]
-    Function3: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, P
-        ], None]
-    Function4: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, P
-        ], None]
-    Function5: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, P
-        ], None]
-    Function6: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function7: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function8: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function9: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function10: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function11: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function12: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function13: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function14: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function15: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
-    Function16: TypeAlias = Callable[
-        Concatenate[
-            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
-        ], None]
+    Function1: TypeAlias = Callable[Concatenate[Any, P], None]
+    Function2: TypeAlias = Callable[Concatenate[Any, Any, P], None]
+    Function3: TypeAlias = Callable[Concatenate[Any, Any, Any, P], None]
+    Function4: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, P], None]
+    Function5: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, P], None]
+    Function6: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None]
+    Function7: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function8: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None]
+    Function9: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P],
+        None]
+    Function10: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        P], None]
+    Function11: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, P], None]
+    Function12: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, P], None]
+    Function13: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, P], None]
+    Function14: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, P], None]
+    Function15: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, P], None]
+    Function16: TypeAlias = Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+        Any, Any, Any, Any, Any, Any, P], None]
 
 
 class Simt0(SimtEntry, Generic[P]):
     """A SIMT kernel of 0 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-        def __call__(
-            self, /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[()]]: ...
+        def __call__(self, /, *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[()]]: ...
 
 
 class Simt1(SimtEntry, Generic[P]):
@@ -119,9 +79,8 @@ class Simt1(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A]]: ...
+        def __call__(self, a: Or[A], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -132,19 +91,12 @@ class Simt2(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B]]: ...
+        def __call__(self, a: Or[A], b: Or[B], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -153,20 +105,13 @@ class Simt3(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -175,21 +120,13 @@ class Simt4(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ..., /,
-            **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -198,22 +135,14 @@ class Simt5(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -222,22 +151,14 @@ class Simt6(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], /,
+            *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -246,24 +167,14 @@ class Simt7(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G], /,
+            *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ..., /,
-            **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -272,25 +183,16 @@ class Simt8(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], /, *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F,
+            G, H]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -299,25 +201,16 @@ class Simt9(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], /, *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[A, B,
+            C, D, E, F, G, H, J]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -326,26 +219,17 @@ class Simt10(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ..., /,
-            **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -354,28 +238,17 @@ class Simt11(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -384,28 +257,17 @@ class Simt12(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -414,29 +276,18 @@ class Simt13(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ..., /,
-            **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -445,30 +296,19 @@ class Simt14(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], /, *args: P.args,
+            **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q,
+            R]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -477,31 +317,20 @@ class Simt15(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
-            **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S], /,
+            *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K,
+            M, N, Q, R, S]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., /, **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., /,
+            **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
@@ -510,32 +339,20 @@ class Simt16(SimtEntry, Generic[P]):
 
     if TYPE_CHECKING:
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
-            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
-            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
-            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
-            *args: P.args, **constants: P.kwargs
-        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        def __call__(self, a: Or[A], b: Or[B], c: Or[C], d: Or[D], e: Or[E], f: Or[F], g: Or[G],
+            h: Or[H], j: Or[J], k: Or[K], m: Or[M], n: Or[N], q: Or[Q], r: Or[R], s: Or[S],
+            t: Or[T], /, *args: P.args, **constants: P.kwargs) -> SimtLaunch[tuple[A, B, C, D, E, F,
+            G, H, J, K, M, N, Q, R, S, T]]: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /
-        ) -> TooFewArguments: ...
+        def __call__(self, a: Or[A], b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ..., e: Or[E] = ...,
+            f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ..., k: Or[K] = ...,
+            m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ..., s: Or[S] = ...,
+            /) -> TooFewArguments: ...
         @overload
-        def __call__(
-            self, a: A | DeviceOp[A], b: B | DeviceOp[B] = ..., c: C | DeviceOp[C] = ...,
-            d: D | DeviceOp[D] = ..., e: E | DeviceOp[E] = ..., f: F | DeviceOp[F] = ...,
-            g: G | DeviceOp[G] = ..., h: H | DeviceOp[H] = ..., j: J | DeviceOp[J] = ...,
-            k: K | DeviceOp[K] = ..., m: M | DeviceOp[M] = ..., n: N | DeviceOp[N] = ...,
-            q: Q | DeviceOp[Q] = ..., r: R | DeviceOp[R] = ..., s: S | DeviceOp[S] = ..., /,
-            **by_name: Any
-        ) -> SimtLaunch[Any]: ...
-        @overload
-        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, a: Or[A] = ..., b: Or[B] = ..., c: Or[C] = ..., d: Or[D] = ...,
+            e: Or[E] = ..., f: Or[F] = ..., g: Or[G] = ..., h: Or[H] = ..., j: Or[J] = ...,
+            k: Or[K] = ..., m: Or[M] = ..., n: Or[N] = ..., q: Or[Q] = ..., r: Or[R] = ...,
+            s: Or[S] = ..., /, **by_name: Any) -> SimtLaunch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 

@@ -66,12 +66,10 @@ class Kernel(CalledKernel):
         self._function = function
         self._structure = Structure(source.parameters)
         self._variants: Recent[tuple[object, ...], Kernel] = Recent(FORMS)
-        self.unsafe = source.unsafe
-        super().__init__(source, Binder(source), self._structure.optional)
+        super().__init__(source, Binder(source), self._structure.optional, unsafe=source.unsafe)
         self._specializer = Specializer(source.name)
-        plain = not (source.unsafe or self._structure.varies or self._binder.pointers)
         self.plain = None
-        if plain and _has_memory(self._binder):
+        if _has_memory(self._binder) and not self._structure.varies:
             self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: Recent[
             tuple[int, Device, CompileOptions | None], tuple[Signature, Program]
@@ -274,7 +272,7 @@ def _addresses(bound: Bound) -> list[int]:
 
 
 def _has_memory(binder: Binder) -> bool:
-    return bool(binder.outputs or binder.inputs)
+    return bool(binder.outputs or binder.inputs or binder.pointers)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 from ..base.shield import shielded
 from ..base.system import at_fork
+from ..base.threads import Crew, called_apart
 from ..devices.protocol import Event, Progress
 from .signals import Awaited, Signal, call_safely
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 SHORTEST, LONGEST = 20e-6, 2e-3
 """Seconds between two looks at events of several devices: an eighth of the time since the last
@@ -25,10 +24,6 @@ one passed. Those of one device need no looking: it tells when it has moved."""
 
 CONTINUING = 4
 """Threads that run what users chained after host data, at most."""
-
-
-NO_THREAD = "new thread"
-"""What Python says where none can be started, among other words."""
 
 NO_COUNT = -1
 """Of which no device has seen so much progress: asking for more gives what there is."""
@@ -48,12 +43,10 @@ class Reactor:
         self._wake = threading.Condition(threading.Lock())
         self._new: list[Watched] = []
         self._thread: threading.Thread | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._crew: Crew | None = None
         self._asleep: Progress | None = None
         """What the thread sleeps on, if it sleeps."""
         self._survives_fork = False
-        self._can_continue = False
-        """Whether the pool has a thread."""
 
     def when(self, event: Awaited, callback: Callable[[], None]) -> None:
         """Call `callback`, which must be short, once the event has passed."""
@@ -67,7 +60,10 @@ class Reactor:
     def _hand_over(self, watched: Watched) -> bool:
         """Pass an event to the thread; False: no thread can be started."""
         with self._wake:
-            if self._thread is None and not self._start():
+            if self._thread is None:
+                self._prepare_for_fork()
+                called_apart(self._start)
+            if self._thread is None:
                 return False
             self._new.append(watched)
             self._wake.notify()
@@ -76,15 +72,12 @@ class Reactor:
                 asleep.poke()
         return True
 
-    def _start(self) -> bool:
-        self._prepare_for_fork()
+    def _start(self) -> None:
+        """Start the thread, if there is one to be had."""
         thread = threading.Thread(target=self._watch, name="tilewright-reactor", daemon=True)
-        try:
+        with suppress(RuntimeError):
             thread.start()
-        except RuntimeError:
-            return False
-        self._thread = thread
-        return True
+            self._thread = thread
 
     def continue_soon(self, function: Callable[[], object]) -> None:
         """Run a function on one of the threads for work that follows host data."""
@@ -92,24 +85,12 @@ class Reactor:
             function()
 
     def _submit(self, function: Callable[[], object]) -> bool:
-        """Run a function in the pool; False: no thread can be started."""
+        """Pass a function to the crew; False: no thread can be started."""
         with self._wake:
-            if self._pool is None:
+            if self._crew is None:
                 self._prepare_for_fork()
-                from concurrent.futures import ThreadPoolExecutor
-
-                self._pool = ThreadPoolExecutor(CONTINUING, "tilewright-continues")
-                self._can_continue = False
-            try:
-                self._pool.submit(function)
-            except RuntimeError as error:
-                if NO_THREAD not in str(error):
-                    raise
-                if not self._can_continue:
-                    self._pool = None  # with what was submitted
-                    return False
-            self._can_continue = True  # with one thread it can
-        return True
+                self._crew = Crew(CONTINUING, "tilewright-continues")
+            return self._crew.take(function)
 
     def _prepare_for_fork(self) -> None:
         if not self._survives_fork:
@@ -119,7 +100,7 @@ class Reactor:
     def _begin_anew(self) -> None:
         """Reset in a child process, where the threads and their tasks do not exist."""
         self._wake = threading.Condition(threading.Lock())
-        self._new, self._thread, self._pool, self._asleep = [], None, None, None
+        self._new, self._thread, self._crew, self._asleep = [], None, None, None
 
     def _watch(self) -> None:
         watched: list[Watched] = []

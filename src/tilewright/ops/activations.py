@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ..lang import Tile, erf, exp, expm1, log1p, maximum, where
+from ..functions.function import Function
+from ..lang import Tile, erf, exp, expm1, log1p, maximum, where, zeros
 from ..lang import abs as magnitude
 from ..lang import gelu as gelu_of
 from ..lang import sigmoid as sigmoid_of
 from ..lang import silu as silu_of
 from ..lang import tanh as tanh_of
 from .calling import float_operation, halves
-from .elementwise import apply, binary, unary, unary_with_number
+from .elementwise import apply, binary, times_slope, unary, unary_of, unary_with_number
 
 SQRT_HALF = 0.7071067811865476
 DENSITY = 0.3989422804014327
@@ -35,9 +36,18 @@ def _relu_slope(x: Any) -> Any:
     return where(x > 0.0, 1.0, 0.0).astype(x.dtype)
 
 
+def _flat(x: Any, *numbers: Any) -> Any:
+    return zeros(x.shape, x.dtype)
+
+
 def _sigmoid_slope(x: Any) -> Any:
     s = sigmoid_of(x)
     return s * (1.0 - s)
+
+
+def _sigmoid_curve(x: Any) -> Any:
+    s = sigmoid_of(x)
+    return s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
 def _tanh_slope(x: Any) -> Any:
@@ -45,9 +55,19 @@ def _tanh_slope(x: Any) -> Any:
     return 1.0 - t * t
 
 
+def _tanh_curve(x: Any) -> Any:
+    t = tanh_of(x)
+    return -2.0 * t * (1.0 - t * t)
+
+
 def _silu_slope(x: Any) -> Any:
     s = sigmoid_of(x)
     return s * (1.0 + x * (1.0 - s))
+
+
+def _silu_curve(x: Any) -> Any:
+    s = sigmoid_of(x)
+    return s * (1.0 - s) * (2.0 + x * (1.0 - 2.0 * s))
 
 
 def _gelu(x: Any) -> Any:
@@ -58,6 +78,10 @@ def _gelu_slope(x: Any) -> Any:
     return 0.5 * (1.0 + erf(x * SQRT_HALF)) + x * DENSITY * exp(-0.5 * x * x)
 
 
+def _gelu_curve(x: Any) -> Any:
+    return DENSITY * exp(-0.5 * x * x) * (2.0 - x * x)
+
+
 def _gelu_tanh(x: Any) -> Any:
     return gelu_of(x, "tanh")
 
@@ -65,6 +89,13 @@ def _gelu_tanh(x: Any) -> Any:
 def _gelu_tanh_slope(x: Any) -> Any:
     t = tanh_of(SQRT_2_PI * (x + CUBIC * (x * x * x)))
     return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * SQRT_2_PI * (1.0 + 3.0 * CUBIC * x * x)
+
+
+def _gelu_tanh_curve(x: Any) -> Any:
+    t = tanh_of(SQRT_2_PI * (x + CUBIC * (x * x * x)))
+    slope = SQRT_2_PI * (1.0 + 3.0 * CUBIC * x * x)
+    curve = 6.0 * SQRT_2_PI * CUBIC * x
+    return (1.0 - t * t) * (slope + 0.5 * x * (curve - 2.0 * t * slope * slope))
 
 
 def _softplus(x: Tile[Any]) -> Tile[Any]:
@@ -87,15 +118,21 @@ def _elu_slope(x: Any, alpha: Any) -> Any:
     return where(x > 0.0, 1.0, alpha * exp(x))
 
 
-FORMULAS: dict[str, tuple[Any, Any]] = {
-    "relu": (_relu, _relu_slope),
-    "sigmoid": (sigmoid_of, _sigmoid_slope),
-    "tanh": (tanh_of, _tanh_slope),
-    "silu": (silu_of, _silu_slope),
-    "gelu": (_gelu, _gelu_slope),
-    "gelu_tanh": (_gelu_tanh, _gelu_tanh_slope),
+def _elu_curve(x: Any, alpha: Any) -> Any:
+    return where(x > 0.0, 0.0, alpha * exp(x))
+
+
+FORMULAS: dict[str, tuple[Any, ...]] = {
+    "relu": (_relu, _relu_slope, _flat),
+    "sigmoid": (sigmoid_of, _sigmoid_slope, _sigmoid_curve),
+    "tanh": (tanh_of, _tanh_slope, _tanh_curve),
+    "silu": (silu_of, _silu_slope, _silu_curve),
+    "gelu": (_gelu, _gelu_slope, _gelu_curve),
+    "gelu_tanh": (_gelu_tanh, _gelu_tanh_slope, _gelu_tanh_curve),
 }
-"""Activations of one tile by name, and their derivatives."""
+"""Activations of one tile by name, and their first two derivatives."""
+SLOPES = {name: times_slope(f"{name}_backward", *rest) for name, (_, *rest) in FORMULAS.items()}
+"""By name: dy * derivative(x) of arrays."""
 
 
 def activated(x: Any, name: str) -> Any:
@@ -113,16 +150,15 @@ def activated(x: Any, name: str) -> Any:
 
 # --- functions of arrays -----------------------------------------------------------------------
 
-_RELU, _SIGMOID, _TANH, _SILU = (
-    unary(name, *FORMULAS[name]) for name in ("relu", "sigmoid", "tanh", "silu")
-)
-_SOFTPLUS = unary("softplus", _softplus, sigmoid_of)
-_LEAKY_RELU = unary_with_number("leaky_relu", _leaky_relu, _leaky_relu_slope)
-_ELU = unary_with_number("elu", _elu, _elu_slope)
-_GELU = {
-    "none": unary("gelu", *FORMULAS["gelu"]),
-    "tanh": unary("gelu_tanh", *FORMULAS["gelu_tanh"]),
+ACTIVATIONS = {
+    name: unary_of(name, formula, SLOPES[name]) for name, (formula, *_) in FORMULAS.items()
 }
+"""By name: functions of arrays."""
+_RELU, _SIGMOID, _TANH, _SILU = (ACTIVATIONS[name] for name in ("relu", "sigmoid", "tanh", "silu"))
+_SOFTPLUS = unary("softplus", _softplus, sigmoid_of, _sigmoid_slope)
+_LEAKY_RELU = unary_with_number("leaky_relu", _leaky_relu, _leaky_relu_slope, _flat)
+_ELU = unary_with_number("elu", _elu, _elu_slope, _elu_curve)
+_GELU = {"none": ACTIVATIONS["gelu"], "tanh": ACTIVATIONS["gelu_tanh"]}
 
 
 @float_operation
@@ -212,8 +248,9 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 # --- gated forms -------------------------------------------------------------------------------
 
 
-def _gated(activation: Any, slope: Any) -> tuple[Any, Any]:
-    """Return activation(gate) * up, and its derivatives by both."""
+def _gated(name: str, by: str) -> Function:
+    """Return the function activation(gate) * up."""
+    activation, slope, _ = FORMULAS[by]
 
     def formula(gate: Any, up: Any) -> Any:
         return activation(gate) * up
@@ -221,16 +258,16 @@ def _gated(activation: Any, slope: Any) -> tuple[Any, Any]:
     def derivatives(gate: Any, up: Any) -> tuple[Any, Any]:
         return slope(gate) * up, activation(gate)
 
-    return formula, derivatives
+    def gradients(dz: Any, x: Any, y: Any) -> tuple[Any, Any]:
+        return SLOPES[by](dz * y, x), dz * ACTIVATIONS[by](x)
+
+    return binary(name, formula, derivatives, gradients)
 
 
-_SWIGLU = binary("swiglu", *_gated(*FORMULAS["silu"]))
-_REGLU = binary("reglu", *_gated(*FORMULAS["relu"]))
-_GATED_SIGMOID = binary("glu", *_gated(*FORMULAS["sigmoid"]))
-_GEGLU = {
-    "none": binary("geglu", *_gated(*FORMULAS["gelu"])),
-    "tanh": binary("geglu_tanh", *_gated(*FORMULAS["gelu_tanh"])),
-}
+_SWIGLU, _REGLU, _GATED_SIGMOID = (
+    _gated(*names) for names in (("swiglu", "silu"), ("reglu", "relu"), ("glu", "sigmoid"))
+)
+_GEGLU = {"none": _gated("geglu", "gelu"), "tanh": _gated("geglu_tanh", "gelu_tanh")}
 
 
 @float_operation

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ..base.dtypes import f64, i32
+from ..base.dtypes import f64, i32, i64, u32, u64
 from ..base.shapes import FULL, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
@@ -28,6 +28,7 @@ from ..lang import (
     minimum,
     mma,
     neg_inf,
+    rand,
     reduce_max,
     reduce_sum,
     where,
@@ -35,6 +36,8 @@ from ..lang import (
 )
 from ..launch import entry
 from .calling import first, float_operation, refuse_other_types, reshaped, wide
+from .elementwise import converted
+from .embedding import chance_of, seed_of
 from .reductions import sum as sum_of
 from .tiles import as_scalar, rounded, sum_type, widened
 
@@ -54,6 +57,9 @@ class Mask(NamedTuple):
     repeated: tuple[bool, ...] | None
     """Of a mask (batch, heads, queries, keys): which axes have one element for all; None: there is
     no mask."""
+    dropout: str | None = None
+    """What the seed is by which weights of values are dropped, `number` or `array`; None: all of
+    them are kept."""
 
 
 def _scores(query: Any, key: Any, scale: Any, rows: Any, columns: Any, count: Any, how: Any) -> Any:
@@ -84,6 +90,14 @@ def _masked(score: Any, mask: Any, head: Any, heads: Any, i: Any, j: Any, how: A
     return score + tile.astype(score.dtype)
 
 
+def _kept(head: Any, rows: Any, columns: Any, q: Any, k: Any, p: Any, seed: Any, kind: Any) -> Any:
+    """Return 0 for weights that are dropped, by the numbers of their places, else 1 / (1 - p)."""
+    row = rows.astype(i64) + i64(head) * i64(q.shape[1])
+    number = (row * i64(k.shape[1]) + columns.astype(i64)).astype(u32)
+    share = as_scalar(p, kind)
+    return where(rand(seed, number).astype(kind) >= share, 1.0 / (1.0 - share), 0.0)
+
+
 def _key_range(i: int, tile: int, keys: int, parts: Any, how: Any) -> tuple[int, int]:
     """Return the first tile of keys that a tile of queries sees, and the one behind the last."""
     start: int = 0
@@ -100,7 +114,8 @@ def _key_range(i: int, tile: int, keys: int, parts: Any, how: Any) -> tuple[int,
 @entry
 def attend(
     out: TensorMut, lse: TensorMut, q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, mask: Tensor,
-    scale: f64, heads: i32, *, KEYS: Const[int], DEPTH: Const[int], HOW: Const[Mask],
+    scale: f64, heads: i32, seeds: Tensor, p: f64, seed: u64, *,
+    KEYS: Const[int], DEPTH: Const[int], HOW: Const[Mask],
 ) -> None:  # fmt: skip
     """Compute attention of a tile of queries of one head, (heads, tokens, depth)."""
     head, i = block_id(0), block_id(1)
@@ -114,6 +129,7 @@ def attend(
     if HOW.sinks:
         sink = widened(sinks.partition((1,)).load((head % sinks.shape[0],)))
         peak, total = sink.reshape(1, 1).broadcast(tile, 1), full((tile, 1), 1.0, kind)
+    drawn = seed_of(seed, seeds, HOW.dropout == "array")
     acc = zeros((tile, width), kind)
     start, stop = _key_range(i, tile, KEYS, keys, HOW)
     for j in range(start, stop):
@@ -125,6 +141,8 @@ def attend(
         shift = where(higher == neg_inf, 0.0, higher)
         powers, fade = exp(score - shift), exp(peak - shift)
         total = total * fade + reduce_sum(powers, 1, keepdims=True)
+        if HOW.dropout is not None:
+            powers = powers * _kept(head, rows, columns, q, k, p, drawn, kind)
         value = values.load((head // HOW.group, j, 0)).reshape(KEYS, width)
         acc = mma(powers.astype(value.dtype), value, acc * fade)
         peak = higher
@@ -136,7 +154,8 @@ def attend(
 @entry
 def attend_queries(
     dq: TensorMut, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dy: Tensor, lse: Tensor,
-    delta: Tensor, scale: f64, heads: i32, *, KEYS: Const[int], WIDTH: Const[int], HOW: Const[Mask],
+    delta: Tensor, scale: f64, heads: i32, seeds: Tensor, p: f64, seed: u64, *,
+    KEYS: Const[int], WIDTH: Const[int], HOW: Const[Mask],
 ) -> None:  # fmt: skip
     """Compute the gradient of a tile of queries."""
     head, i = block_id(0), block_id(1)
@@ -148,6 +167,7 @@ def attend_queries(
     rows = (arange(tile) + i * tile)[:, None]
     top = lse.partition((1, tile)).load((head, i)).reshape(tile, 1)
     apart = delta.partition((1, tile)).load((head, i)).reshape(tile, 1)
+    drawn = seed_of(seed, seeds, HOW.dropout == "array")
     acc = zeros((tile, depth), factor.dtype)
     start, stop = _key_range(i, tile, KEYS, keys, HOW)
     for j in range(start, stop):
@@ -156,7 +176,10 @@ def attend_queries(
         score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
         share = exp(_masked(score, mask, head, heads, i, j, HOW) - top)
         value = values.load((head // HOW.group, j, 0)).reshape(KEYS, WIDTH)
-        slope = share * (mma(grad, value.T, zeros(share.shape, factor.dtype)) - apart)
+        slope = mma(grad, value.T, zeros(share.shape, factor.dtype))
+        if HOW.dropout is not None:
+            slope = slope * _kept(head, rows, columns, q, k, p, drawn, factor.dtype)
+        slope = share * (slope - apart)
         acc = mma(slope.astype(key.dtype), key, acc)
     dq.store(rounded(acc * factor, dq).reshape(1, tile, depth))
 
@@ -164,7 +187,8 @@ def attend_queries(
 @entry
 def attend_keys(
     dk: TensorMut, dv: TensorMut, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dy: Tensor,
-    lse: Tensor, delta: Tensor, scale: f64, heads: i32, *, QUERIES: Const[int], HOW: Const[Mask],
+    lse: Tensor, delta: Tensor, scale: f64, heads: i32, seeds: Tensor, p: f64, seed: u64, *,
+    QUERIES: Const[int], HOW: Const[Mask],
 ) -> None:  # fmt: skip
     """Compute the gradients of a tile of keys and values, from all query heads of its group."""
     head, j = block_id(0), block_id(1)
@@ -176,6 +200,7 @@ def attend_keys(
     tops, aparts = lse.partition((1, QUERIES)), delta.partition((1, QUERIES))
     columns = (arange(tile) + j * tile)[None, :]
     acc_k, acc_v = zeros((tile, depth), factor.dtype), zeros((tile, width), factor.dtype)
+    drawn = seed_of(seed, seeds, HOW.dropout == "array")
     start = j * tile // QUERIES if HOW.causal else 0
     for member in range(HOW.group):
         h = head * HOW.group + member
@@ -187,8 +212,11 @@ def attend_keys(
             score = _masked(score, mask, h, heads, i, j, HOW)
             top = tops.load((h, i)).reshape(QUERIES, 1)
             share = where(rows < q.shape[1], exp(score - top), 0.0)
-            acc_v = mma(share.astype(grad.dtype).T, grad, acc_v)
-            slope = mma(grad, value.T, zeros(share.shape, factor.dtype))
+            slope, weights = mma(grad, value.T, zeros(share.shape, factor.dtype)), share
+            if HOW.dropout is not None:
+                kept = _kept(h, rows, columns, q, k, p, drawn, factor.dtype)
+                slope, weights = slope * kept, share * kept
+            acc_v = mma(weights.astype(grad.dtype).T, grad, acc_v)
             slope = share * (slope - aparts.load((h, i)).reshape(QUERIES, 1))
             acc_k = mma(slope.astype(query.dtype).T, query, acc_k)
     dk.store(rounded(acc_k * factor, dk).reshape(1, tile, depth))
@@ -235,39 +263,27 @@ def _attention(queries: int, keys: int, depth: int, width: int, how: Mask) -> Fu
 
     def backward(
         dy: Any, d_lse: Any, q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float,
-        heads: int, out: Any, lse: Any,
+        heads: int, seeds: Any, p: float, seed: int, out: Any, lse: Any,
     ) -> Any:  # fmt: skip
         delta, d_rows = deltas(out, dy, lse, sinks)
-        dq = of_queries(q, k, v, mask, dy, lse, delta, scale, heads)
-        dk, dv = of_keys(q, k, v, mask, dy, lse, delta, scale, heads)
+        dq = of_queries(q, k, v, mask, dy, lse, delta, scale, heads, seeds, p, seed)
+        dk, dv = of_keys(q, k, v, mask, dy, lse, delta, scale, heads, seeds, p, seed)
         if not how.sinks:
-            return dq, dk, dv, None, None
+            return dq, dk, dv, None, None, None
         by_head = reshaped(d_rows, (q.shape[0] // heads, heads, q.shape[1]))
-        return dq, dk, dv, _like(sum_of(by_head, axis=(0, 2)), sinks), None
+        return dq, dk, dv, converted(sum_of(by_head, axis=(0, 2)), sinks), None, None
 
-    def attended(q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float, heads: int) -> Any:
+    def attended(q: Any, k: Any, v: Any, *others: Any) -> Any:
         return (*q.shape[:2], v.shape[2]), q.dtype
 
-    def statistics(q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float, heads: int) -> Any:
+    def statistics(q: Any, *others: Any) -> Any:
         return q.shape[:2], wide(q)
 
     return Function(
         attend, outputs={"out": attended, "lse": statistics}, tiles={"out": cut, "lse": row},
-        constants={"KEYS": keys, "DEPTH": depth, "HOW": how}, backward=backward,
+        constants={"KEYS": keys, "DEPTH": depth, "HOW": how},
+        backward=cast("Any", backward),
     )  # fmt: skip
-
-
-@entry
-def convert_elements(y: TensorMut, x: Tensor, like: Tensor) -> None:
-    """Convert elements to the type of another array."""
-    y.store(load_tile_like(x, y).astype(y.dtype))
-
-
-_CONVERT = Function(convert_elements, outputs="like", tiles=1024)
-
-
-def _like(x: Any, like: Any) -> Any:
-    return _CONVERT(x, like)
 
 
 @float_operation
@@ -282,6 +298,8 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
     window: int | None = None,
     sinks: Any = None,
+    dropout_p: float = 0.0,
+    seed: Any = None,
 ) -> Any:
     """Compute softmax(query @ key.T * scale) @ value for each head.
 
@@ -291,7 +309,9 @@ def scaled_dot_product_attention(
     keys 0 to i; with a window, it sees keys less than `window` positions away. `attn_mask`, which
     broadcasts to (..., heads, queries, keys), is True for keys that are seen, or is added to the
     scores; it has no gradient. `sinks` has a logit for each head, which takes part in the softmax
-    and has no value. A query that sees no key gives 0.
+    and has no value. A query that sees no key gives 0. With `dropout_p`, weights of values are set
+    to 0 with this probability, and the others divided by 1 - dropout_p; the same seed drops the
+    same ones.
 
     >>> x = np.ones((1, 3, 2), "f4")
     >>> ops.scaled_dot_product_attention(x, x, 2 * x, is_causal=True)[0, 0]
@@ -308,7 +328,9 @@ def scaled_dot_product_attention(
     group = int(heads // others[-3]) if others[-3] else 1
     tokens, depth = shape[-2:]
     mask, repeated = _mask_of(attn_mask, (*shape[:-1], others[-2]))
-    how = Mask(is_causal, window, group, sinks is not None, repeated)
+    chance = chance_of("scaled_dot_product_attention", dropout_p, seed)
+    dropout = None if not chance.p else "number" if chance.seeds is None else "array"
+    how = Mask(is_causal, window, group, sinks is not None, repeated, dropout)
     width = value.shape[-1]
     function = _attention(
         _tile(tokens, QUERIES), _tile(others[-2], KEYS), *map(next_power_of_2, (depth, width)), how
@@ -317,7 +339,9 @@ def scaled_dot_product_attention(
     k, v = (reshaped(x, (math.prod(others[:-2]), *x.shape[-2:])) for x in (key, value))
     factor = depth**-0.5 if scale is None else float(scale)
     sunk = q if sinks is None else sinks
-    found = first(function(q, k, v, sunk, q if mask is None else mask, factor, heads))
+    other = q if mask is None else mask
+    seeds = q if chance.seeds is None else chance.seeds
+    found = first(function(q, k, v, sunk, other, factor, heads, seeds, chance.p, chance.seed))
     return reshaped(found, (*shape[:-1], width))
 
 

@@ -20,6 +20,7 @@ from ..functions.tracing import one_node
 from ..op.core import DeviceOp
 from ..op.zipping import zip as zip_ops
 from ..tensors.tensor import Tensor
+from .autocasting import autocast
 from .tiles import sum_type
 
 P = ParamSpec("P")
@@ -46,7 +47,7 @@ def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
 
     It is typed by its first argument, and called when these ops have run.
     """
-    return cast("Operation[P]", _operation(function, _refuse_no_array))
+    return cast("Operation[P]", _operation(function, refuse_no_array))
 
 
 def float_operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
@@ -54,8 +55,9 @@ def float_operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P
     return cast("Operation[P]", _operation(function, _refuse_no_floats))
 
 
-def _operation(function: Callable[..., Any], refuse: Callable[[str, Any], None]) -> Any:
-    name = function.__name__
+def _operation(given: Callable[..., Any], refuse: Callable[[str, Any], None]) -> Any:
+    name = given.__name__
+    function = autocast(name, given)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -92,14 +94,15 @@ def _refuse_no_floats(name: str, x: Any) -> None:
     dtype = getattr(x, "dtype", None)
     if dtype in _FLOATS:
         return
-    _refuse_no_array(name, x)
+    refuse_no_array(name, x)
     kind = element_type(dtype)
     if not (kind.is_float and kind.bits >= 16):
         raise TypeError(f"`{name}` takes elements of f16, bf16, f32 or f64; got {kind}")
     _FLOATS.add(dtype)
 
 
-def _refuse_no_array(name: str, x: Any) -> None:
+def refuse_no_array(name: str, x: Any) -> None:
+    """Raise if an argument is no array."""
     if not hasattr(x, "shape"):
         raise TypeError(
             f"`{name}` takes an array (from NumPy, PyTorch, JAX, CuPy or another library with"
@@ -241,7 +244,7 @@ def wide(x: Any) -> AnyDType:
 
 def refuse_no_integers(name: str, argument: str, x: Any) -> None:
     """Raise if an argument is not an array of integers."""
-    _refuse_no_array(name, x)
+    refuse_no_array(name, x)
     kind = element_type(x.dtype)
     if not kind.is_int:
         raise TypeError(f"`{argument}` of `{name}` is an array of integers; got one of {kind}")
@@ -255,7 +258,7 @@ def refuse_other_types(name: str, lead: Any, **others: Any) -> None:
 
 
 def _refuse_other_type(name: str, lead: Any, argument: str, x: Any) -> None:
-    _refuse_no_array(name, x)
+    refuse_no_array(name, x)
     wanted, got = element_type(lead.dtype), element_type(x.dtype)
     if wanted is not got:
         raise TypeError(

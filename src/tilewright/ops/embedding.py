@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from ..base.dtypes import f64, i32, i64, u32, u64
 from ..functions.function import Function
 from ..lang import (
+    Const,
     Tensor,
     TensorMut,
     arange,
@@ -115,6 +118,11 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
 # --- dropout -----------------------------------------------------------------------------------
 
 
+def seed_of(seed: Any, seeds: Any, seeded: Any) -> Any:
+    """Return the seed of a launch: a number, or the element of an array."""
+    return u64(seeds.partition((1,)).load((0,)).item()) if seeded else seed
+
+
 def _dropped(tile: Any, start: Any, p: Any, seed: Any) -> Any:
     number = (arange(tile.shape[0]) + start).astype(u32)
     share = as_scalar(p, tile.dtype)
@@ -123,52 +131,93 @@ def _dropped(tile: Any, start: Any, p: Any, seed: Any) -> Any:
 
 
 @entry
-def drop_elements(y: TensorMut, x: Tensor, p: f64, seed: u64) -> None:
+def drop_elements(
+    y: TensorMut, x: Tensor, seeds: Tensor, p: f64, seed: u64, *, SEEDED: Const[bool]
+) -> None:
     """Drop elements with probability p, by the random numbers of their indices; scale others."""
     (block,) = y.shape
-    y.store(rounded(_dropped(widened(load_tile_like(x, y)), block_id(0) * block, p, seed), y))
+    drawn = seed_of(seed, seeds, SEEDED)
+    y.store(rounded(_dropped(widened(load_tile_like(x, y)), block_id(0) * block, p, drawn), y))
 
 
 @entry
-def drop_and_add(y: TensorMut, x: Tensor, residual: Tensor, p: f64, seed: u64) -> None:
+def drop_and_add(
+    y: TensorMut, x: Tensor, residual: Tensor, seeds: Tensor, p: f64, seed: u64, *,
+    SEEDED: Const[bool],
+) -> None:  # fmt: skip
     """Drop elements as `drop_elements` does, and add others."""
     (block,) = y.shape
-    tile = _dropped(widened(load_tile_like(x, y)), block_id(0) * block, p, seed)
+    drawn = seed_of(seed, seeds, SEEDED)
+    tile = _dropped(widened(load_tile_like(x, y)), block_id(0) * block, p, drawn)
     y.store(rounded(tile + widened(load_tile_like(residual, y)), y))
 
 
-_DROP_AGAIN = Function(drop_elements, outputs="x", tiles=1024)
-_DROP = Function(
-    drop_elements, outputs="x", tiles=1024,
-    backward=lambda dy, p, seed: _DROP_AGAIN(dy, p, seed),
-)  # fmt: skip
-_DROP_AND_ADD = Function(
-    drop_and_add, outputs="x", tiles=1024,
-    backward=lambda dy, p, seed: (_DROP_AGAIN(dy, p, seed), dy),
-)  # fmt: skip
+@cache
+def _drop(seeded: bool) -> Function:
+    found: Function = Function(
+        drop_elements, outputs="x", tiles=1024, constants={"SEEDED": seeded},
+        backward=lambda dy, seeds, p, seed: (found(dy, seeds, p, seed), None),
+    )  # fmt: skip
+    return found
+
+
+@cache
+def _drop_and_add(seeded: bool) -> Function:
+    return Function(
+        drop_and_add, outputs="x", tiles=1024, constants={"SEEDED": seeded},
+        backward=lambda dy, seeds, p, seed: (_drop(seeded)(dy, seeds, p, seed), dy, None),
+    )  # fmt: skip
+
+
+class Chance(NamedTuple):
+    """With which probability, and by which seed, elements are dropped."""
+
+    p: float
+    seed: int
+    seeds: Any
+    """An array with the seed; None: it is a number."""
+
+
+def chance_of(name: str, p: Any, seed: Any) -> Chance:
+    """Return how elements are dropped; raise if it cannot be."""
+    if isinstance(p, bool) or not isinstance(p, int | float) or not 0.0 <= p <= 1.0:
+        raise ValueError(f"`{name}` drops with a probability from 0 to 1, got {p!r:.60}")
+    chance = 2.0 if p == 1.0 else float(p)  # nothing is left: no uniform number reaches 2
+    if hasattr(seed, "shape") and seed.shape:
+        refuse_no_integers(name, "seed", seed)
+        refuse_other_shape(name, "seed", seed, (1,))
+        return Chance(chance, 0, seed)
+    if hasattr(seed, "__index__") and not isinstance(seed, bool):
+        return Chance(chance, operator.index(seed) & (1 << 64) - 1, None)
+    if seed is None and not p:
+        return Chance(0.0, 0, None)
+    raise TypeError(
+        f"`{name}` draws by a `seed`, an int or an array with one, so that results can be repeated;"
+        f" got {seed!r:.60}"
+    )
 
 
 @float_operation
 def dropout(
-    x: Any, p: float = 0.5, training: bool = True, *, seed: int, residual: Any = None
+    x: Any, p: float = 0.5, training: bool = True, *, seed: Any, residual: Any = None
 ) -> Any:
     """Set elements to 0 with probability p, divide the others by 1 - p, and add a residual.
 
-    The same seed drops the same elements, on every device; nothing is kept for the gradient, which
-    draws the same numbers again. Without `training` x is returned as it is, or with the residual.
+    The same seed, an int or an array with one integer, drops the same elements on every device;
+    nothing is kept for the gradient, which draws the same numbers again. Without `training` x is
+    returned as it is, or with the residual.
 
     >>> np.unique(ops.dropout(np.ones(100, "f4"), 0.5, seed=1))
     array([0., 2.], dtype=float32)
     """
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"`dropout` has a probability from 0 to 1, got {p}")
+    chance = chance_of("dropout", p, seed)
     if not training:
         return x if residual is None else apply(ADD, x, residual)
     shape = tuple(x.shape)
     refuse_other_shape("dropout", "residual", residual, shape)
     given = (x,) if residual is None else (x, residual)
     flat = [reshaped(each, (math.prod(shape),)) for each in given]
-    function = _DROP if residual is None else _DROP_AND_ADD
-    # Nothing of x is left of 1.0: no uniform number reaches 2.
-    chance, start = (2.0, 0) if p == 1.0 else (float(p), seed & (1 << 64) - 1)
-    return reshaped(function(*flat, chance, start), shape)
+    seeded = chance.seeds is not None
+    function = (_drop if residual is None else _drop_and_add)(seeded)
+    seeds = chance.seeds if seeded else flat[0]
+    return reshaped(function(*flat, seeds, chance.p, chance.seed), shape)

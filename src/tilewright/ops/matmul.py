@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from ..base.shapes import next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, zeros
 from ..launch import entry
-from .activations import FORMULAS, activated
+from .activations import FORMULAS, SLOPES, activated
 from .calling import (
     first,
     float_operation,
@@ -22,7 +22,7 @@ from .calling import (
     remembered,
     reshaped,
 )
-from .elementwise import times_slope
+from .elementwise import apply
 from .reductions import sum as sum_of
 from .tiles import rounded, sum_type, widened
 
@@ -112,10 +112,11 @@ def _shape(how: Epilogue) -> Any:
 
 @cache
 def _plain(tiles: Tiles, how: Epilogue) -> Function:
-    """Return a product without gradients, the building block of the others."""
+    """Return a product with what `how` says behind it."""
     return Function(
         multiply, outputs=_shape(how), tiles=(1, tiles.rows, tiles.columns),
         constants={"STEP": tiles.step, "HOW": how},
+        backward=lambda dz, a, b: _gradients(how, dz, dz, a, b),
     )  # fmt: skip
 
 
@@ -128,30 +129,33 @@ def product(a: Any, b: Any, *, turn_a: bool = False, turn_b: bool = False) -> An
 
 def _gradients(how: Epilogue, grad: Any, dz: Any, a: Any, b: Any) -> Any:
     """Return those of a, b, bias and residual, where `grad` is that of a @ b + bias."""
-    da = product(grad, b, turn_b=not how.turn_b)
-    db = product(grad, a, turn_a=True) if how.turn_b else product(a, grad, turn_a=True)
-    return da, db, sum_of(grad, axis=(0, 1)) if how.bias else None, dz if how.residual else None
+
+    def by_a() -> Any:
+        if how.turn_a:
+            return product(b, grad, turn_a=how.turn_b, turn_b=True)
+        return product(grad, b, turn_b=not how.turn_b)
+
+    def by_b() -> Any:
+        if how.turn_b:
+            return product(grad, a, turn_a=True, turn_b=how.turn_a)
+        return product(a, grad, turn_a=not how.turn_a)
+
+    def by_bias() -> Any:
+        return sum_of(grad, axis=(0, 1))
+
+    return by_a, by_b, by_bias if how.bias else None, dz if how.residual else None
 
 
 @cache
-def _differentiable(tiles: Tiles, how: Epilogue, activation: str | None) -> Function:
-    cut = (1, tiles.rows, tiles.columns)
-    constants = {"STEP": tiles.step, "HOW": how}
-    if activation is None:
-        return Function(
-            multiply, outputs=_shape(how), tiles=cut, constants=constants,
-            backward=lambda dz, a, b: _gradients(how, dz, dz, a, b),
-        )  # fmt: skip
-    slopes = times_slope(f"{activation}_backward", FORMULAS[activation][1])
-
-    def backward(dz: Any, d_before: Any, a: Any, b: Any, before: Any) -> Any:
-        flat = [reshaped(x, (-1,)) for x in (dz, before)]
-        grad = reshaped(slopes(*flat), tuple(before.shape))
-        return _gradients(how, grad, dz, a, b)
+def _activated(tiles: Tiles, how: Epilogue, activation: str) -> Function:
+    def backward(dz: Any, d_before: Any = None, *, a: Any, b: Any, before: Any) -> Any:
+        grad = apply(SLOPES[activation], dz, before)
+        return _gradients(how, grad if d_before is None else grad + d_before, dz, a, b)
 
     return Function(
-        multiply_activated, outputs=_shape(how), tiles=cut,
-        constants={**constants, "ACTIVATION": activation}, backward=backward,
+        multiply_activated, outputs=_shape(how), tiles=(1, tiles.rows, tiles.columns),
+        constants={"STEP": tiles.step, "HOW": how, "ACTIVATION": activation},
+        backward=cast("Any", backward),
     )  # fmt: skip
 
 
@@ -174,7 +178,8 @@ def _plan(
         raise ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
     batch = math.prod(right[:-2])  # one matrix for all rows is one product
     rows = math.prod(left[:-1]) // batch if batch else left[-2]
-    function = _differentiable(tiles_for(rows, columns, inner), how, activation)
+    tiles = tiles_for(rows, columns, inner)
+    function = _plain(tiles, how) if activation is None else _activated(tiles, how, activation)
     return Plan(function, (batch, rows, inner), (*left[:-1], columns))
 
 

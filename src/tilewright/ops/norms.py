@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,9 +29,10 @@ from ..lang import (
 )
 from ..launch import entry
 from .calling import first, float_operation, is_ours, refuse_other_shape, remembered, reshaped, wide
-from .elementwise import ADD, apply, tiles_of, unary
+from .elementwise import ADD, apply, converted, tiles_of, unary
 from .reductions import sum as sum_of
 from .rows import LONGEST, PART, rows_in_tile, rows_of
+from .second_order import by_formula
 from .tiles import as_scalar, rounded, sum_type, widened
 
 COLUMNS, ROWS = 128, 32
@@ -176,7 +177,15 @@ def norm_columns(
     db.store(rounded(biases, db))
 
 
-_COLUMNS = Function(norm_columns, outputs="w", tiles=COLUMNS, constants={"ROWS": ROWS})
+def _sums_of_rows(dy: Any, x: Any, mean: Any, rstd: Any, w: Any) -> tuple[Any, Any]:
+    products = dy * (x - mean) * rstd
+    return converted(sum_of(products, axis=0), w), converted(sum_of(dy, axis=0), w)
+
+
+_COLUMNS = Function(
+    norm_columns, outputs="w", tiles=COLUMNS, constants={"ROWS": ROWS},
+    backward=by_formula(norm_columns, _sums_of_rows),
+)  # fmt: skip
 
 
 KERNELS: dict[bool, tuple[Any, Any]] = {
@@ -190,16 +199,37 @@ def _norm_of(length: int, center: bool, weight: bool, bias: bool) -> Function:
     return _norm(rows_in_tile(length), bool(length > LONGEST), center, weight, bias)
 
 
+def _row_sums(x: Any) -> Any:
+    return sum_of(x, axis=1, keepdims=True)
+
+
 @cache
 def _norm(rows: int, is_long: bool, center: bool, weight: bool, bias: bool) -> Function:
     chosen = {"CENTER": center, "WEIGHT": weight}
     forward, backward_of = KERNELS[is_long]
-    gradient = Function(backward_of, outputs="x", tiles=(rows, FULL), constants=chosen)
+
+    def formula(dy: Any, x: Any, w: Any, mean: Any, rstd: Any, n: float) -> Any:
+        grad = dy * w if weight else dy
+        apart = (x - mean) * rstd
+        found = grad - apart * (_row_sums(grad * apart) / n)
+        if center:
+            found = found - _row_sums(grad) / n
+        return converted(found * rstd, x)
+
+    gradient = Function(
+        backward_of, outputs="x", tiles=(rows, FULL), constants=chosen,
+        backward=by_formula(backward_of, formula),
+    )  # fmt: skip
 
     def backward(
-        dy: Any, d_mean: Any, d_rstd: Any, x: Any, w: Any, n: float, row_mean: Any, row_rstd: Any
-    ) -> Any:
+        dy: Any, d_mean: Any = None, d_rstd: Any = None, *,
+        x: Any, w: Any, n: float, row_mean: Any, row_rstd: Any,
+    ) -> Any:  # fmt: skip
         dx = gradient(dy, x, w, row_mean, row_rstd, n)
+        if d_mean is not None and center:
+            dx = converted(dx + d_mean / n, x)
+        if d_rstd is not None:
+            dx = converted(dx - d_rstd * row_rstd**3 * (x - row_mean) / n, x)
         if not weight:
             return dx, None, None
         dw, db = _COLUMNS(dy, x, row_mean, row_rstd, w)
@@ -214,7 +244,7 @@ def _norm(rows: int, is_long: bool, center: bool, weight: bool, bias: bool) -> F
         outputs={"y": "x", "row_mean": statistic, "row_rstd": statistic},
         tiles={"y": (rows, FULL), "row_mean": column, "row_rstd": column},
         constants={**chosen, "BIAS": bias},
-        backward=backward,
+        backward=cast("Any", backward),
     )
 
 
@@ -226,7 +256,11 @@ def _one(x: Any) -> Any:
     return full(x.shape, 1.0, x.dtype)
 
 
-_COPY = unary("copy", _same, _one)
+def _none(x: Any) -> Any:
+    return zeros(x.shape, x.dtype)
+
+
+_COPY = unary("copy", _same, _one, _none)
 
 
 def _normalized(
@@ -333,7 +367,14 @@ def scale_channels_backward(
     product.store(rounded(grad * widened(load_tile_like(x, dx)), product))
 
 
-_SCALE_BACKWARD = Function(scale_channels_backward, outputs="x", tiles=tiles_of)
+def _scaled_and_multiplied(dy: Any, x: Any, w: Any) -> tuple[Any, Any]:
+    return dy * w[None, :, None], dy * x
+
+
+_SCALE_BACKWARD = Function(
+    scale_channels_backward, outputs="x", tiles=tiles_of,
+    backward=by_formula(scale_channels_backward, _scaled_and_multiplied),
+)  # fmt: skip
 
 
 def _scale_gradients(dy: Any, x: Any, w: Any) -> Any:

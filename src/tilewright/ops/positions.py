@@ -35,11 +35,15 @@ def rotate(
 def _rotation(tokens: int, interleaved: bool) -> Function:
     axis = 4 if interleaved else 3
     tile = (1, 1, tokens, FULL, 2) if interleaved else (1, 1, tokens, 2, FULL)
-    back = Function(rotate, outputs="x", tiles=tile, constants={"AXIS": axis, "BACK": True})
-    return Function(
+    back: Function = Function(
+        rotate, outputs="x", tiles=tile, constants={"AXIS": axis, "BACK": True},
+        backward=lambda g, cos, sin: (forth(g, cos, sin), None, None),
+    )  # fmt: skip
+    forth: Function = Function(
         rotate, outputs="x", tiles=tile, constants={"AXIS": axis, "BACK": False},
         backward=lambda dy, cos, sin: (back(dy, cos, sin), None, None),
     )  # fmt: skip
+    return forth
 
 
 @float_operation

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..base.dtypes import f64, i32, i64
 from ..base.shapes import Shape, cdiv, next_power_of_2
@@ -32,7 +32,7 @@ from ..lang import (
 from ..lang import argmax as argmax_of
 from ..lang import argmin as argmin_of
 from ..lang import cumsum as cumsum_of
-from ..lang.stdlib.rounding import is_float
+from ..lang.stdlib.elementary import is_float
 from ..launch import entry
 from .calling import (
     axes_of,
@@ -44,7 +44,9 @@ from .calling import (
     reshaped,
     wide,
 )
+from .elementwise import converted
 from .rows import LONGEST, PART, by_length, columns_of, row_function, rows_in_tile, rows_of
+from .second_order import by_formula
 from .tiles import as_scalar, comparable, highest_of, lowest_of, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
@@ -167,7 +169,12 @@ def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
     """Return the function that reduces parts of rows to elements of a type."""
     kernel: Any = spread_parts if kind == "sum" else choose_parts
     constants = {} if kind == "sum" else {"KIND": kind}
-    gradient = Function(kernel, outputs="x", tiles=(rows, part), constants=constants)
+    gradient: Function = Function(
+        kernel, outputs="x", tiles=(rows, part), constants=constants,
+        backward=lambda g, dy, x, factor: _second_gradient(
+            _reduction("sum", rows, part, dtype), kind, gradient, (g, dy, x, factor)
+        ),
+    )  # fmt: skip
     return Function(
         reduce_parts,
         outputs=lambda x, factor: ((x.shape[0], cdiv(x.shape[1], part)), dtype),
@@ -177,12 +184,25 @@ def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
     )
 
 
+def _second_gradient(total: Function, kind: str, gradient: Function, given: Any) -> Any:
+    """Return the gradient of a gradient by dy: it is linear in dy, and does not depend on x."""
+    g, dy, x, factor = given
+    if kind == "sum":
+        return total(g, factor), None
+    return total(g * gradient(dy * 0 + 1, x, 1.0), 1.0), None
+
+
 @cache
 def _column_reduction(kind: str, part: int, columns: int, dtype: Any) -> Function:
     """Return the function that reduces parts of columns to elements of a type."""
     kernel: Any = spread_columns if kind == "sum" else choose_columns
     constants = {} if kind == "sum" else {"KIND": kind}
-    gradient = Function(kernel, outputs="x", tiles=(1, part, columns), constants=constants)
+    gradient: Function = Function(
+        kernel, outputs="x", tiles=(1, part, columns), constants=constants,
+        backward=lambda g, dy, x, factor: _second_gradient(
+            _column_reduction("sum", part, columns, dtype), kind, gradient, (g, dy, x, factor)
+        ),
+    )  # fmt: skip
     return Function(
         reduce_columns,
         outputs=lambda x, factor: ((x.shape[0], cdiv(x.shape[1], part), x.shape[2]), dtype),
@@ -192,7 +212,9 @@ def _column_reduction(kind: str, part: int, columns: int, dtype: Any) -> Functio
     )
 
 
-_SPREAD = Function(spread_parts, outputs="x", tiles=(16, 1))
+_SPREAD = Function(
+    spread_parts, outputs="x", tiles=(16, 1), backward=lambda g, dy: (lambda: dy * 0, None)
+)
 _FILL = Function(
     fill_rows, outputs=lambda x, value: (x.shape[0], 1), tiles=(16, 1),
     backward=lambda dy, x, value: _SPREAD(dy, x, value),
@@ -418,17 +440,30 @@ def var_backward(dx: TensorMut, dy: Tensor, x: Tensor, mean: Tensor, divisor: f6
     dx.store(rounded(grad * (tile - middle) * 2.0 / as_scalar(divisor, tile.dtype), dx))
 
 
+def _var_formula(dy: Any, x: Any, mean: Any, divisor: float) -> Any:
+    return converted(dy * (x - mean) * (2.0 / divisor if divisor else math.inf), x)
+
+
 @by_length
 def _var_of_rows(count: int, part: int) -> Function:
-    gradient = Function(var_backward, outputs="x", tiles=(count, part))
+    gradient = Function(
+        var_backward, outputs="x", tiles=(count, part),
+        backward=by_formula(var_backward, _var_formula),
+    )  # fmt: skip
+
+    def backward(
+        dy: Any, d_mean: Any = None, *, x: Any, row_mean: Any, n: float, divisor: float
+    ) -> Any:
+        dx = gradient(dy, x, row_mean, divisor)
+        return dx if d_mean is None else converted(dx + d_mean / n, x)
+
     return row_function(
         var_rows, count,
         {
             "row_y": lambda x, n, divisor: (x.shape[0], 1),
             "row_mean": lambda x, n, divisor: ((x.shape[0], 1), wide(x)),
         },
-        PART=part,
-        backward=lambda dy, d_mean, x, row_mean, divisor: gradient(dy, x, row_mean, divisor),
+        PART=part, backward=cast("Any", backward),
     )  # fmt: skip
 
 
@@ -466,11 +501,14 @@ def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[boo
 
 @by_length
 def _cumsum_of_rows(count: int, part: int) -> Function:
-    gradient = row_function(cumsum_rows, count, "x", PART=part, REVERSE=True)
-    return row_function(
+    gradient: Function = row_function(
+        cumsum_rows, count, "x", PART=part, REVERSE=True, backward=lambda g: forward(g)
+    )
+    forward: Function = row_function(
         cumsum_rows, count, lambda x: (x.shape, _types_of("sum", x.dtype)[1]),
         PART=part, REVERSE=False, backward=lambda dy: gradient(dy),
     )  # fmt: skip
+    return forward
 
 
 @operation

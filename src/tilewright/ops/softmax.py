@@ -22,7 +22,10 @@ from ..lang import (
 )
 from ..launch import entry
 from .calling import float_operation
+from .elementwise import exp_of
+from .reductions import sum as sum_of
 from .rows import by_length, row_function, rows_of
+from .second_order import by_formula
 from .tiles import rounded, sum_type, widened
 
 
@@ -118,10 +121,29 @@ def logsumexp_backward(
         out.store(rounded(grad * exp(apart), dx), (0, k))
 
 
+def _row_sums(x: Any) -> Any:
+    return sum_of(x, axis=1, keepdims=True)
+
+
+def _formula(dy: Any, y: Any) -> Any:
+    return y * (dy - _row_sums(y * dy))
+
+
+def _log_formula(dy: Any, y: Any) -> Any:
+    return dy - exp_of(y) * _row_sums(dy)
+
+
+def _logsumexp_formula(dy: Any, x: Any, y: Any) -> Any:
+    return dy * exp_of(x - y)
+
+
 def _softmax(log_form: bool) -> Any:
     def make(count: int, part: int) -> Any:
         given: dict[str, Any] = {"PART": part, "LOG": log_form}
-        gradient = row_function(softmax_backward, count, "y", **given)
+        gradient = row_function(
+            softmax_backward, count, "y",
+            backward=by_formula(softmax_backward, _log_formula if log_form else _formula), **given,
+        )  # fmt: skip
         return row_function(
             softmax_rows, count, "x", backward=lambda dy, y: gradient(dy, y), **given
         )
@@ -130,7 +152,10 @@ def _softmax(log_form: bool) -> Any:
 
 
 def _logsumexp(count: int, part: int) -> Any:
-    gradient = row_function(logsumexp_backward, count, "x", PART=part)
+    gradient = row_function(
+        logsumexp_backward, count, "x", PART=part,
+        backward=by_formula(logsumexp_backward, _logsumexp_formula),
+    )  # fmt: skip
     return row_function(
         logsumexp_rows, count, lambda x: (x.shape[0], 1), PART=part,
         backward=lambda dy, x, row_y: gradient(dy, x, row_y),

@@ -7,7 +7,7 @@ from typing import Any
 from ..base.dtypes import AnyDType, f64, i32, int_range
 from ..base.dtypes import f32 as f32
 from ..lang import nan, neg_inf
-from ..lang.stdlib.rounding import widened as widened
+from ..lang.stdlib.elementary import widened as widened
 
 
 def sum_type(dtype: Any) -> AnyDType:

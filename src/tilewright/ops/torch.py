@@ -205,12 +205,13 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Any:
     """Compute softmax(query @ key.T * scale) @ value for each head."""
-    _only("scaled_dot_product_attention", dropout_p=(dropout_p, 0.0))
+    seed = _drawn_seed(query) if dropout_p else None
     flat = query.dim() == 2
     q, k, v = [x[None] for x in (query, key, value)] if flat else (query, key, value)
     found: Any = scaled_dot_product_attention_of(
-        q, k, v, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
-    )
+        q, k, v, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
+        dropout_p=dropout_p, seed=seed,
+    )  # fmt: skip
     return found[0] if flat else found
 
 
@@ -253,16 +254,19 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Compute log(sum(exp(x))) - x[target] for each row of logits; targets are numbers."""
-    _only(
-        "cross_entropy",
-        weight=(weight, None), size_average=(size_average, None), reduce=(reduce, None),
-    )  # fmt: skip
-    if target.is_floating_point():
-        _refuse("cross_entropy", "target", target.dtype, "numbers of classes")
-    how: Any = reduction
-    found = cross_entropy_of(input, target, ignore_index, how, label_smoothing)
-    return found.to(input.dtype)
+    """Compute log(sum(exp(x))) - x[target] for each row of logits, or of probabilities."""
+    how: Any = _reduction(size_average, reduce, reduction)
+    found = cross_entropy_of(input, target, ignore_index, how, label_smoothing, weight=weight)
+    return found if torch.is_autocast_enabled(input.device.type) else found.to(input.dtype)
+
+
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction that the older arguments of PyTorch's losses ask for, if given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
 
 
 def linear_cross_entropy(
@@ -318,8 +322,12 @@ def dropout(
     _only("dropout", inplace=(inplace, False))
     if not training:
         return input
-    seed = int(torch.randint(2**63 - 1, ()).item())
-    return dropout_of(input, p, seed=seed)
+    return dropout_of(input, p, seed=_drawn_seed(input))
+
+
+def _drawn_seed(like: Any) -> Any:
+    """Return a seed that PyTorch's generator draws, where a tensor is."""
+    return torch.randint(2**63 - 1, (1,), device=like.device)
 
 
 __all__ = [

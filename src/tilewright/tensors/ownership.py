@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from .._core import Handle as NativeHandle
 from .._core import Title as NativeTitle
 from .._core import borrow_exclusive, take_over, undo_lost
-from ..base.completion import Listed
 from ..base.errors import BorrowError
 from ..base.messages import summary
+from ..base.showing import Listed
 from ..op.nesting import refuse_reading
 from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket, Use

@@ -44,7 +44,13 @@ def reader(kernel: str, parameters: Sequence[Parameter], rule: KeyRule) -> Read:
 
 
 def _all_arrays(args: Sequence[Any]) -> Any:
-    return tuple([(a.shape, a.dtype) for a in args if hasattr(a, "dtype")])
+    found: list[object] = []
+    for arg in args:
+        if hasattr(arg, "dtype"):
+            found.append((arg.shape, arg.dtype))
+        elif _is_several(arg):
+            found.append(_all_arrays(arg))
+    return tuple(found)
 
 
 def _part(kernel: str, names: Sequence[str], fact: object) -> Read:

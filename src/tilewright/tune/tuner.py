@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..base.errors import Error, LaunchError
 from ..base.system import usable_cpus
+from ..base.threads import Crew
 from .choice import Choice
 from .clock import Clock, Scrub, clock_for
 from .progress import Progress
@@ -68,18 +68,17 @@ class Tuning:
     def _compile(self, progress: Progress) -> None:
         """Compile all candidates, several at a time: assemblers are processes, LLVM has no GIL."""
         count, workers = len(self.choices), min(len(self.choices), usable_cpus())
-        with ThreadPoolExecutor(workers, "tilewright-tune") as pool:
-            jobs: list[Future[None]] = [
-                pool.submit(copy_context().run, self._compile_one, i) for i in range(count)
-            ]
-            jobs.append(pool.submit(copy_context().run, self.sandbox.prepare))
-            try:
-                for i, job in enumerate(jobs):
-                    job.result()
-                    progress.show("compiling", min(i + 1, count), count)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        crew = Crew(workers, "tilewright-tune")
+        jobs = [crew.submit(copy_context().run, self._compile_one, i) for i in range(count)]
+        jobs.append(crew.submit(copy_context().run, self.sandbox.prepare))
+        try:
+            for i, job in enumerate(jobs):
+                job.result()
+                progress.show("compiling", min(i + 1, count), count)
+        except BaseException:
+            crew.close(wait=False)
+            raise
+        crew.close()
 
     def _compile_one(self, number: int) -> None:
         """Compile and load one candidate; its launch is built only for that."""

@@ -98,7 +98,7 @@ OF_COMPILATIONS = tuple(
 )
 
 
-MACHINE = "tilewright.backend.ptx.interpreter"
+MACHINE = "simulator.ptx"
 """The simulated GPU's."""
 
 

@@ -10,6 +10,8 @@ import pytest
 import tilewright as tw
 from tilewright.devices.host_queue import HostQueue
 
+START = threading.Thread.start
+
 
 @pytest.fixture
 def queue():
@@ -94,3 +96,49 @@ def test_a_closed_queue_starts_again(queue):
         queue.close()
     stream.synchronize()
     assert seen == [0, 1, 2]
+
+
+@pytest.fixture
+def no_threads(monkeypatch):
+    """A block in which no thread can be started."""
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as refused:
+        refused.setattr(threading.Thread, "start", refuse)
+        yield refused
+
+
+def test_without_a_thread_the_caller_calls_the_function(queue, no_threads):
+    """It is tried again for the next one; nothing waits for a thread that never began."""
+    stream, seen = tw.default_device().new_stream(), []
+    x = tw.ones((3,)).start_on(stream)
+    queue.put(stream, lambda: seen.append((threading.current_thread(), x.to_numpy().sum())))
+    assert seen == [(threading.current_thread(), 3.0)]
+    stream.synchronize()
+    no_threads.undo()
+    called = threading.Event()
+    queue.put(stream, called.set)
+    assert called.wait(20)
+    stream.synchronize()
+    assert queue._thread is not None
+
+
+def test_a_thread_calls_a_function_behind_what_a_caller_calls(queue, no_threads):
+    streams = [tw.default_device().new_stream() for _ in range(2)]
+    begun, opened, seen = threading.Event(), threading.Event(), []
+    caller = threading.Thread(
+        target=lambda: queue.put(
+            streams[0], lambda: (begun.set(), opened.wait(20), seen.append("caller"))
+        )
+    )
+    START(caller)
+    assert begun.wait(20)
+    no_threads.undo()
+    queue.put(streams[1], lambda: seen.append("thread"))
+    assert not seen
+    opened.set()
+    caller.join(20)
+    streams[1].synchronize()
+    assert seen == ["caller", "thread"]

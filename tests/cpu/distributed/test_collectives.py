@@ -24,6 +24,7 @@ from tilewright.distributed import (
     reduce_scatter,
     send,
 )
+from tilewright.distributed.exchange import DATA
 from tilewright.distributed.store import Patience
 
 pytestmark = pytest.mark.cpu_alone
@@ -250,6 +251,81 @@ def test_a_split_waits_for_all_members():
     made, _, _ = groups(2, Patience(late=0.3, gone=60, beat=0.05))
     with pytest.raises(RankError, match="rank 1 is late: `split` cannot begin"):
         made[0].split(0)
+    for group in made:
+        group.close()
+
+
+LARGE = DATA // 4 + 1
+"""Floats that do not fit into a message."""
+
+
+def test_little_data_travels_with_the_agreement():
+    made, hub, _ = groups(3, messages=True)
+
+    def run(rank):
+        few, many = tw.full((8,), rank + 1.0).sync(), tw.full((LARGE,), rank + 1.0).sync()
+        return (
+            all_reduce(few, group=made[rank]).sync().to_numpy(),
+            all_reduce(many, group=made[rank]).sync().to_numpy(),
+        )
+
+    for few, many in in_ranks(3, run):
+        np.testing.assert_array_equal(few, np.full(8, 6.0))
+        np.testing.assert_array_equal(many, np.full(LARGE, 6.0))
+    assert hub.ran == [(rank, "all_reduce") for rank, _ in hub.ran] and len(hub.ran) == 3
+    assert [swap.count for swap in hub.swaps] == [2] * 3
+    for group in made:
+        group.close()
+
+
+def test_collectives_started_together_are_agreed_on_together():
+    made, hub, _ = groups(2, messages=True)
+    xs = [[tw.full((LARGE,), 1.0).sync() for _ in range(6)] for _ in made]
+    hub.held = threading.Event()
+    for rank, group in enumerate(made):
+        for x in xs[rank]:
+            all_reduce(x, group=group).start()
+    hub.held.set()
+    for x in [*xs[0], *xs[1]]:
+        np.testing.assert_array_equal(x.to_numpy(), np.full(LARGE, 2.0))
+    assert hub.swaps[0].count <= 3  # the first alone, if its rank was first; the others with it
+    for group in made:
+        group.close()
+
+
+def test_ranks_that_disagree_by_messages_raise_and_the_process_goes_on():
+    made, hub, _ = groups(3, messages=True)
+
+    def run(rank):
+        return all_reduce(tw.ones((4 + (rank == 2),)), group=made[rank]).sync()
+
+    for error in in_ranks(3, run):
+        assert isinstance(error, RankError) and error.rank == 2
+        assert (error.expected, error.got) == (
+            "rank 0 calls `all_reduce` of f32 (4,), sum",
+            "rank 2 calls `all_reduce` of f32 (5,), sum",
+        )
+    assert not hub.ran and tw.ones((3,)).sync().to_numpy().sum() == 3
+    for group in made:
+        group.close()
+
+
+def test_who_is_late_for_messages_is_named():
+    made, hub, _ = groups(3, Patience(late=0.3, gone=60, beat=0.05), messages=True)
+    xs = [tw.ones((4,)).sync() for _ in made]
+
+    def run(rank):
+        if rank != 1:
+            return all_reduce(xs[rank], group=made[rank]).sync()
+        return None
+
+    for rank, error in enumerate(in_ranks(3, run)):
+        if rank != 1:
+            assert isinstance(error, RankError), rank
+            assert (error.rank, error.op) == (1, "all_reduce") and "is late" in error.message
+    with pytest.raises(RankError, match="rank 1 is late"):
+        all_reduce(xs[1], group=made[1]).sync()
+    hub.swaps[0]._barrier.abort()  # ends what hangs
     for group in made:
         group.close()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilewright as tw
+import tilewright.lang as tl
 from support.expressions import BOUNDARY, assert_all, run
 from support.functions import erf
 from support.numbers import float_values, wide
-from tilewright.base.dtypes import FLOATS, bf16, f16, f32, f64
+from tilewright.base.dtypes import FLOATS, bf16, f16, f32, f64, i8, i16, i32, u8, u16
 
 ONE = {
     "exp": (np.exp, (-60, 60)), "exp2": (np.exp2, (-90, 90)), "log": (np.log, (1e-3, 1e3)),
@@ -103,6 +105,29 @@ def test_rounding_takes_the_even_one_of_two(device, dtype, rng):
     number = ~np.isnan(wide(a))
     assert np.isnan(wide(got)[~number]).all()
     assert got[number].tobytes() == expected[number].tobytes(), "the signs of zeros included"
+
+
+@tw.entry
+def to_nearest(out: tl.TensorMut, x: tl.Tensor) -> None:
+    out.store(tl.round(tl.load_tile_like(x, out)).astype(out.dtype))
+
+
+@pytest.mark.parametrize("to", [i8, u8, i16, u16, i32], ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_nearest_integers(device, dtype, to, rng):
+    """Halves around the ends of the type and beyond, infinities; NaN becomes 0."""
+    info = np.iinfo(to.np)
+    ends = [end + step / 2 for end in (info.min, info.max) for step in range(-4, 5)]
+    drawn = rng.standard_normal(200) * 200
+    small = [*np.arange(-300, 300, 0.5), np.nan, np.inf, -np.inf, -0.0, 0.49999997]
+    with np.errstate(all="ignore"):
+        x = np.concatenate([drawn, small, ends]).astype(np.float64).astype(dtype.np)
+    wanted = np.clip(np.rint(x.astype(np.float64)), info.min, info.max)
+    wanted = np.where(np.isnan(x.astype(np.float64)), 0, wanted).astype(to.np)
+    with tw.device(device):
+        out = tw.empty(x.shape, to).sync()
+        got = to_nearest(out.partition_mut((64,)), x).out().sync().to_numpy()
+    np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

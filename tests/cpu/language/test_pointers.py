@@ -175,6 +175,24 @@ def test_views_of_raw_memory(device, rng):
 
 
 @tw.entry(unsafe=True)
+def backwards(out: tl.TensorMut[f32], p: tl.Ptr[f32], last: i32, n: i32, step: i32) -> None:
+    """A row whose elements lie before each other."""
+    row = tl.make_tensor_view(p + last, (n,), (step,))
+    out.store(tl.load_tile_like(row, out))
+
+
+@pytest.mark.parametrize("step", [-1, -3])
+def test_views_that_run_backwards(device, step):
+    x = np.arange(60, dtype=np.float32)
+    with tw.device(device):
+        out, memory = Output((19,), f32), held(x.copy())
+        with tw.unsafe():
+            op = backwards(out.cut(8), memory.device_pointer(), 59, 19, step)
+        op.sync()
+        assert out.result().tolist() == x[::step][:19].tolist()
+
+
+@tw.entry(unsafe=True)
 def windows(out: tl.TensorMut[f32], rows: tl.TensorMut[f32], x: tl.Tensor[f32], n: tl.Tensor[i32]):
     """Overlapping windows of 4, two apart; and rows in an order that is data."""
     i, _, _ = tl.get_tile_block_id()

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
 import tilewright as tw
-from support.op_checks import TYPES, check, check_gradients, check_gradients_as, numbers, torch
+from support.op_checks import (
+    TYPES,
+    check,
+    check_gradients,
+    check_gradients_as,
+    close,
+    numbers,
+    torch,
+)
 from tilewright import ops
 
 
@@ -175,3 +185,37 @@ def test_what_is_refused():
         ops.scaled_dot_product_attention(q, q, q, sinks=np.ones(2, "f4"))
     with pytest.raises(ValueError, match="`window` is 1 or more keys, got 0"):
         ops.scaled_dot_product_attention(q, q, q, window=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_dropout(causal):
+    q, k, v = (x.requires_grad_() for x in numbers((2, 4, 9, 5), (2, 2, 11, 5), (2, 2, 11, 3)))
+
+    def attend(q, k, v):
+        return ops.scaled_dot_product_attention(
+            q, k, v, enable_gqa=True, is_causal=causal, dropout_p=0.3, seed=5
+        )
+
+    each = torch.eye(11, dtype=torch.float64).expand(2, 2, 11, 11).contiguous()
+    kept = (attend(q, k, each) != 0).double() / 0.7  # values that show which weights are left
+    keys, values = (x.repeat_interleave(2, 1) for x in (k, v))
+    scores = q @ keys.transpose(-1, -2) * 5**-0.5
+    if causal:
+        scores = scores.masked_fill(~torch.ones(9, 11).tril().bool(), float("-inf"))
+    else:
+        assert 0.2 < (kept == 0).double().mean() < 0.4
+    wanted, found = (scores.softmax(-1) * kept) @ values, attend(q, k, v)
+    close(found, wanted)
+    grads = [torch.autograd.grad((y**2).sum(), (q, k, v)) for y in (found, wanted)]
+    for a, b in zip(*grads, strict=True):
+        close(a, b)
+
+
+def test_seeds_of_dropout():
+    x = torch.ones(1, 2, 16, 8)
+    drop = functools.partial(ops.scaled_dot_product_attention, x, x, x, dropout_p=0.5)
+    assert torch.equal(drop(seed=3), drop(seed=3)) and not torch.equal(drop(seed=3), drop(seed=4))
+    assert torch.equal(drop(seed=3), drop(seed=torch.tensor([3])))
+    assert (ops.scaled_dot_product_attention(x, x, x, dropout_p=1.0, seed=3) == 0).all()
+    with pytest.raises(TypeError, match="draws by a `seed`, an int or an array with one"):
+        drop()

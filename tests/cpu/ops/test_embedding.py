@@ -112,3 +112,14 @@ def test_dropout_with_a_residual(dtype, shape):
         )
     with pytest.raises(ValueError, match=r"`residual` of `dropout` has the shape"):
         ops.dropout(x, seed=7, residual=residual[None])
+
+
+def test_a_seed_in_an_array():
+    x = np.ones(100, "f4")
+    for seed in (0, 5, 2**62):
+        expected = ops.dropout(x, 0.5, seed=seed)
+        assert np.array_equal(ops.dropout(x, 0.5, seed=np.array([seed])), expected)
+        ours = ops.dropout(tw.asarray(x), 0.5, seed=tw.asarray(np.array([seed])))
+        assert np.array_equal(ours.sync().to_numpy(), expected)
+        found = ops.dropout(torch.from_numpy(x), 0.5, seed=torch.tensor([seed]), residual=x)
+        assert np.array_equal(found.numpy(), expected + 1)

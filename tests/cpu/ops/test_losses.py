@@ -76,3 +76,54 @@ def test_what_is_refused():
         ops.cross_entropy(x, np.array([0, 1, 2]))
     with pytest.raises(tw.LaunchError, match="a target is no class"):
         ops.cross_entropy(x, np.array([0, 3]))
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 4), (7,), (3, 5000)])
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.thinned(12)
+def test_weights_and_probabilities(shape, soft, weighted, reduction, dtype):
+    axis = 1 if len(shape) > 1 else 0
+    for smoothing in (0.0, 0.25):
+        x, share, weight = numbers(shape, shape, shape[axis : axis + 1])
+        kind = getattr(torch, dtype)
+        target = share.softmax(axis).to(kind) if soft else classes(shape, ignored=len(shape) > 1)
+        named = {"reduction": reduction, "label_smoothing": smoothing}
+        given = [x.to(kind).requires_grad_()] + ([target.requires_grad_()] if soft else [])
+        w = weight.abs().to(kind) if weighted else None
+        found = ops.cross_entropy(given[0], target, weight=w, **named)
+        wide = [each.detach().double().requires_grad_() for each in given]
+        wanted = functional.cross_entropy(
+            wide[0], wide[1] if soft else target, w if w is None else w.double(), **named
+        )
+        close(found, wanted, dtype, scale=8)
+        grads = [torch.autograd.grad(y.sum(), xs) for y, xs in ((found, given), (wanted, wide))]
+        for a, b in zip(*grads, strict=True):
+            close(a, b, dtype, scale=8)
+
+
+def test_probabilities_of_other_libraries():
+    x, share, weight = (each.abs().numpy() for each in numbers((5, 7), (5, 7), (7,)))
+    wanted = functional.cross_entropy(*map(torch.tensor, (x, share, weight))).numpy()
+    np.testing.assert_allclose(ops.cross_entropy(x, share, weight=weight), wanted)
+    given = [tw.from_numpy(each).sync() for each in (x, share, weight)]
+    op = ops.cross_entropy(*given[:2], weight=given[2])
+    np.testing.assert_allclose(op.sync().to_numpy(), wanted)
+    for reduction in ("sum", "none"):
+        op = ops.cross_entropy(given[0], tw.from_numpy(share), reduction=reduction)
+        wanted = functional.cross_entropy(*map(torch.tensor, (x, share)), reduction=reduction)
+        np.testing.assert_allclose(op.sync().to_numpy(), wanted.numpy())
+
+
+def test_gradients_of_gradients_of_losses():
+    x, weight = numbers((3, 4), (4,))
+    target, w = torch.tensor([1, -100, 2]), weight.abs()
+    for reduction in ("mean", "none"):
+        assert torch.autograd.gradgradcheck(
+            lambda x, r=reduction: ops.cross_entropy(
+                x, target, reduction=r, label_smoothing=0.2, weight=w
+            ),
+            (x.requires_grad_(),),
+        )

@@ -94,6 +94,19 @@ def test_the_faster_of_two_very_different_ones_is_found():
     assert second.dropped.startswith("slower by")
 
 
+def test_where_no_thread_can_be_started_the_caller_compiles_all_candidates(monkeypatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    double = plain()
+    x, dx, dz = pair()
+    with monkeypatch.context() as refused:
+        refused.setattr(threading.Thread, "start", refuse)
+        double(dz.borrow_mut(), dx).sync()
+    np.testing.assert_array_equal(dz.to_numpy(), x * 2)
+    assert len(double.report().tried) == 2
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (64, 64), (65, 63), (127, 131)])
 def test_shapes_that_tiles_do_not_fit(shape):
     double = plain()

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tilewright.debugging.stand_in import code_of, globals_of
-from tilewright.ir.debug import DebuggedFunction
+from tilewright.ir.attrs import DebuggedFunction
 
 
 def run(lines, order, names=None, first=10, result=None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import threading
 
@@ -161,4 +162,5 @@ def test_the_pulse_says_how_far_a_rank_is():
         seen.wait(0.02)
     assert b"group/1 `all_reduce` of f32" in store.get("pulse/0")
     pulse.stop()
-    assert store.get("pulse/0").startswith(b"left group/1 `all_reduce` of f32")
+    said, at, reached = json.loads(store.get("pulse/0"))
+    assert (said, at, reached) == ("left", f"group/1 {SUM}", {"group": 1})

@@ -11,6 +11,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
+from support.strict_arrays import Named, Strict
 from tilewright import bf16, f16, f32, f64, simt
 from tilewright.functions.function import Function
 
@@ -246,32 +247,6 @@ def test_nothing_is_kept():
     z = add(x, y, 1.0)
     holders = [o for o in gc.get_referrers(z) if o is not known]
     assert not [o for o in holders if type(o).__name__ in ("Storage", "Region", "Tensor")]
-
-
-class Strict:
-    """An array of a library that has DLPack and the functions of Python's array standard."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype, self.device = array, array.shape, array.dtype, "cpu"
-
-    def __dlpack__(self, **wishes):
-        return self.array.__dlpack__(**wishes)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
-class Library:
-    float32 = np.float32
-
-    @staticmethod
-    def empty(shape, *, dtype, device):
-        return Named(np.empty(shape, dtype))
-
-
-class Named(Strict):
-    def __array_namespace__(self):
-        return Library
 
 
 def test_arrays_of_other_libraries():

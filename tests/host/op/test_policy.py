@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import tilewright as tw
 from op_kit import HandStream
 from tilewright.base.errors import SchedulingError
 from tilewright.devices.host import CPU, REFERENCE
@@ -40,14 +41,15 @@ def test_a_larger_pool_makes_streams_of_its_own():
 def test_a_stream_that_waits_for_long_is_set_aside_and_comes_back():
     pool, held = StreamPoolRoundRobin(CPU, 2), CPU.new_stream()
     waiting, other = pool.streams
-    passed, go_on = held.gate()
+    gate = held.new_gate()
+    passed = gate.close()
     waiting.wait_for(passed)
     pool.set_aside(waiting)
     given = [pool.next_stream() for _ in range(4)]
     assert waiting not in given and given[:2] == given[2:] and other in given
     pool.set_aside(held)  # which it does not hand out
     assert [pool.next_stream() for _ in range(4)] == given
-    go_on()
+    gate.open()
     waiting.synchronize()
     pool.set_aside(other)  # the first one is idle again
     assert {pool.next_stream() for _ in range(2)} == {waiting, *given} - {other}
@@ -66,7 +68,7 @@ def test_single_stream():
 
 def test_sync_goes_round_the_devices_pool():
     streams = [Where().sync() for _ in range(4)]
-    assert set(map(id, streams)) == set(map(id, default_policy("cpu").streams))
+    assert set(map(id, streams)) == set(map(id, default_policy(tw.default_device()).streams))
     assert Where(REFERENCE).sync().device is REFERENCE
 
 

@@ -215,6 +215,6 @@ def test_one_thread_does_what_others_would(reactor, threads):
 
 def test_what_the_pool_raises_otherwise_is_raised(reactor):
     reactor.continue_soon(threading.Event().set)
-    reactor._pool.shutdown()
+    reactor._crew.close()
     with pytest.raises(RuntimeError, match="shutdown"):
         reactor.continue_soon(threading.Event().set)

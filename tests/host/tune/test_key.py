@@ -34,6 +34,13 @@ def test_all_shapes_and_types_by_default():
     assert key(None, *args(8)) == key(None, *args(9))
 
 
+def test_arrays_in_tuples_count_as_well():
+    x, y = np.ones(3), np.ones(5, "f4")
+    key = reader("kernel", (), None)
+    assert key((x, (x, y))) == key((x, [x, y])) != key((x, (x, x)))
+    assert key((x, ())) != key((x, (x,)))
+
+
 def test_facts():
     rule = ["x.shape", "x.shape[0]", "z.shape[-1]", "x.dtype", "n", "x.ndim"]
     assert key(rule, *args()) == ((6, 5), 6, 5, f32, 7, 2)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import PurePath
 
-from ...base.listing import Listing, Place, Places
 from ...base.source import Span
+from ...base.stage import Listing, Place, Places
 
 FIRST = 1000
 """The first number of our metadata; what code generation itself refers to has smaller ones."""

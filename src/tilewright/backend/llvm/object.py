@@ -16,10 +16,9 @@ import numpy as np
 from ...base.config import current
 from ...base.errors import InternalError
 from ...base.files import source_hash
-from ...base.listing import Listing
 from ...base.llvm import llvm
 from ...base.shield import llvm_lock, made_once, shielded
-from ...base.stage import ArtifactCodec, Fact, Facts, Saved
+from ...base.stage import ArtifactCodec, Fact, Facts, Listing, Saved
 from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func
 from ...ir.printer import NotExactError, exact_text

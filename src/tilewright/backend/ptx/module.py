@@ -15,7 +15,7 @@ from ...analysis.needed_precision import LAST_BITS, Form, Forms
 from ...base.config import current
 from ...base.cuda_abi import symbol
 from ...base.llvm import llvm
-from ...base.stage import ArtifactCodec, Facts, Saved
+from ...base.stage import ArtifactCodec, Facts, Saved, Stage
 from ...ir.artifact import Artifact, sites_of
 from ...ir.attrs import Rounding
 from ...ir.core import Func, Value
@@ -28,8 +28,9 @@ from ..cpu.loopnest.lower import lower
 from ..cpu.loopnest.nodes import ScalarStmt, Stmt
 from ..libm import Library
 from ..llvm.builder import Vec, Writer
+from ..llvm.debug_locations import directive_listing, llvm_listing
 from ..llvm.object import CpuTarget
-from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, find_libdevice
+from .code import LINKED, NAME, OFF, TRIPLE, Libdevice, PtxTarget, compile_ptx, find_libdevice
 from .simt import TABLE, thread_number
 
 # --- approximate forms of functions in PTX, for one thread -------------------------------------
@@ -257,3 +258,25 @@ def restore(made: Written, target: PtxTarget, saved: Saved) -> Artifact:
     if re.findall(r"^\.visible \.entry (\w+)\(", text, re.MULTILINE) != [name]:
         raise ValueError("not an entry of this name alone")
     return artifact(made, target, saved.code)
+
+
+# -------------------------------------------------------------------------------------------------
+# Stages of SIMT kernels on GPUs: typed IR to LLVM text for one thread, to PTX, the artifact.
+
+
+def stages(arch: str) -> tuple[Stage, ...]:
+    """Return the stages from typed IR to an artifact for a CUDA architecture."""
+    target = PtxTarget(arch)
+    return (
+        Stage("llvm", lambda func: write_ptx(func, target), lambda made: llvm_listing(made.text)),
+        Stage(
+            "ptx",
+            lambda made: artifact(made, target, _ptx(made, target)),
+            lambda made: directive_listing(made.code.decode()),
+            codec_for(target),
+        ),
+    )
+
+
+def _ptx(made: Written, target: PtxTarget) -> bytes:
+    return compile_ptx(made.text, target, made.library).encode()

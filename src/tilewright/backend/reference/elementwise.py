@@ -269,6 +269,7 @@ RULES: dict[str, Rule] = {
     "mini": elementwise(np.minimum),
     "ceil": in_f32(np.ceil),
     "floor": in_f32(np.floor),
+    "round": in_f32(np.rint),
     "sin": _in_f64(np.sin),
     "cos": _in_f64(np.cos),
     "tan": _in_f64(np.tan),

@@ -15,11 +15,10 @@ import numpy as np
 from ...base.dtypes import round_tf32, tf32
 from ...base.errors import ShapeError
 from ...base.stage import Stage
-from ...base.tables import merged
 from ...ir.artifact import Artifact, Failure, Printed, reporting_ops, sites_of
 from ...ir.attrs import WARP_SIZE
 from ...ir.core import Func, Op, Value
-from ...ir.opdef import Effect
+from ...ir.opdef import Effect, merged
 from ...ir.ops.simt import DYNAMIC_SHARED, SHARED, SYNC_THREADS
 from ...ir.types import TensorType, TileType
 from . import control, elementwise, layout, matmul, memory, reduction, simt
@@ -36,10 +35,9 @@ from .machine import (
     TensorData,
     hearing,
 )
-from .recording import EnoughError, Recorder
 from .simt import TOGETHER
 from .storage import LaunchMemory, Member, SharedMemory
-from .watch import Actor, Watch, place_of
+from .watch import Actor, EnoughError, Recorder, Watch, place_of
 
 # -------------------------------------------------------------------------------------------------
 # Arguments of a launch as data of parameters and their memory.

@@ -16,8 +16,7 @@ import numpy as np
 
 from ...base.dtypes import AnyDType, bool_, f4e2m1fn
 from .floating import Array
-from .recording import Recorder
-from .watch import Shadow, Watch
+from .watch import Recorder, Shadow, Watch
 
 
 @dataclass(frozen=True, slots=True)

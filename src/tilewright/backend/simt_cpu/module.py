@@ -8,7 +8,8 @@ them, and one with them for rows for which they do not hold.
 from __future__ import annotations
 
 from ...base.cpu_abi import CpuLaunchWord
-from ...ir.artifact import reporting_ops
+from ...base.stage import Stage
+from ...ir.artifact import Artifact, reporting_ops
 from ...ir.core import Op, Value
 from ...ir.ops.simt import LENGTH
 from ..cpu.emit import control as cpu_control
@@ -18,7 +19,16 @@ from ..cpu.emit.emitter import LlvmEmitter
 from ..cpu.emit.kernel import module_text, read_parameters
 from ..cpu.loopnest.nodes import Plan, Stmt
 from ..llvm.builder import Vec, where
-from ..llvm.object import CpuTarget
+from ..llvm.debug_locations import llvm_listing
+from ..llvm.object import (
+    CpuTarget,
+    artifact,
+    assembly_listing,
+    codec_for,
+    compile_module,
+    host_target,
+    summary,
+)
 from . import control, machine, memory, shared
 from .cooperative_block import each, write_cooperative_block
 from .machine import Lanes, ThreadPosition, Write
@@ -252,3 +262,34 @@ class _ThreadsWriter:
         first = self.emitter.tensors[value].address
         base = self.body.emit(f"ptrtoint {first} to i64", "i64", 1)
         return base + at * size, size
+
+
+# -------------------------------------------------------------------------------------------------
+# Stages of SIMT kernels on the CPU: typed IR to a plan of threads, LLVM text, an object file.
+
+
+TOGETHER = 64
+"""Blocks of threads that a worker takes at once, where they run as one loop."""
+
+
+def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
+    """Return the stages from typed IR to an artifact, by default for this machine's CPU."""
+    cpu = target or host_target()
+    return (
+        Stage("plan", lambda func: plan_threads(func, cpu), print_threads, codec_for(cpu)),
+        Stage(
+            "llvm", lambda plan: (plan, emit_threads(plan, cpu)),
+            lambda pair: llvm_listing(pair[1]),
+        ),
+        Stage(
+            "object", lambda pair: _artifact(pair[0], pair[1], cpu), summary,
+            also=lambda pair, _: assembly_listing(pair[1], cpu),
+        ),
+    )  # fmt: skip
+
+
+def _artifact(plan: Threads, text: str, cpu: CpuTarget) -> Artifact:
+    together = TOGETHER if plan.merged else 1
+    scratch = 0 if plan.cooperation is None else plan.cooperation.live_values.scratch
+    code = compile_module(text, cpu)
+    return artifact(plan.func, cpu, code, scratch, together, plan.decisions)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from ...base.listing import Listing, Place, Places
+from ...base.stage import Listing, Place, Places
 from .lowered import Lowered
 from .toolchain import SECONDS, Toolchain, run
 

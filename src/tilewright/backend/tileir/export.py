@@ -16,9 +16,9 @@ from ...base.shapes import Shape
 from ...ir.artifact import Artifact
 from ...ir.launch_expr import Expr, leaves, parts, show
 from ...ir.signature import GlobalSpec, OutputSpec, ParamSpec, ScalarSpec, Signature, TensorSpec
-from .abi import ParameterSlot, slots, symbol
 from .lowered import is_cubin
 from .resource_model import resources
+from .target import ParameterSlot, slots, symbol
 
 # -------------------------------------------------------------------------------------------------
 # Parameter names that are valid identifiers in C.

@@ -26,7 +26,6 @@ from ...base.source import Span
 from ...base.stage import ArtifactCodec, Facts, Saved
 from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func
-from .abi import symbol
 from .bytecode.enums import version_text
 from .bytecode.program import Program
 from .bytecode.writer import TooOldError
@@ -34,7 +33,7 @@ from .bytecode.writer import write as write_bytecode
 from .choices import Choices, requested
 from .heuristics import Decisions
 from .resource_model import resources
-from .target import TileTarget
+from .target import TileTarget, symbol
 from .toolchain import INSTALL, Ended, Process, Toolchain, Wait, architectures, run
 
 # -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ...base.listing import Listing
+from ...base.stage import Listing
 from .toolchain import SECONDS, find_program, listings, run
 
 NAME, WHEEL = "ptxas", "nvidia-cuda-nvcc"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +21,7 @@ from typing import TypeAlias
 from ...base.config import current
 from ...base.errors import CompileError
 from ...base.system import usable_cpus
+from ...base.threads import Crew
 from ...ir.signature import OutputSpec
 from .choices import Choices, requested
 from .features import Traits
@@ -207,12 +208,12 @@ def compile_candidates(
     if not wanted:
         return []
     stop, end = Event(), None if seconds is None else time.monotonic() + seconds
-    pool = ThreadPoolExecutor(min(CORES, len(wanted)), "tilewright-candidates")
+    crew = Crew(min(CORES, len(wanted)), "tilewright-candidates")
     futures: list[Future[CandidateTrial]] = []
     try:
         # One after the other: Python would do no two of them at a time.
         for made in _distinct(wanted, default, relower):
-            futures.append(pool.submit(copy_context().run, partial(_assembled, made, tool, stop)))
+            futures.append(crew.submit(copy_context().run, _assembled, made, tool, stop))
             if any(f.done() and f.result().is_good for f in futures):
                 break
             if end is not None and time.monotonic() > end:
@@ -220,7 +221,7 @@ def compile_candidates(
         enough = _wait_for_good(futures, end)
     finally:
         stop.set()
-        pool.shutdown()
+        crew.close()
     return [future.result() for future in futures[:enough]]
 
 

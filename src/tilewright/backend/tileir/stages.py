@@ -13,9 +13,8 @@ from typing import Any, NoReturn
 
 from ...base.dtypes import AnyDType
 from ...base.errors import Code, CompileError
-from ...base.listing import Listing
 from ...base.source import Span
-from ...base.stage import Stage
+from ...base.stage import Listing, Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func, Value
 from ...ir.types import PtrType, TensorType, TileType, ViewType

@@ -20,7 +20,7 @@ from ...base.config import child_environment, current, toolkit_directory
 from ...base.cubin import sections
 from ...base.errors import Code, CompileError
 from ...base.files import files_in_wheel
-from ...base.listing import Listing, Place, Places
+from ...base.stage import Listing, Place, Places
 from .bytecode.enums import OLDEST, VERSIONS, Version, version_text
 
 # -------------------------------------------------------------------------------------------------

@@ -3,12 +3,10 @@
 A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`, or a custom object. The name
 of an entry is the hash of its record, which has every input of the code.
 
-    entry     records and entries as bytes
-    keeper    the interface of a store to a compilation
+    entry     records, entries as bytes, and the interface of a store to a compilation
     disk      the store in a directory: locks, eviction, lookup
-    custom    the adapter of a custom store
     bundle    all entries of a directory as one file
-    choosing  which store is used
+    choosing  which store is used, and the adapter of a custom one
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from ...base.files import RefusedError, opened
 from .bundle import pack, unpack
 from .choosing import JitStore, current_store, disk_store, stats
 from .disk import Store, try_to_write
-from .entry import Record
-from .keeper import Keeper, Stats
+from .entry import Keeper, Record, Stats
 
 __all__ = [
     "JitStore",

@@ -19,8 +19,7 @@ from typing import BinaryIO, cast
 from ...base.errors import KernelCacheError
 from ...base.stage import Saved
 from .disk import Store
-from .entry import Record, facts_of
-from .keeper import LARGEST
+from .entry import LARGEST, Record, facts_of
 
 LENGTHS = struct.Struct("<IIQ")
 MAGIC = b"TWBUNDLE"

@@ -15,8 +15,7 @@ from weakref import WeakValueDictionary
 from ...base.config import cache_directory, current
 from ...base.stage import Saved
 from .disk import Store
-from .entry import InvalidEntryError, Record, decode, encode
-from .keeper import LARGEST, Keeper, Stats
+from .entry import LARGEST, InvalidEntryError, Keeper, Record, Stats, decode, encode
 
 # --- custom stores for compiled code -----------------------------------------------------------
 

@@ -18,7 +18,9 @@ from ...base.files import WRITE, RefusedError, opened, remove, write
 from ...base.stage import Saved
 from ...base.system import fcntl, flag
 from .entry import (
+    LARGEST,
     InvalidEntryError,
+    Keeper,
     Record,
     check,
     decode,
@@ -28,7 +30,6 @@ from .entry import (
     is_name,
     parts,
 )
-from .keeper import LARGEST, Keeper
 
 # -------------------------------------------------------------------------------------------------
 # Lock files: one process at a time, released when the holder dies, awaited for a limited time.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
+from contextlib import suppress
 from ctypes import addressof
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
@@ -18,8 +19,9 @@ from weakref import WeakSet
 from ..._core import KEPT_SCRATCH, CpuPool, set_listener
 from ...base import config
 from ...base.errors import ContextError
-from ...base.shield import LISTENER, llvm_lock, shielded
+from ...base.shield import LISTENER, llvm_lock
 from ...base.system import at_fork, usable_cpus
+from ...base.threads import called_apart
 from ..timeline import Timelines
 from .memory import Bytes, address_of, allocate
 
@@ -84,7 +86,7 @@ class Pool:
         """Streams with calls to make, kept alive for them."""
         self._cpus = usable_cpus()
         self.native.usual_threads = self._threads_by(config.of_process())
-        self._starting = threading.RLock()
+        self._starting = threading.Lock()
         self._again = 0.0
         """When to try again to start a worker; not 0: that was refused."""
         self._local = _Local()
@@ -137,35 +139,27 @@ class Pool:
         """Ensure that there are at least `count` workers."""
         if self.lost:
             self.refuse()
-        if len(self.workers) < workers and not self.stopped:
-            with self._starting:
-                if time.monotonic() >= self._again:
-                    self._start(workers)
+        if len(self.workers) >= workers or self.stopped or time.monotonic() < self._again:
+            return
+        called_apart(self._start, workers)
+        if len(self.workers) < workers:  # one that waits for work can do all of it
+            self._again = time.monotonic() + PAUSE
 
     def _start(self, workers: int) -> None:
-        """Start the missing workers, as far as possible: a thread that waits for work can do all of
-        it.
-        """
-        while len(self.workers) < workers:
-            if not shielded(self._start_one):
-                self._again = time.monotonic() + PAUSE
-                return
+        """Start the missing workers, as far as possible, and count them."""
+        with self._starting, suppress(RuntimeError):
+            while len(self.workers) < workers:
+                name = f"tilewright-{len(self.workers) + 1}"
+                thread = threading.Thread(target=self.native.serve, name=name, daemon=True)
+                thread.start()
+                self.workers.append(thread)
+                self.native.workers = len(self.workers)
 
     def is_alone(self) -> bool:
-        """Return whether work runs on the thread that puts it, as no other is to be had."""
+        """Return whether work runs on the thread that puts it, as no other was to be had when it
+        was last tried.
+        """
         return self.stopped or (self._again > 0.0 and not self.workers)
-
-    def _start_one(self) -> bool:
-        """Start a worker, and count it; False: there is no thread to be had now."""
-        name = f"tilewright-{len(self.workers) + 1}"
-        thread = threading.Thread(target=self.native.serve, name=name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            return False
-        self.workers.append(thread)
-        self.native.workers = len(self.workers)
-        return True
 
     def stop(self) -> None:
         """Stop the workers at the end of the interpreter.

@@ -197,7 +197,7 @@ class CpuStream(Capturing[Node], JobStream, ShownStream):
         can wait.
         """
         pool = self._pool
-        if not isinstance(event, CpuEvent) or pool.is_alone() or self._nodes is not None:
+        if not isinstance(event, CpuEvent) or self._nodes is not None:
             event.wait()
         elif event.stream is not self and not event.done():
             pool.have(1)
@@ -207,17 +207,9 @@ class CpuStream(Capturing[Node], JobStream, ShownStream):
             other = event.stream
             self._enter(self.native.enqueue_wait, (other.native, event.number), other)
 
-    def gate(self) -> tuple[Event, Callable[[], None]]:
-        """Return an event that passes when the function beside it is called, once, by any thread.
-
-        It is a point of a separate stream, where nothing is enqueued before that call.
-        """
-        other, opening = CpuStream(self.device, -1), CpuStamp().record
-
-        def open_gate() -> None:
-            other.launch(opening, inline=True)
-
-        return CpuEvent(other, other.native.submitted + 1), open_gate
+    def new_gate(self) -> CpuGate:
+        """Return a gate at which streams of this device can wait for any thread."""
+        return CpuGate(self.device)
 
     def _make_room(self) -> None:
         """Wait until the queue is shorter; nothing has been put, so an interrupt may leave."""
@@ -350,6 +342,25 @@ class CpuStream(Capturing[Node], JobStream, ShownStream):
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"
+
+
+class CpuGate:
+    """Points of a separate stream, which pass one after the other as threads open the gate."""
+
+    __slots__ = ("_closed", "_stream")
+
+    def __init__(self, device: Device) -> None:
+        self._stream = CpuStream(device, -1)
+        self._closed: int = self._stream.native.submitted  # its queue may have served before
+
+    def close(self) -> CpuEvent:
+        """Return an event that passes when the gate is opened once more than for those before."""
+        self._closed += 1
+        return CpuEvent(self._stream, self._closed)
+
+    def open(self) -> None:
+        """Let the first event pass that has not passed; from any thread."""
+        self._stream.launch(CpuStamp().record, inline=True)
 
 
 set_cpu_classes({

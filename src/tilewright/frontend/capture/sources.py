@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeAlias
 
 from ...base.errors import Code, CompileError
 from ...base.source import SourceFile, Span
-from ..semantics.trees import children
+from ...base.trees import children
 from .parameters import PLAIN, Parameter, Terms
 
 # -------------------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...base.dtypes import DTypeMeta
 from ...base.errors import Code
+from ...base.trees import children, leaves, replace_leaves
 from ...ir.core import Block, Value
 from ...ir.types import I1, TileType
 from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
-from ..semantics.trees import children, leaves, replace_leaves
 from ..semantics.values import Memory, OwnedIndex, describe
 from .interpreter import Flow, Interpreter
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from ...base.errors import Code, UnwrittenWarning
+from ...ir.attrs import DebugEvent
 from ...ir.core import Block, Func, Value
-from ...ir.debug import DebugEvent
 from ...ir.launch_expr import LaunchCheck
 from ...ir.opdef import Effect
 from ...ir.ops.control import DEBUG_OPS

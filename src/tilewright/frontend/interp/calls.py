@@ -17,8 +17,9 @@ from typing import Any, NoReturn
 from ... import lang
 from ...base.dtypes import DType, is_dtype
 from ...base.errors import Code
+from ...base.trees import is_record, leaves, replace_leaves
+from ...ir.attrs import DebugEvent
 from ...ir.core import Block, Value
-from ...ir.debug import DebugEvent
 from ...ir.types import TileType
 from ...lang.marker import composed_body, declared_name
 from ...lang.synonyms import SYNONYMS
@@ -30,7 +31,6 @@ from ..capture.sources import (
     library_source,
 )
 from ..rules.table import RULES
-from ..semantics.trees import is_record, leaves, replace_leaves
 from ..semantics.values import Memory, describe
 from . import advice
 from .branches import Conflict, coerce, fill, merge_type, same_structure
@@ -295,6 +295,10 @@ def _spread(it: Interpreter, node: ast.Starred) -> list[Any]:
 def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call anything that may be called in a kernel."""
     if isinstance(callee, functools.partial):
+        for part in ("func", "args"):  # `__setstate__` changes them
+            it.note(
+                id(callee), part, functools.partial(getattr, callee, part), getattr(callee, part)
+            )
         it.watch_items(callee.keywords)
         return call(it, callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
     if isinstance(callee, Method):

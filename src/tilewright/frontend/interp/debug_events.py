@@ -6,11 +6,11 @@ import ast
 from typing import Any
 
 from ...base.shapes import Shape
+from ...base.trees import leaves, replace_leaves
+from ...ir.attrs import DebugEvent, DebuggedFunction, OperandRef, Scene
 from ...ir.core import Value
-from ...ir.debug import DebugEvent, DebuggedFunction, OperandRef, Scene
 from ...ir.types import TensorType, TileType
 from ..capture.sources import FunctionSource
-from ..semantics.trees import leaves, replace_leaves
 from ..semantics.values import AccumulatorRef, MappedRef, OutputRef, SliceRef, TensorRef
 from .interpreter import Interpreter
 

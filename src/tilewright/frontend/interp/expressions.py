@@ -14,12 +14,12 @@ from tilewright import lang
 
 from ...base.dtypes import DType
 from ...base.errors import Code
+from ...base.trees import leaves, part_names
 from ...ir.core import Value
 from ...lang.device_global import Global
 from ..capture.sources import IMMUTABLE, is_written
 from ..rules.control import assert_condition
 from ..rules.table import PROPERTIES, RULES
-from ..semantics.trees import leaves, part_names
 from ..semantics.values import FormatString, Indexed, OwnedIndex, describe, receiver_class
 from . import advice
 from .branches import eval_boolop, eval_ifexp, eval_not, run_if

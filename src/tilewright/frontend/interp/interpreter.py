@@ -21,8 +21,9 @@ import numpy as np
 from ...base.dtypes import as_dtype
 from ...base.errors import Code
 from ...base.source import Span
+from ...base.trees import is_record, part_names
+from ...ir.attrs import DebuggedFunction
 from ...ir.core import Block, Value
-from ...ir.debug import DebuggedFunction
 from ...ir.opdef import TypeRuleError
 from ...lang.device_global import Global
 from ..capture.sources import (
@@ -362,8 +363,18 @@ class Interpreter:
         return value
 
     def watch(self, name: str, value: Any) -> None:
-        """Remember the contents of captured lists and dicts, for later launches."""
-        if may_change(value):
+        """Remember the contents of captured lists and dicts, for later launches; the fields of
+        records too, since `object.__setattr__` changes them.
+        """
+        if is_record(value):
+            for part in part_names(value):
+                field = getattr(value, part)
+                self.note(id(value), part, partial(getattr, value, part), field)
+                self.watch(part, field)
+        elif isinstance(value, tuple):
+            for part in value:
+                self.watch(name, part)
+        elif may_change(value):
             self.note(id(value), name, partial(frozen, value), frozen(value))
 
     def watch_items(self, items: dict[str, Any]) -> None:

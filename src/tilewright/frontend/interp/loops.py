@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import Code, CompileError
+from ...base.trees import leaves, replace_leaves
 from ...ir.attrs import Predicate, Rounding
 from ...ir.core import Block, Value
 from ...ir.types import TileType
 from ..rules.control import assert_condition
 from ..semantics.mapped import Indices, bounds_of, owned_index
 from ..semantics.promotion import natural_dtype
-from ..semantics.trees import leaves, replace_leaves
 from ..semantics.values import describe, receiver_class
 from .branches import Conflict, coerce, fill, is_number, merge_type, same_structure, truth
 from .debug_events import tell_again

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, f64, i16, i32, i64, int_range
+from ...base.dtypes import AnyDType, bool_, f32, f64
 from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
 from ...ir.attrs import Overflow, Predicate, Rounding
@@ -361,32 +361,6 @@ def _exact(name: str) -> Rule:
     return rule
 
 
-PRECISION: dict[AnyDType, int] = {f16: 11, bf16: 8, f32: 24, f64: 53}
-"""The bits of a significand: from 2**(bits - 1) on all numbers are whole."""
-WORDS: dict[int, AnyDType] = {16: i16, 32: i32, 64: i64}
-"""Integers of the size of a float."""
-
-
-def round_half_even(em: SemanticBuilder, x: Any) -> Value:
-    """Return the nearest whole number, the even one of two, with the sign of x.
-
-    Where a magnitude is added to the first number from which on all are whole, the sum is rounded
-    to a whole one.
-    """
-    value = one_float(em, x, "round")
-    dtype, shape = value.tile.dtype, value.tile.shape
-    whole = em.constant(2.0 ** (PRECISION[dtype] - 1), dtype, shape)
-    size = em.emit("absf", value)
-    near = em.emit("subf", em.emit("addf", size, whole), whole)
-    # NaN and numbers that are whole stay as they are.
-    found = em.emit("select", em.emit("cmpf", size, whole, predicate=Predicate.LT), near, size)
-    word = WORDS[dtype.bits]
-    lowest = em.constant(int_range(word)[0], word, shape)
-    sign = em.emit("andi", em.emit("bitcast", value, to=word), lowest)
-    bits = em.emit("ori", em.emit("bitcast", found, to=word), sign)
-    return em.emit("bitcast", bits, to=dtype)
-
-
 def _builtin_round(em: SemanticBuilder, number: Any, ndigits: Any = None) -> Value:
     if ndigits is not None:
         em.fail(
@@ -396,7 +370,7 @@ def _builtin_round(em: SemanticBuilder, number: Any, ndigits: Any = None) -> Val
             got=f"ndigits={describe(ndigits)}",
             hint="scale it: round(x * 100.0) / 100.0",
         )
-    return round_half_even(em, number)
+    return em.emit("round", one_float(em, number, "round"))
 
 
 def _function(name: str) -> Rule:
@@ -729,7 +703,7 @@ RULES: dict[str, Rule] = {
     **{op.name: (_two if len(op.operands) == 2 else _function)(op.name) for op in MATH_OPS},
     "ceil": _exact("ceil"),
     "floor": _exact("floor"),
-    "round": round_half_even,
+    "round": _exact("round"),
     "builtins.round": _builtin_round,
     "exp2": _flushing("exp2"),
     "rsqrt": _flushing("rsqrt"),

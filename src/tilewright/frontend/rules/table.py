@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ...base.tables import merged
+from ...ir.opdef import merged
 from . import control, conversion, elementwise, layout, matmul, memory, pointers, reduction, simt
 
 Rule: TypeAlias = Callable[..., Any]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.dtypes import DType, DTypeMeta
-from ...base.leaf import Leaf
 from ...base.shapes import OWNED, Shape
+from ...base.trees import Leaf
 from ...ir.core import Value
 from ...ir.launch_expr import Expr, show
 from ...ir.types import PtrType, SharedType, TensorType, TileType

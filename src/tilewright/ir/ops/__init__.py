@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...base.tables import merged
-from ..opdef import OpDef
+from ..opdef import OpDef, merged
 from . import control, elementwise, layout, matmul, memory, reduction, simt  # fmt: skip
 
 FAMILIES: dict[str, tuple[OpDef, ...]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32
-from ..debug import DebugEvent
+from ..attrs import DebugEvent
 from ..opdef import Attrs, Effect, Trait, declare, need, none, number, scalar
 from ..types import I32, TensorType, Type, ViewType
 

@@ -201,6 +201,7 @@ def _fn(name: str, operands: str, doc: str, **declared: Any) -> OpDef:
 
 CEIL = _exact_fn("ceil", "arg", "The least integer not below arg.")
 FLOOR = _exact_fn("floor", "arg", "The greatest integer not above arg.")
+ROUND = _exact_fn("round", "arg", "The nearest integer, the even one of two, with the sign of arg.")
 SIN = _fn("sin", "arg", "Sine.")
 COS = _fn("cos", "arg", "Cosine.")
 TAN = _fn("tan", "arg", "Tangent.")
@@ -244,6 +245,7 @@ ATAN2 = _fn(
 MATH_OPS = (
     CEIL,
     FLOOR,
+    ROUND,
     SIN,
     COS,
     TAN,

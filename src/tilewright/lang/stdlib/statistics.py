@@ -15,9 +15,8 @@ from ..marker import composed
 from ..matmul import mmai
 from ..reduction import reduce_max, reduce_sum, scan
 from ..tile import Axis, E, Tile
-from .activation import isinf
 from .arrangement import powers
-from .rounding import is_float, rounded, widened
+from .elementary import is_float, isinf, rounded, widened
 
 
 @composed

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...backend.reference.interpreter import run
-from ...backend.reference.recording import Access, Box, Recorder
+from ...backend.reference.watch import Access, Box, Recorder
 from ...base.errors import Error
 from ...base.shapes import Shape
 from ...ir.core import Func

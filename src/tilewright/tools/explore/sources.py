@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...base.listing import Place, Places, places_of
 from ...base.source import SourceFile, Span
+from ...base.stage import Place, Places, places_of
 
 PACKAGE = str(Path(__file__).parents[2])
 """Our own folder: functions of the library itself are shown, but no user has written them."""

@@ -12,8 +12,8 @@ from tilewright import f32
 from tilewright.backend.llvm.debug_locations import DebugLocations, directive_listing, llvm_listing
 from tilewright.backend.llvm.object import assembly, host_target
 from tilewright.base.config import override
-from tilewright.base.listing import Place
 from tilewright.base.source import SourceFile, Span
+from tilewright.base.stage import Place
 from tilewright.compile.pipeline import compile_kernel
 from tilewright.compile.runner import Runner
 from tilewright.launch.inspection import Inspection

@@ -13,7 +13,7 @@ from tilewright.backend.ptx import code
 from tilewright.base.config import override
 from tilewright.ir.ops.elementwise import MATH_OPS
 
-FUNCTIONS = [op.name for op in MATH_OPS if op.name not in ("ceil", "floor", "sqrt")]
+FUNCTIONS = [op.name for op in MATH_OPS if op.name not in ("ceil", "floor", "round", "sqrt")]
 """Elementary functions that are not single instructions."""
 
 TWO = ("pow", "atan2")

@@ -202,7 +202,8 @@ def fresh() -> dict[str, Any]:
         "part": functools.partial(helper, by=1),
         "space": types.SimpleNamespace(inner=types.SimpleNamespace(K=1)), "base": Base(),
         "talking": Talking(), "half": Fraction(1, 2), "mode": Mode.A, "pair": Pair(3),
-        "record": Record(3), "module": types.ModuleType("module"), "lam": lambda t, by=1: t + by,
+        "record": Record(3), "records": (Record(1), 2), "outer": Record(Record(1)), "lists": ([1],),
+        "module": types.ModuleType("module"), "lam": lambda t, by=1: t + by,
         "tl": tl, "tw": tw, "i32": i32,
     }  # fmt: skip
 
@@ -257,6 +258,15 @@ WAYS: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "another method of a record": (
         "record.method(t)", put("Record", "method", lambda self, t: t + 100)),
     "property of a record": ("t + record.half - 3", CLASS),
+    "field of a record": (
+        "t + record.a - 2", lambda names: object.__setattr__(names["record"], "a", 102)),
+    "field of a record in a tuple": (
+        "t + records[0].a", lambda names: object.__setattr__(names["records"][0], "a", 100)),
+    "field of a record in a record": (
+        "t + outer.a.a", lambda names: object.__setattr__(names["outer"].a, "a", 100)),
+    "list in a tuple": ("t + lists[0][0]", lambda names: names["lists"][0].__setitem__(0, 100)),
+    "another function of a partial": (
+        "part(t)", lambda names: names["part"].__setstate__((hundred, (), {}, None))),
     "record made by code": ("t + Made(0).a", CLASS),
     "defaults": ("helper(t)", put("helper", "__defaults__", (100,))),
     "defaults of a lambda": ("lam(t)", put("lam", "__defaults__", (100,))),
@@ -303,8 +313,11 @@ def kernel(z: tl.TensorMut[i32]) -> None:
 """
 
 
-QUICK = ("class", "method", "class method", "defaults", "defaults by keyword, in place", "code",
-         "partial, in place", "length", "name of a builtin", "builtin", "deque")  # fmt: skip
+QUICK = (
+    "class", "method", "class method", "defaults", "defaults by keyword, in place", "code",
+    "partial, in place", "another function of a partial", "field of a record", "length",
+    "name of a builtin", "builtin", "deque",
+)  # fmt: skip
 """Each kind of watch, as native code has it."""
 
 

@@ -191,7 +191,7 @@ def test_results_of_16_bits_are_rounded_once_from_f64():
 
 
 def test_every_function_is_tested_for_subnormals_and_limits():
-    named = {*UNARY, *LOGS, "rsqrt", "ceil", "floor", "sqrt", "pow", "atan2"}
+    named = {*UNARY, *LOGS, "rsqrt", "ceil", "floor", "round", "sqrt", "pow", "atan2"}
     assert named == {op.name for op in MATH_OPS}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.backend.tileir.disassembly import with_places
-from tilewright.base.listing import Place
+from tilewright.base.stage import Place
 
 TEXT = """// Producer: tilewright
 entry @scale(%arg0: tile<ptr<f32>>) {

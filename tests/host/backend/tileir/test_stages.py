@@ -14,12 +14,12 @@ import pytest
 
 from fuzz.wild.program import Array, numbers
 from fuzz.wild.running import same
+from simulator.tile_ir.launch import run
+from simulator.tile_ir.storage import Allocation, DeviceMemory
 from support import tiers
 from support.probes import Probe
 from tilewright.backend.reference import interpreter as reference
 from tilewright.backend.tileir import stages
-from tilewright.backend.tileir.interpreter.launch import run
-from tilewright.backend.tileir.interpreter.storage import Allocation, DeviceMemory
 from tilewright.backend.tileir.target import TileTarget
 from tilewright.base.dtypes import AnyDType
 from tilewright.compile.pipeline import CUDA_PASSES

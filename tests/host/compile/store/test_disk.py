@@ -15,8 +15,7 @@ import pytest
 from tilewright.base.files import opened
 from tilewright.base.stage import Saved
 from tilewright.compile.store.disk import Store, acquire, path_of
-from tilewright.compile.store.entry import Record
-from tilewright.compile.store.keeper import LARGEST, Stats
+from tilewright.compile.store.entry import LARGEST, Record, Stats
 
 IS_ROOT = os.geteuid() == 0
 SAVED = Saved({"symbol": "add"}, b"code" * 100)

@@ -13,7 +13,7 @@ import pytest
 
 from cpu.devices.cpu.gate import PATIENCE, Gate
 from cpu.devices.cpu.kernels import WRITE_BLOCK, kernel, slots
-from support.interrupts import in_quick_succession
+from support.interrupts import in_quick_succession, raise_at, raise_behind
 from tilewright.base import config
 from tilewright.devices.cpu import pool
 from tilewright.devices.cpu.pool import Pool
@@ -33,16 +33,20 @@ def own(monkeypatch):
     made.stop()
 
 
+def refuse(self: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 @pytest.fixture
 def no_threads(monkeypatch):
     """No thread can be started; how often that was tried."""
     tried: list[threading.Thread] = []
 
-    def refuse(self: threading.Thread) -> None:
+    def count(self: threading.Thread) -> None:
         tried.append(self)
-        raise RuntimeError("can't start new thread")
+        refuse(self)
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threading.Thread, "start", count)
     return tried
 
 
@@ -106,6 +110,40 @@ def test_a_worker_whose_start_is_interrupted_is_counted(own):
     own.have(3)
     named = [t for t in threading.enumerate() if t.ident not in before]
     assert len(own.workers) == 3 and set(named) == set(own.workers)
+
+
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+def test_what_a_trace_function_raises_leaves_no_worker_uncounted(monkeypatch, interrupt):
+    """Nor a pool that takes itself for alone: it would have work of others run on the caller."""
+    for point in range(1, 40):
+        own, before = Pool(), threading.active_count()
+        is_over = not interrupt(point, lambda own=own: own.have(2))
+        own.have(2)
+        assert not own.is_alone(), point
+        assert len(own.workers) == 2 == threading.active_count() - before, point
+        own.stop()
+        if is_over:
+            break
+    assert 1 < point < 39
+
+
+def test_a_stream_that_waits_for_another_looks_for_threads_again(own, monkeypatch):
+    """No thread was to be had a while ago; that is no reason to hold up the caller now."""
+    one, other, gate = CpuStream(CPU, 0), CpuStream(CPU, 1), Gate()
+    with monkeypatch.context() as refused:
+        refused.setattr(threading.Thread, "start", refuse)
+        own.have(1)
+        runs = threading.Thread(target=lambda: one.launch(gate.launcher.record(), inline=True))
+    assert own.is_alone()
+    runs.start()
+    while one.idle():
+        time.sleep(0.001)
+    own._again = 1e-9  # that while is over
+    other.wait_for(one.record())
+    assert gate.word[0] == 0 and own.workers and not other.idle()
+    gate.open()
+    runs.join()
+    other.synchronize()
 
 
 REFUSED = """

@@ -18,7 +18,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "ceil", "floor", "sqrt"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "ceil", "floor", "round", "sqrt"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_functions_keep_the_type(name, dtype):
     for shape in ((), (4,), (2, 8)):
@@ -53,7 +53,7 @@ def test_typed_scalars_keep_their_type():
     assert Kit()("exp", f16(2.0)).type == TileType(f16)
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "ceil", "floor", "sqrt"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "ceil", "floor", "round", "sqrt"])
 def test_functions_refuse_integers(name):
     kit = Kit()
     error = kit.refused(Code.DTYPE, name, kit.tile(i32, 4))

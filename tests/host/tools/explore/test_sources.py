@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilewright.base.listing import Place
 from tilewright.base.source import SourceFile, Span
+from tilewright.base.stage import Place
 from tilewright.tools.explore.sources import Sources
 
 TEXT = """import x

@@ -373,6 +373,7 @@ MATH_TABLE: dict[str, Compute] = {
     **{op.name: by_need(library(op.name)) for op in MATH_OPS},
     "ceil": simple(intrinsic("ceil")),
     "floor": simple(intrinsic("floor")),
+    "round": simple(intrinsic("roundeven")),
     "sqrt": rounded(intrinsic("sqrt"), square_root),
 }
 

@@ -20,7 +20,7 @@ from ...llvm.object import CpuTarget
 from ..loopnest.nodes import Literal, Plan, Stmt, TileBuffer, Variable
 
 if TYPE_CHECKING:
-    from .private import Private
+    from .atomics import Private
 
 # -------------------------------------------------------------------------------------------------
 # LLVM types of elements, in registers and in memory, and their constants.

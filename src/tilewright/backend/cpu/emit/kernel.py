@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from ....base.config import current
 from ....base.cpu_abi import CpuLaunchWord
-from ....base.tables import merged
 from ....ir.core import Op, Value
+from ....ir.opdef import merged
 from ....ir.types import PtrType, TensorType, TileType
 from ...llvm.builder import Vec, repeat
 from ...llvm.debug_locations import DebugLocations
@@ -32,7 +32,7 @@ from ..loopnest.nodes import (
     walk,
 )
 from ..loopnest.optimize import prefetched_reads
-from . import atomics, control, elementwise, layout, matmul, memory, private, reduction
+from . import atomics, control, elementwise, layout, matmul, memory, reduction
 from .access import from_memory, perform_if
 from .emitter import Compute, LlvmEmitter, TensorPointer, memory_type
 from .layout import transpose
@@ -190,7 +190,7 @@ def _prologue(emitter: LlvmEmitter) -> None:
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
     emitter.tiles = dict(emitter.buffers)
     memory.begin(emitter)
-    private.begin(emitter)
+    atomics.begin_private_copies(emitter)
     begin(emitter)
 
 
@@ -259,7 +259,7 @@ def _blocks(emitter: LlvmEmitter) -> None:
     emitter.store(emitter.load(counter, "i64") + emitter.blocks, counter)
     body.jump(head)
     body.label(done)
-    private.end(emitter)
+    atomics.end_private_copies(emitter)
     memory.end(emitter)
     emitter.do("ret void")
 

@@ -20,9 +20,8 @@ from ..loopnest.nodes import (
 )
 from ..loopnest.optimize import LINE, nontemporal_stores
 from . import access as lanes_access
-from . import private
 from .access import alignment, load_through, perform_if, store_dense, store_through, to_memory
-from .atomics import update, update_stretch
+from .atomics import update, update_private, update_private_stretch, update_stretch
 from .control import launch_word, report
 from .emitter import Compute, LlvmEmitter, TensorPointer, literal, memory_type
 from .frame import NestFrame, Window
@@ -446,14 +445,14 @@ def _atomic_red_view(frame: NestFrame, effect: AtomicView) -> None:
 
     def act() -> None:
         if copy is not None:
-            private.change(emitter, copy, address, value)
+            update_private(emitter, copy, address, value)
         else:
             update(emitter, effect.op, dtype, address, value)
 
     if low is None or high is None:
         lanes_access.perform_if(emitter, element.common(), act)
     elif copy is not None:
-        private.change_stretch(emitter, copy, address, low, high, value)
+        update_private_stretch(emitter, copy, address, low, high, value)
     else:
         update_stretch(emitter, effect.op, dtype, address, low, high, value)
 

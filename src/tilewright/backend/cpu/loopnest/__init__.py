@@ -13,10 +13,10 @@ from .optimize import (
     mark_nontemporal_stores,
     mark_prefetches,
     narrow_streams,
+    privatize_accumulators,
 )
 from .packing import reuse_packed_tiles
 from .printer import InvalidPlan, decisions, list_plan, print_plan, verify_plan
-from .privatize import privatize_accumulators
 
 __all__ = ["InvalidPlan", "Plan", "build_plan", "list_plan", "print_plan", "verify_plan"]
 

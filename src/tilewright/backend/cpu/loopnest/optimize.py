@@ -12,15 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
+from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.dtypes import f32
+from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ....ir.opdef import Effect
 from ....ir.ops.control import BLOCK_ID
 from ....ir.ops.layout import CONSTANT
+from ....ir.signature import OutputSpec
 from ...llvm.object import CpuTarget
 from .facts import FOREVER, Location, is_ordered, location_of, may_alias
 from .index import IndexField, Loop, loops_in
 from .nodes import (
+    AtomicView,
     Combine,
     Compute,
     ElementAccess,
@@ -31,6 +35,7 @@ from .nodes import (
     NestEffect,
     Plan,
     Position,
+    PrivateCopy,
     Read,
     ReadBuffer,
     ReadView,
@@ -444,3 +449,40 @@ def _next_tile(read: ReadView, axes: dict[Value, int | None]) -> tuple[int | Non
         return None
     moves = tuple(axes[value] for value in where)
     return moves if any(axis is not None for axis in moves) else None
+
+
+# -------------------------------------------------------------------------------------------------
+# Privatization of small accumulators: a worker combines into a copy first, then into memory.
+#
+# An atomic update takes twenty cycles, or hundreds where workers update one cache line. A copy
+# in scratch memory takes ordinary updates; at the end of each run of blocks, its elements are
+# combined into the accumulator atomically, once. Only the launch knows the extents, so the code
+# decides there: if the copy fits, and each of its elements is updated several times in a run.
+
+
+PRIVATE_BYTES = 64 << 10
+"""The size of a copy at most: it stays in the second-level cache beside the tiles of a block."""
+
+
+def privatize_accumulators(plan: Plan, limit: int) -> None:
+    """Reserve scratch memory for a copy of each accumulator that one operation updates."""
+    found: dict[Value, list[AtomicView]] = {}
+    for nest in walk(plan.body):
+        if isinstance(nest, Nest):
+            for effect in nest.effects:
+                if isinstance(effect, AtomicView):
+                    found.setdefault(effect.access.tensor, []).append(effect)
+    shared = {
+        value
+        for value, spec in zip(plan.params, plan.func.signature.params, strict=True)
+        if isinstance(spec, OutputSpec) and spec.shared
+    }
+    for tensor, updates in found.items():
+        first = updates[0]
+        is_one = all(u.op.attrs["mode"] is first.op.attrs["mode"] for u in updates)
+        at = ceil_div(plan.scratch_bytes, SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+        if tensor in shared and is_one and at + PRIVATE_BYTES <= limit:
+            capacity = PRIVATE_BYTES // itemsize(first.access.view.tensor.dtype)
+            count = sum(prod(u.access.view.tile) for u in updates)
+            plan.private[tensor] = PrivateCopy(first.op, at, capacity, count)
+            plan.scratch_bytes = at + PRIVATE_BYTES

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....base.listing import Listing, ListingWriter
 from ....base.shapes import shape_text
 from ....base.source import Span, where
+from ....base.stage import Listing, ListingWriter
 from ....ir.core import Op, Value
 from ....ir.printer import attr_text
 from ....ir.types import Elem, PtrType

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ....base.listing import Listing, ListingWriter
 from ....base.source import Span
+from ....base.stage import Listing, ListingWriter
 from .opcodes import FieldForm, InstructionField, OpCode
 from .types import Kind, ScalarType, TileValueType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ....base.tables import merged
+from ....ir.opdef import merged
 from . import (  # fmt: skip
     control,
     conversion,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
 from ....base.shapes import size
 from ....ir.core import Op, Value
+from ....ir.ops.elementwise import ROUND
 from ..bytecode.enums import V13_4, ComparisonCode, NanOrdering, RoundingCode, Signedness
 from ..bytecode.program import Val
 from ..bytecode.types import (
@@ -32,6 +33,7 @@ from ..bytecode.types import (
 )
 from .elementwise import OVERFLOWS, is_signed
 from .emitter import Reduced, Rule, TileEmitter, tile
+from .math_expansion import ROUNDER
 
 # -------------------------------------------------------------------------------------------------
 # Opaque rematerialization: keep the assembler from merging rematerialized conversions (CSE).
@@ -177,14 +179,39 @@ def _to_scale(em: TileEmitter, arg: Val, kind: TileValueType) -> Val:
 # --- floats to integers --------------------------------------------------------------------------
 
 
+SHORT = 16
+"""Integers of so many bits are the low bits of `ROUNDER` plus such a number."""
+
+
 def _ftoi(em: TileEmitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     kind, to = tile_of(op.result.type), op.attrs["to"]
+    maker = em.nesting.definer(op.one("arg"))
+    if maker is not None and maker.is_a(ROUND) and to.bits <= SHORT and tile(arg).elem != F64:
+        return (_nearest(em, em.get(maker.one("arg")), kind, to),)
     # The bounds of integers are not numbers of the small floats.
     wide = arg if tile(arg).elem in (F32, F64) else em.one("ftof", kind.of(F32), arg)
     if em.version >= V13_4:
         return (_converted(em, wide, kind, to, saturating=True),)
     return (_saturated(em, wide, kind, to),)
+
+
+def _nearest(em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType) -> Val:
+    """Convert to the nearest short integer, the nearest bound outside; NaN becomes 0.
+
+    A clamped number that is added to `ROUNDER` is rounded by the addition, and its low bits are
+    the integer: half the instructions of rounding to a whole float and converting that.
+    """
+    source = tile(arg).of(F32)
+    wide = arg if tile(arg) == source else em.one("ftof", source, arg)
+    low, high = (em.number(float(end), source) for end in int_range(to))
+    clamped = em.same("minf", em.same("maxf", wide, low), high)
+    shifted = em.same("addf", clamped, em.number(ROUNDER, source))
+    bits = em.one("bitcast", source.of(I32), shifted)
+    nearest = em.one("trunci", kind, bits)
+    return em.one(
+        "select", kind, _ask(em, ComparisonCode.EQUAL, wide, wide), nearest, em.number(0, kind)
+    )
 
 
 def _converted(

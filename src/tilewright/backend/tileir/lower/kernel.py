@@ -11,12 +11,12 @@ from ....ir.artifact import reporting_ops
 from ....ir.core import Func, Value
 from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
 from ....ir.types import TensorType
-from .. import abi
 from ..bytecode.enums import V13_3, ComparisonCode, RoundingCode, Signedness
 from ..bytecode.program import Bounded, DivBy, InstructionRegion, Kernel, Val
 from ..bytecode.types import I32, I64, INDEX, SCALAR_OF, Pointer, TileValueType
 from ..heuristics import Decisions
-from ..target import TileTarget
+from ..target import ParameterSlot, TileTarget, symbol
+from ..target import slots as parameter_slots
 from . import RULES
 from .code_growth import note_repetition, note_rerolled
 from .control import numbers
@@ -34,7 +34,7 @@ def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
     """Return the kernel of a function."""
     em = TileEmitter(func, target, decisions, RULES)
     reports = bool(reporting_ops(func))
-    slots = abi.slots(func.signature, reports=reports)
+    slots = parameter_slots(func.signature, reports=reports)
     body = InstructionRegion(tuple(Val(_kind(slot)) for slot in slots))
     with em.inside(body):
         _parameters(em, dict(zip(slots, body.args, strict=True)))
@@ -49,7 +49,7 @@ def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
     span = next((op.span for op in func.walk() if op.span is not None), None)
     while span is not None and span.caller is not None:
         span = span.caller
-    return Kernel(abi.symbol(func.name), body, decisions.hints, span, tuple(em.notes))
+    return Kernel(symbol(func.name), body, decisions.hints, span, tuple(em.notes))
 
 
 def _kernel_body(em: TileEmitter) -> None:
@@ -60,7 +60,7 @@ def _kernel_body(em: TileEmitter) -> None:
     em.span = None
 
 
-def _kind(slot: abi.ParameterSlot) -> TileValueType:
+def _kind(slot: ParameterSlot) -> TileValueType:
     scalar = SCALAR_OF[slot.dtype]
     return TileValueType(Pointer(scalar) if slot.what in ("address", "record") else scalar)
 
@@ -68,7 +68,7 @@ def _kind(slot: abi.ParameterSlot) -> TileValueType:
 # --- parameters ----------------------------------------------------------------------------------
 
 
-def _parameters(em: TileEmitter, given: dict[abi.ParameterSlot, Val]) -> None:
+def _parameters(em: TileEmitter, given: dict[ParameterSlot, Val]) -> None:
     specs = em.func.signature.params
     for number, (param, spec) in enumerate(zip(em.func.params, specs, strict=True)):
         own = {(s.what, s.axis): v for s, v in given.items() if s.param == number}

@@ -234,6 +234,15 @@ class Writer:
         rounding = {"rounding_mode": RoundingCode.FULL} if self.scalar is F32 else {}
         return self.do("divf", a, b, **rounding)
 
+    def signed(self, magnitude: Val, sign: Val) -> Val:
+        """Return a float that is not negative, with the sign of another."""
+        word = WHOLE[self.scalar]
+        kind = self._kind.of(word)
+        bits = self._em.one("bitcast", kind, sign)
+        sign = self._em.same("andi", bits, self._em.number(-1 << word.width - 1, kind))
+        both = self._em.same("ori", self._em.one("bitcast", kind, magnitude), sign)
+        return self._em.one("bitcast", self._kind, both)
+
     def half_power(self, shifted: Val) -> Val:
         """Compute half of 2**n, where n is in the low bits of a float; the rest is shifted out."""
         kind = self._kind.of(WHOLE[self.scalar])
@@ -337,6 +346,19 @@ def erf(w: Writer, x: Val) -> Val:
     return w.where(magnitude, ComparisonCode.LESS_THAN, 1.0, near, far)
 
 
+def round_half_even(w: Writer, x: Val) -> Val:
+    """Return the nearest whole number, the even one of two, with the sign of x.
+
+    A magnitude that is added to the first number from which on all are whole is rounded to a whole
+    one. NaN and numbers that are whole already stay as they are.
+    """
+    first_whole = 2.0 ** FRACTION[w.scalar]
+    magnitude = w.do("absf", x)
+    near = w.do("subf", w.do("addf", magnitude, first_whole), first_whole)
+    found = w.where(magnitude, ComparisonCode.LESS_THAN, first_whole, near, magnitude)
+    return w.signed(found, x)
+
+
 def _composed(function: Function) -> Rule:
     """Return the rule of a function; smaller floats are computed in f32 and rounded once."""
 
@@ -357,4 +379,5 @@ COMPOSED: dict[str, Rule] = {
     "log1p": _composed(log1p),
     "cbrt": _composed(cbrt),
     "erf": _composed(erf),
+    "round": _composed(round_half_even),
 }

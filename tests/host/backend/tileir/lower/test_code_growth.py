@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,12 @@ import tilewright as tw
 import tilewright.lang as tl
 from benchmarks.gpu.meta import CALLS
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.bytecode.program import program_text
+from support.tile_ir import instr
+from tilewright.backend.tileir.bytecode.program import InstructionRegion, program_text
+from tilewright.backend.tileir.bytecode.types import F32, INDEX, TileValueType
+from tilewright.backend.tileir.lower import code_growth
 from tilewright.base.dtypes import f16, f32, i64
+from tilewright.base.source import SourceFile, Span
 
 
 def first(x, i, y, j):
@@ -225,3 +230,123 @@ def test_copies_that_are_one_loop_again_mean_the_same(simulated_gpu):
             found.append(z.to_numpy())
     np.testing.assert_array_equal(*found)
     assert found[0].any()
+
+
+class Measured:
+    """A loop whose body has so many instructions for each thread, and the emitter it is told to."""
+
+    def __init__(self, once, count=None, *, loads=0, latency=0, streamed=False, sine=False):
+        kind = TileValueType(F32, (128,))
+        (given,) = instr("constant", [kind], value=bytes(4)).results
+        names = ["load_ptr_tko"] * loads + ["sin"] * sine
+        at = 6 * loads + 100 * sine
+        self.loads = []
+        made = []
+        for name in names:
+            hints = {"sm_90": {"latency": latency}} if latency else None
+            attrs = {"optimization_hints": hints} if name in code_growth.LOADS else {}
+            made.append(instr(name, [kind], [given], **attrs))
+            if name in code_growth.LOADS:
+                self.loads.append(made[-1])
+        made += [instr("absf", [kind], given) for _ in range(once - at)]
+        self.body = InstructionRegion((), made)
+        numbers = [0, count or 0, 1]
+        bounds = [
+            instr("constant", [INDEX], value=n.to_bytes(4, "little")).results[0] for n in numbers
+        ]
+        makers = {
+            value: instr("constant", [INDEX], value=n.to_bytes(4, "little"))
+            for value, n in zip(bounds, numbers, strict=True)
+        }
+        self.em = SimpleNamespace(
+            decisions=SimpleNamespace(hints={}), target=SimpleNamespace(arch="sm_90"), notes=[],
+            makers=makers if count is not None else {}, loop_sizes={}, vectors={},
+            streamed=set(self.loads) if streamed else set(),
+        )  # fmt: skip
+        loop = SimpleNamespace(span=None)
+        self.upper = bounds[1]
+        code_growth.bounded(self.em, loop, bounds, self.body)
+
+    @property
+    def size(self):
+        """The instructions that the loop counts for, with its copies."""
+        return self.em.loop_sizes[self.body]
+
+    @property
+    def latency(self):
+        """By how many iterations its loads begin early."""
+        (found,) = {code_growth._latency(self.em, load) for load in self.loads}
+        return found
+
+
+@pytest.mark.parametrize(
+    ("given", "size", "latency"),
+    [
+        # Without loads there are no copies but those of unrolling: up to 4 iterations, 2048 in all.
+        ({"once": 700}, 700, None),
+        ({"once": 512, "count": 4}, 2048, None),
+        ({"once": 300, "count": 5}, 300, None),
+        ({"once": 900, "count": 1}, 900, None),
+        # Loads are pipelined: ten copies, 8192 in all; 45 of a loop that branches.
+        ({"once": 819, "loads": 1}, 8190, 0),
+        ({"once": 820, "loads": 1}, 820, 10),
+        ({"once": 820, "loads": 1, "latency": 3}, 8200, 3),
+        ({"once": 182, "loads": 1, "sine": True}, 45 * 182, 0),
+        ({"once": 183, "loads": 1, "sine": True}, 183, 10),
+        ({"once": 136, "loads": 2, "count": 15}, 2040, 0),
+        ({"once": 120, "loads": 2, "count": 16}, 1200, 0),
+        # Asynchronous loads begin as early as 4096 instructions permit; one copy for each.
+        ({"once": 400, "loads": 1, "latency": 3, "streamed": True}, 1600, 3),
+        ({"once": 1024, "loads": 2, "latency": 3, "streamed": True}, 4096, 3),
+        ({"once": 1025, "loads": 2, "latency": 3, "streamed": True}, 3075, 2),
+        ({"once": 5000, "loads": 1, "latency": 3, "streamed": True}, 10000, 1),
+    ],
+)
+def test_what_a_loop_counts_for(given, size, latency):
+    made = Measured(**given)
+    assert made.size == size
+    assert latency is None or made.latency == latency
+    assert made.em.notes == ([made.em.notes[0]] if latency == 10 else [])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "count"),
+    [
+        ((0, 5, 1), 5), ((-3, 4, 2), 4), ((-3, 5, 2), 4), ((5, 0, 1), 0), ((0, -1, 1), 0),
+        ((0, 5, -1), 0), ((0, 5, 0), 0), ((7, 7, 3), 0),
+    ],
+)  # fmt: skip
+def test_constant_bounds_are_counted(bounds, count):
+    made = [instr("constant", [INDEX], value=n.to_bytes(4, "little", signed=True)) for n in bounds]
+    em = SimpleNamespace(makers={each.results[0]: each for each in made})
+    assert code_growth._iterations(em, [each.results[0] for each in made]) == count
+    em.makers.popitem()
+    assert code_growth._iterations(em, [each.results[0] for each in made]) == 0
+
+
+@pytest.mark.parametrize(
+    ("copies", "size", "is_said"),
+    [(4, 1024, False), (4, 1025, True), (3, 4000, False), (5, 900, True)],
+)
+def test_repetition_is_noted_from_so_much_code_on(copies, size, is_said):
+    """A line of four copies and more, of more than 4096 instructions in all."""
+    kind = TileValueType(F32, (128 * size,))
+    place = Span(SourceFile("file.py", "text"), 7, 0, 7, 4)
+    (given,) = instr("constant", [kind], value=bytes(4)).results
+    made = [instr("absf", [kind], given) for _ in range(copies)]
+    for each in made:
+        each.span = place
+    em = SimpleNamespace(
+        decisions=SimpleNamespace(hints={}), target=SimpleNamespace(arch="sm_90"), notes=[],
+        makers={}, loop_sizes={}, vectors={},
+    )  # fmt: skip
+    code_growth.note_repetition(em, InstructionRegion((), made))
+    assert bool(em.notes) == is_said
+    assert all(note.startswith(f"{copies} copies of unrolled code") for note in em.notes)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(1, "about 1 KiB"), (127, "about 1 KiB"), (128, "about 2 KiB")]
+)
+def test_sizes_are_shown_in_kibibytes(size, text):
+    assert code_growth._kib(size) == text

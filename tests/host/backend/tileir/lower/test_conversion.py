@@ -48,6 +48,20 @@ def test_wide_numbers_round_once(simulated_gpu):
     assert ran(np.array([-1, 0] * 4), simulated_gpu) == [255] * 8
 
 
+@pytest.mark.parametrize("simulated_gpu", ["sm_100"], indirect=True)
+@pytest.mark.parametrize("dtype", [i64, u64], ids=str)
+def test_integers_beside_ties(dtype, simulated_gpu):
+    """One bit decides on which side of a tie an integer lies, however far below that bit is."""
+    bits = 63 if dtype is i64 else 64
+    ties = [3 << k - 1 for k in range(1, bits - 1)]
+    sides = [0, *(sign << j for j in range(16) for sign in (1, -1))]
+    numbers = [n for tie in ties for side in sides if 0 < (n := tie + side) < 1 << bits]
+    numbers = numbers[: len(numbers) // 8 * 8]
+    # The next power above a tie and from it on, so many bits above 2**-127.
+    powers = [n.bit_length() - 1 + (n >= 3 << n.bit_length() - 2) if n > 1 else 0 for n in numbers]
+    assert ran(np.array(numbers, dtype.np), simulated_gpu) == [127 + p for p in powers]
+
+
 @tw.entry
 def to_pairs(out: tl.TensorMut[f4e2m1fnx2], x: tl.Tensor[f32]) -> None:
     out.store(x.load_tile((16,), [tl.block_id(0)]).astype(f4e2m1fn).pack())

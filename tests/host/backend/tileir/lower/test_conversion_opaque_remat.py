@@ -64,3 +64,20 @@ def test_the_disguise_changes_nothing():
     assert not np.any(x * x + np.uint32(1) == np.uint32(7) * y * y)
     low = np.arange(8, dtype=np.uint32)
     assert not np.any((low * low + 1)[:, None] % 8 == (7 * low * low)[None, :] % 8)
+
+
+@tw.entry
+def narrowed(
+    a: tl.TensorMut[tw.f16], b: tl.TensorMut[tw.bf16], s: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32]
+) -> None:
+    """Wide rows are converted on both sides of a reduction."""
+    row = tl.load_tile_like(x, s)
+    a.store(row.astype(tw.f16))
+    total = row - tl.reduce_sum(row, 1, keepdims=True)
+    s.store(total)
+    b.store(row.astype(tw.bf16))
+
+
+def test_wide_rows_are_not_disguised():
+    outs = [tw.meta((4, 64), d).partition_mut((1, 64)) for d in (tw.f16, tw.bf16, tw.f32)]
+    assert "ori" not in program_text(lowered(cuda_ir(narrowed, *outs, tw.meta((4, 64)))).program)

@@ -11,8 +11,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.abi import slots
 from tilewright.backend.tileir.bytecode.program import program_text
+from tilewright.backend.tileir.target import slots
 
 
 @tw.entry
@@ -208,3 +208,18 @@ def test_folded_blocks_are_all_blocks_once(launched):
     found = blocks(cuda_ir(deep, z.partition_mut((1, 1, 1, 1))), grid, launched)
     real = [at for at in found if at is not None]
     assert sorted(real) == sorted(_all(grid))
+
+
+@tw.entry(unsafe=True)
+def numbered(p: tl.Ptr[tw.i32]) -> None:
+    at = tl.block_id(0)
+    tl.store_ptr(p + at, at + 100)
+
+
+@pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
+def test_blocks_know_their_number_where_nothing_else_asks(simulated_gpu):
+    z = tw.zeros((7,), tw.i32).sync()
+    with tw.unsafe():
+        op = numbered(z.device_pointer()).grid((7,))
+    op.sync()
+    assert z.to_numpy().tolist() == list(range(100, 107))

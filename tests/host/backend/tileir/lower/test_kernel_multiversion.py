@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -175,3 +176,28 @@ def test_a_tile_that_is_read_again_waits_for_the_time_before():
         assert rest
         assert any(before == operands[-1] for operands in loads)
     assert [len(operands) for operands in loads] == [5, 6, 6] * 2
+
+
+@tw.entry
+def compared(
+    out: tl.TensorMut[tw.i32], x: tl.Tensor[tw.i32], y: tl.Tensor[tw.i32], *, FAR: tl.Const[int]
+) -> None:
+    """Compare indices with extents: of x, whose tiles are loaded, and of y, which has none."""
+    at = tl.arange(16) + (FAR - 16)
+    n = x.shape[0]
+    below = tl.where(at < n, 1, 0) + tl.where(at <= n, 2, 0) + tl.where(at == n, 4, 0)
+    above = tl.where(at > n, 8, 0) + tl.where(at >= n, 16, 0) + tl.where(at != n, 32, 0)
+    is_there = tl.where(tl.arange(16) * 0 < y.shape[0], 64, 0)
+    out.store((tl.load_tile_like(x, out) << 8) + below + above + is_there)
+
+
+@pytest.mark.parametrize("simulated_gpu", ["sm_90"], indirect=True)
+@pytest.mark.parametrize("far", [16, 32, 64])
+@pytest.mark.parametrize("length", [15, 16, 17, 31, 32, 33, 47])
+def test_full_tiles_prove_no_more_of_extents_than_they_cover(length, far, simulated_gpu):
+    x, y = np.arange(length, dtype=np.int32), np.zeros(0, np.int32)
+    z = tw.full((length,), -7, tw.i32).sync()
+    compared(z.partition_mut((16,)), x, y, FAR=far).sync()
+    at = np.arange(length) % 16 + far - 16
+    answers = [at < length, at <= length, at == length, at > length, at >= length, at != length]
+    assert z.to_numpy().tolist() == (256 * x + sum(a << k for k, a in enumerate(answers))).tolist()

@@ -6,11 +6,11 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from simulator.tile_ir.elementwise import errors
 from support.cuda import cuda_ir, lowered
 from support.narrow import BOUND, FUNCTIONS, ROUNDS_BEFORE, computed, most_ulps
 from tilewright import bf16, f16, f32
 from tilewright.analysis.needed_precision import Form
-from tilewright.backend.tileir.interpreter.elementwise import errors
 from tilewright.backend.tileir.lower import elementwise
 from tilewright.backend.tileir.lower import math_expansion as approximate_math
 from tilewright.backend.tileir.lower.math_expansion import FORMS

@@ -1,0 +1,1 @@
+"""Programs of several processes, beside the same programs in plain torch.distributed."""
