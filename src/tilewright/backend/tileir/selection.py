@@ -180,10 +180,12 @@ def _table(trials: Sequence[CandidateTrial], best: int) -> list[str]:
     """Return the terms of the model for each candidate, a line each."""
     only = trials[0].judged
     if len(trials) == 1 and only is not None:
-        return [f"resources: {only[1].text(only[0])} of the speed"]
+        return [f"resources: {only[1].text(only[0])}"]
     needed = PHASES * processor_of(trials[0].made.target).needed_bytes / 1024
-    allowed = f"{needed:.0f} KiB in flight per multiprocessor allow"
-    lines = [f"{len(trials)} candidates, by spilled bytes, then by speed, which {allowed} in full:"]
+    lines = [
+        f"{len(trials)} candidates, ranked by spilled bytes, then by the bandwidth of memory that"
+        f" they can reach ({needed:.0f} KiB of loads in flight per multiprocessor reach all of it):"
+    ]
     for k, each in enumerate(trials):
         marks = [w for w, is_so in (("default", k == 0), ("chosen", k == best)) if is_so]
         mark = f" ({', '.join(marks)})" if marks else ""
