@@ -74,7 +74,7 @@ class Examined(Protocol):
     """A launch that the core ends."""
 
     def examined_on(self, stream: Stream) -> Examination | None:
-        """Do what the core needs done before it is put on a stream; None: it has no plan for it."""
+        """Do what the core needs done before it is enqueued; None: it has no plan for it."""
         ...
 
 

@@ -263,7 +263,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return bound, self._kernel.code(bound, self._request)
 
     def examined_on(self, stream: Stream) -> Examination | None:
-        """Compile it, and do what else the core needs done before it is put on a stream.
+        """Compile it, and do what else the core needs done before it is enqueued.
 
         None: the core has no plan for launches there. Raise if it cannot run.
         """

@@ -183,8 +183,10 @@ def _table(trials: Sequence[CandidateTrial], best: int) -> list[str]:
         return [f"resources: {only[1].text(only[0])}"]
     needed = PHASES * processor_of(trials[0].made.target).needed_bytes / 1024
     lines = [
-        f"{len(trials)} candidates, ranked by spilled bytes, then by the bandwidth of memory that"
-        f" they can reach ({needed:.0f} KiB of loads in flight per multiprocessor reach all of it):"
+        (
+            f"{len(trials)} candidates, ranked by spilled bytes, then by the bandwidth that they"
+            f" can reach ({needed:.0f} KiB of loads in flight per multiprocessor reach all of it):"
+        )
     ]
     for k, each in enumerate(trials):
         marks = [w for w, is_so in (("default", k == 0), ("chosen", k == best)) if is_so]

@@ -232,18 +232,11 @@ def expand_dims(em: SemanticBuilder, x: Any, axis: Any) -> Value:
 
 def getitem(em: SemanticBuilder, self: Any, index: Any) -> Value:
     """Insert axes: None is a new one, `:` keeps one, `...` keeps those in between."""
-    if is_pointer(self):
-        em.fail(
-            Code.TYPE,
-            "a pointer is not indexed",
-            got=describe(index),
-            hint="p + i is the address of an element: tl.load_ptr(p + i), tl.store_ptr(p + i, x)",
-        )
     value = em.tile(self)
     items = parts(index)
     for item in items:
         if item is not None and item is not Ellipsis and not _is_whole(item):
-            _refuse_index(em, item)
+            _refuse_index(em, self, item)
     kept = [k for k, item in enumerate(items) if _is_whole(item)]
     if len(kept) > value.tile.rank or sum(item is Ellipsis for item in items) > 1:
         em.fail(
@@ -259,7 +252,14 @@ def _is_whole(item: Any) -> bool:
     return isinstance(item, slice) and item == slice(None)
 
 
-def _refuse_index(em: SemanticBuilder, item: Any) -> None:
+def _refuse_index(em: SemanticBuilder, x: Any, item: Any) -> None:
+    if is_pointer(x):
+        em.fail(
+            Code.TYPE,
+            "a pointer is not indexed",
+            got=describe(item),
+            hint="p + i is the address of an element: tl.load_ptr(p + i), tl.store_ptr(p + i, x)",
+        )
     shown = "a slice with bounds" if isinstance(item, slice) else describe(item)
     is_mask = isinstance(item, Value) and item.tile.dtype is bool_
     em.fail(
