@@ -122,8 +122,8 @@ def _branched(
     """Emit an `if` whose results are of these types; boolean tiles leave its arms as bytes.
 
     If one arm yields a tile of true and the other one of false, even only after folding, tileiras
-    replaces the tile by the condition, which is a scalar, and then fails: so booleans are yielded
-    as bytes. In loops some versions crash where an arm yields a value from outside of it unchanged.
+    replaces the tile by the condition, which is a scalar, and then fails: booleans are yielded as
+    bytes. In loops some versions crash where an arm yields a value from outside of it unchanged.
     Copying the value costs time, so it is done only after such a crash (`target.careful`).
     """
     carried = [_carried(kind) for kind in kinds]
