@@ -51,7 +51,7 @@ def rebuild(like: Any, parts: Sequence[Any]) -> Any:
     """Return a structured value like this one with other parts."""
     kind = _kind(like)
     if issubclass(kind, tuple):
-        return kind(*parts) if hasattr(like, "_fields") else tuple(parts)
+        return _kind(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
     if issubclass(kind, list):
         return list(parts)
     names = [f.name for f in dataclasses.fields(like)]

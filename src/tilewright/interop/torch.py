@@ -64,7 +64,7 @@ class TorchOp:
             name, self._run, mutates_args=() if looks else function.outputs, schema=self.schema
         )
         """PyTorch's own object, for `register_vmap` and the like."""
-        self.definition.register_fake(self._results)
+        self.definition.register_fake(self._imagined)
         how = Differentiation(function.name, gradient)
         if looks:
             self.definition.register_autograd(how.backward, setup_context=how.keep)
@@ -118,6 +118,18 @@ class TorchOp:
         if kept is not None:
             self._captured.append(kept)
         return results
+
+    def _imagined(self, *args: Any) -> Any:
+        """Return the results of a call whose tensors have no memory, for `torch.compile`."""
+        devices = {str(args[i].device): self._taken[i].name for i in (*self._outputs, *self._read)}
+        if len(devices) > 1:
+            listed = ", ".join(f"`{name}` on {device}" for device, name in devices.items())
+            raise DeviceError(
+                f"`{self._function.name}` takes tensors of one device",
+                expected=f"all on {next(iter(devices))}",
+                got=listed,
+            )
+        return self._results(*args)
 
     def _results(self, *args: Any) -> Any:
         """Return the tensors to return, not yet written; also for tensors without memory."""

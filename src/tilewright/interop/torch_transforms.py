@@ -51,7 +51,7 @@ class Differentiation:
         """Return the gradients of all inputs."""
         gradient = self._given()
         whole = [
-            _zeros(look) if grad is None and not optional else grad
+            _zeros(look) if grad is None and not optional and look[1].is_floating_point else grad
             for grad, look, optional in zip(grads, ctx.looks, gradient.optional, strict=True)
         ]
         found = gradient(whole, self._kept(ctx, ctx.saved_tensors), ctx.needs_input_grad)

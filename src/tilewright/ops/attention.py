@@ -337,7 +337,7 @@ def scaled_dot_product_attention(
     )
     q = reshaped(query, (math.prod(shape[:-2]), tokens, depth))
     k, v = (reshaped(x, (math.prod(others[:-2]), *x.shape[-2:])) for x in (key, value))
-    factor = depth**-0.5 if scale is None else float(scale)
+    factor = max(depth, 1) ** -0.5 if scale is None else float(scale)
     sunk = q if sinks is None else sinks
     other = q if mask is None else mask
     seeds = q if chance.seeds is None else chance.seeds
@@ -376,7 +376,7 @@ def _refuse_shapes(
         fits = grouped and key[-3] > 0 and query[-3] % key[-3] == 0
     if not fits:
         raise ValueError(
-            "attention takes (..., heads, tokens, depth): queries and keys of one depth, as many"
-            " keys as values, and as many heads (with enable_gqa, a divisor); got"
-            f" {query}, {key} and {value}"
+            "`scaled_dot_product_attention` takes (..., heads, tokens, depth): queries and keys of"
+            " one depth, as many keys as values, and as many heads (with enable_gqa, a divisor);"
+            f" got {query}, {key} and {value}"
         )

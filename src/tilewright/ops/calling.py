@@ -20,6 +20,7 @@ from ..functions.tracing import one_node
 from ..op.core import DeviceOp
 from ..op.zipping import zip as zip_ops
 from ..tensors.tensor import Tensor
+from .arguments import place_of_axis, problem_of, refuse_two_axes
 from .autocasting import autocast
 from .tiles import sum_type
 
@@ -47,7 +48,7 @@ def operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
 
     It is typed by its first argument, and called when these ops have run.
     """
-    return cast("Operation[P]", _operation(function, refuse_no_array))
+    return cast("Operation[P]", _operation(function, refuse_no_elements))
 
 
 def float_operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P]:
@@ -57,7 +58,7 @@ def float_operation(function: Callable[Concatenate[Any, P], Any]) -> Operation[P
 
 def _operation(given: Callable[..., Any], refuse: Callable[[str, Any], None]) -> Any:
     name = given.__name__
-    function = autocast(name, given)
+    function, place = autocast(name, given), place_of_axis(given)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -67,9 +68,17 @@ def _operation(given: Callable[..., Any], refuse: Callable[[str, Any], None]) ->
         for arg in named.values():
             if _KINDS(type(arg), DeviceOp):
                 return _call_later(call, args, named)
-        if args:
-            refuse(name, args[0])
-        return function(*args, **named)
+        if place is not None and "dim" in named:
+            refuse_two_axes(given, len(args), named, place)
+        try:
+            if args:
+                refuse(name, args[0])
+            return function(*args, **named)
+        except Exception as error:
+            problem = problem_of(given, args, named, error)
+            if problem is None:
+                raise
+            raise problem from error
 
     return one_node(call)
 
@@ -95,10 +104,22 @@ def _refuse_no_floats(name: str, x: Any) -> None:
     if dtype in _FLOATS:
         return
     refuse_no_array(name, x)
-    kind = element_type(dtype)
+    try:
+        kind = element_type(dtype)
+    except TypeError:
+        raise TypeError(f"`{name}` takes elements of f16, bf16, f32 or f64; got {dtype}") from None
     if not (kind.is_float and kind.bits >= 16):
         raise TypeError(f"`{name}` takes elements of f16, bf16, f32 or f64; got {kind}")
     _FLOATS.add(dtype)
+
+
+def refuse_no_elements(name: str, x: Any) -> None:
+    """Raise if an argument is no array of numbers that kernels know."""
+    refuse_no_array(name, x)
+    try:
+        element_type(x.dtype)
+    except TypeError:
+        raise TypeError(f"`{name}` takes integers, bools or floats; got {x.dtype}") from None
 
 
 def refuse_no_array(name: str, x: Any) -> None:
@@ -208,20 +229,23 @@ def axis_of(name: str, rank: int, axis: int) -> int:
     """Return an axis, counted from the front; a number without axes has one, 0."""
     if not hasattr(axis, "__index__"):
         raise TypeError(f"`{name}` takes an axis as an int, got {axis!r}")
-    if not -max(rank, 1) <= axis < max(rank, 1):
+    count = max(rank, 1)
+    if not -count <= axis < count:
         raise IndexError(
-            f"`{name}` has no axis {axis} in an array of {rank} axes; expected {-rank} to"
-            f" {rank - 1}"
+            f"`{name}` has no axis {axis} in an array of {rank} axes; expected {-count} to"
+            f" {count - 1}"
         )
     return axis % max(rank, 1)
 
 
 def axes_of(name: str, rank: int, axis: int | Sequence[int] | None) -> tuple[int, ...]:
     """Return axes, counted from the front and in order; None stands for all."""
-    if axis is None or not rank:
+    if axis is None:
         return tuple(range(rank))
     given: tuple[Any, ...] = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     found = tuple(sorted(axis_of(name, rank, each) for each in given))
+    if not rank:
+        return ()
     if len(set(found)) != len(found):
         raise ValueError(f"`{name}` was given an axis twice: {given}")
     return found

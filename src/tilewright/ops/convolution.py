@@ -17,7 +17,7 @@ from ..base.shapes import Shape, cdiv, next_power_of_2
 from ..functions.function import Function
 from ..lang import Const, Tensor, TensorMut, block_id, mma, reduce_sum, zeros
 from ..launch import entry
-from .calling import float_operation, reshaped
+from .calling import float_operation, refuse_other_shape, refuse_other_types, reshaped
 from .elementwise import tiles_of
 from .reductions import sum as sum_of
 from .tiles import rounded, sum_type, widened
@@ -292,7 +292,8 @@ def _of_phases(x: Any, stride: tuple[int, int]) -> Any:
 
 
 def _pair(name: str, what: str, given: Pair, least: int) -> tuple[int, int]:
-    found = (given, given) if isinstance(given, int) else tuple(given)
+    numbers: Any = given
+    found = (numbers, numbers) if hasattr(numbers, "__index__") else tuple(numbers)
     if len(found) != 2 or min(found) < least:
         raise ValueError(f"`{what}` of `{name}` is {least} or more for each axis, got {given}")
     return found[0], found[1]
@@ -322,6 +323,8 @@ def _convolved(
     steps, apart = _pair(name, "stride", stride, 1), _pair(name, "dilation", dilation, 1)
     images, inputs, *size = x.shape
     outputs, channels, *seen = weight.shape
+    refuse_other_types(name, x, weight=weight)
+    refuse_other_shape(name, "bias", bias, (outputs,))
     if groups < 1 or outputs % groups or channels * groups != inputs:
         raise ValueError(
             f"`{name}` in {groups} groups cannot take {inputs} channels with a weight of"

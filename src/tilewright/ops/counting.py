@@ -34,7 +34,7 @@ from ..lang import (
     where,
 )
 from ..launch import entry
-from .calling import is_op, is_ours, operation, reshaped, wide
+from .calling import is_op, is_ours, operation, refuse_no_integers, reshaped, wide
 from .reductions import amax, amin
 from .reductions import sum as sum_of
 from .tiles import as_scalar, widened
@@ -216,6 +216,7 @@ def bincount(
     >>> ops.bincount(np.array([0, 2, 2]))
     array([1, 0, 2])
     """
+    refuse_no_integers("bincount", "x", x)
     if len(x.shape) != 1 or (weights is not None and tuple(weights.shape) != tuple(x.shape)):
         more = "" if weights is None else f" and weights of {tuple(weights.shape)}"
         raise ValueError(
@@ -274,7 +275,7 @@ def histogram(x: Any, bins: int = 100, *, range: tuple[float, float]) -> Any:  #
     >>> ops.histogram(np.array([0.5, 1.0, 2.0, 9.0], "f4"), 2, range=(0, 2))
     array([1, 2])
     """
-    low, high = map(float, range)
+    low, high = (float(limit) for limit in range)
     if bins < 1 or not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(
             "`histogram` has 1 or more intervals, of a range that has a length; got"

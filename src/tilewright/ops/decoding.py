@@ -34,7 +34,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import first, is_op, operation, reshaped, wide
+from .calling import first, is_op, operation, refuse_no_integers, reshaped, wide
 from .tiles import as_scalar, rounded, sum_type
 
 ROWS, KEYS, LEAST = 64, 64, 16
@@ -87,6 +87,8 @@ def attend_part(
     length = k.shape[1]
     if HOW.ragged:
         length = lengths.partition((1,)).load((batch,)).astype(i32).item()
+        most = table.shape[1] * HOW.page if HOW.page else k.shape[1]
+        assert length <= most, "a sequence has more keys than the cache holds"
     tiles = ceil_div(length, HOW.keys)
     begin = 0
     if HOW.window is not None:
@@ -298,13 +300,16 @@ def _refuse_options(
 ) -> None:
     if window is not None and window < 1:
         raise ValueError(f"`window` is 1 or more keys, got {window}")
+    if lengths is not None:
+        refuse_no_integers("decode_attention", "lengths", lengths)
     if splits is not None and splits < 1:
         raise ValueError(f"`splits` is 1 or more parts, got {splits}")
     for name, each, count in (("sinks", sinks, heads), ("lengths", lengths, batch)):
         if each is not None and tuple(each.shape) != (count,):
             of = "heads" if name == "sinks" else "sequences"
             raise ValueError(
-                f"`{name}` has a number for each of {count} {of}, got the shape {tuple(each.shape)}"
+                f"`{name}` of `decode_attention` has a number for each of {count} {of}, got the"
+                f" shape {tuple(each.shape)}"
             )
 
 

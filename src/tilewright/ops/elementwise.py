@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.dtypes import f64
 from ..base.shapes import Shape, next_power_of_2
-from ..functions.describing import Outputs
+from ..functions.describing import Outputs, element_type
 from ..functions.function import Function
 from ..functions.gradient import no_gradient
 from ..functions.wrapping import OfArrays
@@ -149,7 +149,16 @@ def apply(function: Function, *args: Any) -> Any:
     """
     shape = args[0].shape
     arrays = [arg for arg in args if hasattr(arg, "shape")]
+    if len(arrays) != len(function.tensors):
+        got = " and ".join("an array" if hasattr(arg, "shape") else f"{arg!r:.60}" for arg in args)
+        raise TypeError(f"`{function.__name__}` takes {len(function.tensors)} arrays; got {got}")
+    lead = arrays[0]
     for other in arrays[1:]:
+        if other.dtype != lead.dtype and element_type(other.dtype) is not element_type(lead.dtype):
+            raise TypeError(
+                f"`{function.__name__}` takes arrays of one type; got"
+                f" {' and '.join(str(element_type(a.dtype)) for a in arrays)}"
+            )
         if other.shape != shape and tuple(other.shape) != tuple(shape):
             raise ValueError(
                 f"`{function.__name__}` takes arrays of one shape; got"

@@ -34,7 +34,8 @@ from ..lang import (
 )
 from ..launch import entry
 from .activations import geglu, reglu, swiglu
-from .calling import float_operation, halves, is_op, operation, reshaped
+from .arguments import explained
+from .calling import float_operation, halves, is_op, operation, refuse_no_integers, reshaped
 from .grouped import grouped_matmul
 from .rows import LONGEST, rows_in_tile
 from .tiles import rounded, sum_type, widened
@@ -112,6 +113,7 @@ def _routing(length: int, k: int, normalize: bool) -> Function:
 
 
 @one_node
+@explained
 def moe_route(logits: Any, k: int, *, normalize: bool = True) -> tuple[Any, Any]:
     """Return the weights of the k most probable experts of each token, and their numbers.
 
@@ -218,6 +220,7 @@ _SORTING = cache(_Sorting)
 
 
 @one_node
+@explained
 def moe_sort(experts: Any, num_experts: int) -> tuple[Any, Any, Any]:
     """Return the order of pairs by expert, the place of each pair in it, and where experts end.
 
@@ -237,6 +240,7 @@ def moe_sort(experts: Any, num_experts: int) -> tuple[Any, Any, Any]:
 
         found: tuple[Any, Any, Any] = experts.then(sort)
         return found
+    refuse_no_integers("moe_sort", "experts", experts)
     shape = tuple(experts.shape)
     if len(shape) != 2 or num_experts < 1:
         raise ValueError(

@@ -27,7 +27,7 @@ from ..lang import (
     zeros,
 )
 from ..launch import entry
-from .calling import float_operation
+from .calling import float_operation, refuse_no_integers
 from .matmul import Tiles, tiles_for
 from .tiles import rounded, sum_type
 
@@ -161,6 +161,9 @@ def grouped_matmul(x: Any, weight: Any, sizes: Any = None, *, ends: Any = None) 
     """
     if (sizes is None) == (ends is None):
         raise TypeError("`grouped_matmul` takes the sizes of groups, or their ends")
+    for which, each in (("sizes", sizes), ("ends", ends)):
+        if each is not None:
+            refuse_no_integers("grouped_matmul", which, each)
     if len((ends if sizes is None else sizes).shape) != 1:
         raise ValueError("`grouped_matmul` takes one number for each group")
     if sizes is None:

@@ -69,7 +69,7 @@ def cross_entropy_rows(
     i, rows = block_id(0), row_loss.shape[0]
     parts = x.partition((rows, PART))
     targets = target.partition((rows, 1))
-    classes, inside = targets.load((i, 0)), targets.load((i, 0)).mask()
+    classes, inside = targets.load((i, 0)).astype(i64), targets.load((i, 0)).mask()
     kept = inside & (classes != ignored)
     assert all_of(~kept | ((classes >= 0) & (classes < x.shape[1]))), "a target is no class"
     shift, total = shift_and_total(x, rows, PART)
@@ -110,7 +110,8 @@ def cross_entropy_backward(
     i, rows = block_id(0), dx.shape[0]
     parts, out = x.partition((rows, PART), padding=neg_inf), dx.partition_mut((rows, PART))
     column = (rows, 1)
-    classes, top = target.partition(column).load((i, 0)), lse.partition(column).load((i, 0))
+    classes = target.partition(column).load((i, 0)).astype(i64)
+    top = lse.partition(column).load((i, 0))
     grad = widened(d_loss.partition(column).load((i, 0)))
     weight, force = kept.partition(column).load((i, 0)), pull.partition(column).load((i, 0))
     share = as_scalar(smoothing, top.dtype)
@@ -329,6 +330,8 @@ def cross_entropy(
     name, spread = "cross_entropy", float(label_smoothing)
     if not 0.0 <= spread <= 1.0:
         raise ValueError(f"`label_smoothing` of `{name}` is from 0 to 1, got {label_smoothing}")
+    if not len(x.shape):
+        raise ValueError(f"`{name}` takes logits of classes; got an array without axes")
     rows = rows_of(name, x, 1 if len(x.shape) > 1 else 0)
     refuse_other_shape(name, "weight", weight, (rows.length,))
     weights = rows.array if weight is None else weight

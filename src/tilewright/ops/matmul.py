@@ -186,7 +186,7 @@ def _plan(
 def _multiplied(
     name: str, a: Any, b: Any, turn_b: bool, bias: Any, activation: str | None, residual: Any
 ) -> Any:
-    if activation is not None and activation not in FORMULAS:
+    if activation is not None and activation not in list(FORMULAS):  # which may have no hash
         known = ", ".join(FORMULAS)
         raise ValueError(f"`{name}` has the activations {known}; got {activation!r}")
     how = Epilogue(False, turn_b, bias is not None, residual is not None)
@@ -211,18 +211,31 @@ def matmul(
 ) -> Any:
     """Compute activation(a @ b + bias) + residual.
 
-    Both have two axes or more; b has the batch axes of a, or none. `bias` has one number for each
-    column, `residual` the shape of the result.
+    b has the batch axes of a, or none. An array of one axis is a row, as b a column, whose axis the
+    result does not have. `bias` has one number for each column, `residual` the shape of the result.
 
     >>> ops.matmul(np.eye(2, dtype="f4"), np.array([[1.0, 2.0], [3.0, 4.0]], "f4"))
     array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    if len(a.shape) < 2 or len(b.shape) < 2:
+    left, right = len(a.shape), len(b.shape)
+    if not left or not right:
         raise ValueError(
             f"`matmul` multiplies matrices, got shapes {tuple(a.shape)} and {tuple(b.shape)}"
         )
-    return _multiplied("matmul", a, b, False, bias, activation, residual)
+    if left > 1 and right > 1:
+        return _multiplied("matmul", a, b, False, bias, activation, residual)
+    if bias is not None or residual is not None:
+        raise ValueError("`matmul` of an array of one axis takes no `bias` and no `residual`")
+    rows = reshaped(a, (1, a.shape[0])) if left == 1 else a
+    columns = reshaped(b, (b.shape[0], 1)) if right == 1 else b
+    if left == 1 and right > 2:
+        raise ValueError(
+            f"`matmul` of a row takes one matrix, got shapes {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    found = _multiplied("matmul", rows, columns, False, None, activation, None)
+    kept = a.shape[:-1] if right == 1 else b.shape[-1:]
+    return reshaped(found, tuple(kept))
 
 
 @float_operation

@@ -267,8 +267,8 @@ def _normalized(
     name: str, x: Any, normalized_shape: int | Sequence[int], weight: Any, bias: Any,
     eps: float, residual: Any, center: bool,
 ) -> Any:  # fmt: skip
-    given = normalized_shape
-    shape = (given,) if isinstance(given, int) else tuple(given)
+    given: Any = normalized_shape
+    shape: tuple[Any, ...] = (int(given),) if hasattr(given, "__index__") else tuple(given)
     rank = len(x.shape)
     if not shape or tuple(x.shape[rank - len(shape) :]) != shape:
         raise ValueError(

@@ -102,6 +102,10 @@ def adamw(
     array([0.5], dtype=float32)
     """
     beta1, beta2 = betas
+    if not (0.0 <= beta1 < 1.0 and 0.0 <= beta2 < 1.0):
+        raise ValueError(f"`betas` of `adamw` are from 0 to less than 1, got {betas}")
+    if not hasattr(step, "__float__"):
+        raise TypeError(f"`step` of `adamw` is a number, or an array with one; got {step!r:.60}")
     if isinstance(step, int | float) and step < 1:
         raise ValueError(f"`step` of `adamw` counts from 1, got {step}")
     unbias1, unbias2 = 1.0 - beta1**step, 1.0 - beta2**step

@@ -34,7 +34,8 @@ from ..lang import sort as sort_of
 from ..lang import topk as topk_of
 from ..lang.stdlib.ordering import order_keys
 from ..launch import entry
-from .calling import chained, is_op, paired, second
+from .arguments import one_axis
+from .calling import chained, is_op, paired, refuse_no_elements, second
 from .elementwise import tiles_of
 from .rows import LONGEST, PART, rows_in_tile, rows_of
 from .tiles import comparable, highest_of, lowest_of
@@ -357,6 +358,7 @@ def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
             return _first(name, tensor, k, axis, largest)
 
         return x.then(later)
+    refuse_no_elements(name, x)
     rows = rows_of(name, x, axis)
     count = rows.length if k is None else k
     if not hasattr(count, "__index__") or not 0 <= count <= rows.length:
@@ -380,6 +382,7 @@ def _first(name: str, x: Any, k: int | None, axis: int, largest: bool) -> Any:
 
 
 @one_node
+@one_axis
 def topk(
     x: Any, k: int, axis: int = -1, largest: bool = True, *, dim: int | None = None
 ) -> tuple[Any, Any]:
@@ -390,11 +393,14 @@ def topk(
     >>> ops.topk(np.array([1.0, 3.0, 2.0], "f4"), 2)
     (array([3., 2.], dtype=float32), array([1, 2]))
     """
+    if not hasattr(k, "__index__"):
+        raise TypeError(f"`topk` finds so many elements as `k`, an int, says; got {k!r:.60}")
     found: tuple[Any, Any] = _first("topk", x, k, axis if dim is None else dim, largest)
     return found
 
 
 @one_node
+@one_axis
 def sort(
     x: Any, axis: int = -1, descending: bool = False, *, dim: int | None = None
 ) -> tuple[Any, Any]:
@@ -410,10 +416,11 @@ def sort(
 
 
 @one_node
+@one_axis
 def argsort(x: Any, axis: int = -1, descending: bool = False, *, dim: int | None = None) -> Any:
     """Return the indices that sort along an axis; equal elements stay in their order.
 
     >>> ops.argsort(np.array([1.0, 3.0, 2.0], "f4"))
     array([0, 2, 1])
     """
-    return second(sort(x, axis, descending, dim=dim))
+    return second(sort(x, axis if dim is None else dim, descending))

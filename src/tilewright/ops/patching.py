@@ -75,6 +75,8 @@ def patch(
     before. The result says what was swapped and what was not, and
     its `undo()`, or `ops.unpatch(model)`, restores the model.
     """
+    if not hasattr(model, "named_modules"):
+        raise TypeError(f"`patch` takes a model, a torch.nn.Module; got {type(model).__name__}")
     if model in _PATCHED:
         raise ValueError("the model is patched already: ops.unpatch(model) restores it")
     done = Patch()
@@ -95,7 +97,9 @@ def patch(
 def unpatch(model: Any) -> None:
     """Restore a model that was patched."""
     if model not in _PATCHED:
-        raise ValueError("the model is not patched")
+        raise ValueError(
+            f"`unpatch` takes a model that `patch` was given; got {type(model).__name__}"
+        )
     _PATCHED.pop(model).undo()
 
 

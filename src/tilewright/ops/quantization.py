@@ -32,6 +32,7 @@ from ..lang import (
 )
 from ..lang import abs as magnitude
 from ..launch import entry
+from .arguments import explained
 from .calling import float_operation, is_op, operation, reshaped
 from .matmul import Tiles, product, tiles_for
 from .reductions import sum as sum_of
@@ -197,6 +198,7 @@ def _format_of(name: str, q: Any) -> Any:
 
 
 @one_node
+@explained
 def quantize(w: Any, format: Format = "int8", group_size: int | None = None) -> tuple[Any, Any]:  # noqa: A002
     """Return a weight (outputs, inputs) in a format, and its scales.
 
@@ -242,6 +244,7 @@ _ALL = {"float32": f32, "float64": f64, "float16": f16, "bfloat16": bf16}
 
 
 @operation
+@explained
 def dequantize(q: Any, scales: Any, dtype: Any = "float32") -> Any:
     """Return a weight in a format, times its scales, as numbers of a type.
 

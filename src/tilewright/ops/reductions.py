@@ -36,6 +36,7 @@ from ..lang.stdlib.elementary import is_float
 from ..launch import entry
 from .calling import (
     axes_of,
+    axis_of,
     first,
     float_operation,
     operation,
@@ -284,11 +285,18 @@ def _column_steps(kind: str, length: int, width: int, dtype: Any, factor: float)
     return (*steps, (whole, factor))
 
 
+def _chosen(axis: Axis, dim: Axis) -> Axis:
+    """Return the axes of a reduction; to PyTorch, no axes are all."""
+    if dim is None:
+        return axis
+    return None if isinstance(dim, tuple | list) and not dim else dim
+
+
 def _reduce(
     name: str, kind: str, x: Any, axis: Axis, dim: Axis, keepdims: bool, mean: bool = False
 ) -> Any:
     how = x.dtype, bool(keepdims), mean
-    plan = _plan(name, kind, tuple(x.shape), axis if dim is None else dim, how)
+    plan = _plan(name, kind, tuple(x.shape), _chosen(axis, dim), how)
     array = reshaped(permuted(x, plan.order) if plan.order else x, plan.shape)
     for function, factor in plan.functions:
         array = function(array, factor)
@@ -378,7 +386,8 @@ _INDICES = {"argmax": _indices("max"), "argmin": _indices("min")}
 
 
 def _find(name: str, x: Any, axis: int | None, dim: int | None, keepdims: bool) -> Any:
-    rows = rows_of(name, x, axis, dim)
+    chosen = axis if dim is None else dim
+    rows = rows_of(name, x, None if chosen is None else axis_of(name, len(x.shape), chosen))
     if not rows.length:
         raise ValueError(f"`{name}` of no elements has no index: the axis has extent 0")
     return rows.reduced(_INDICES[name](rows.length)(rows.array), keepdims)
@@ -476,7 +485,7 @@ def var(
     >>> ops.var(np.array([1.0, 3.0], "f4"))
     array(2., dtype=float32)
     """
-    rows = rows_of("var", x, axis, dim)
+    rows = rows_of("var", x, _chosen(axis, dim))
     divisor = float(max(rows.length - correction, 0))
     found = _var_of_rows(rows.length)(rows.array, float(rows.length), divisor)
     return rows.reduced(first(found), keepdims)
@@ -518,5 +527,5 @@ def cumsum(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
     >>> ops.cumsum(np.array([1.0, 2.0, 3.0], "f4"))
     array([1., 3., 6.], dtype=float32)
     """
-    rows = rows_of("cumsum", x, axis, dim)
+    rows = rows_of("cumsum", x, axis_of("cumsum", len(x.shape), axis if dim is None else dim))
     return rows.restore(_cumsum_of_rows(rows.length)(rows.array))

@@ -19,6 +19,7 @@ from .activations import sigmoid as sigmoid_of
 from .activations import silu as silu_of
 from .activations import softplus as softplus_of
 from .activations import tanh as tanh_of
+from .arguments import explained
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention_of
 from .convolution import conv1d as conv1d_of
 from .convolution import conv2d as conv2d_of
@@ -61,54 +62,64 @@ def _dim(dim: int | None, rank: int) -> int:
 # --- activations -------------------------------------------------------------------------------
 
 
+def _into(input: Any, found: Any, inplace: bool) -> Any:  # noqa: A002
+    """Return a result; `inplace`, in the memory of the input."""
+    return input.copy_(found) if inplace else found
+
+
+@explained
 def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """Compute max(x, 0)."""
-    _only("relu", inplace=(inplace, False))
-    return relu_of(input)
+    return _into(input, relu_of(input), inplace)
 
 
+@explained
 def sigmoid(input: Any) -> Any:  # noqa: A002
     """Compute 1 / (1 + exp(-x))."""
     return sigmoid_of(input)
 
 
+@explained
 def tanh(input: Any) -> Any:  # noqa: A002
     """Compute the hyperbolic tangent."""
     return tanh_of(input)
 
 
+@explained
 def silu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """Compute x / (1 + exp(-x))."""
-    _only("silu", inplace=(inplace, False))
-    return silu_of(input)
+    return _into(input, silu_of(input), inplace)
 
 
+@explained
 def gelu(input: Any, *, approximate: str = "none") -> Any:  # noqa: A002
     """Compute x times the normal distribution up to x, or its approximation by `tanh`."""
     how: Any = approximate
     return gelu_of(input, how)
 
 
+@explained
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa: A002
-    """Compute log(1 + exp(x)), of which x is the rounded value from the threshold on."""
-    _only("softplus", beta=(beta, 1))
+    """Compute log(1 + exp(beta * x)) / beta, of which x is the rounded value from the threshold."""
     if threshold < 20:
         _refuse("softplus", "threshold", threshold, "20 or more")
-    return softplus_of(input)
+    found: Any = softplus_of(input if beta == 1 else input * beta)
+    return found if beta == 1 else found / beta
 
 
+@explained
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:  # noqa: A002
     """Compute x where it is positive, else negative_slope * x."""
-    _only("leaky_relu", inplace=(inplace, False))
-    return leaky_relu_of(input, negative_slope)
+    return _into(input, leaky_relu_of(input, negative_slope), inplace)
 
 
+@explained
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
     """Compute x where it is positive, else alpha * (exp(x) - 1)."""
-    _only("elu", inplace=(inplace, False))
-    return elu_of(input, alpha)
+    return _into(input, elu_of(input, alpha), inplace)
 
 
+@explained
 def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     """Compute a * sigmoid(b) of the halves of an axis."""
     return glu_of(input, dim)
@@ -119,9 +130,10 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
 
 def _softmax(function: Any, x: Any, dim: int | None, dtype: Any) -> Any:
     given = x if dtype is None else x.to(dtype)
-    return function(given, _dim(dim, x.dim()))
+    return function(given, _dim(dim, len(x.shape)))
 
 
+@explained
 def softmax(
     input: Any,  # noqa: A002
     dim: int | None = None,
@@ -132,6 +144,7 @@ def softmax(
     return _softmax(softmax_of, input, dim, dtype)
 
 
+@explained
 def log_softmax(
     input: Any,  # noqa: A002
     dim: int | None = None,
@@ -142,6 +155,7 @@ def log_softmax(
     return _softmax(log_softmax_of, input, dim, dtype)
 
 
+@explained
 def rms_norm(
     input: Any,  # noqa: A002
     normalized_shape: Any,
@@ -152,6 +166,7 @@ def rms_norm(
     return rms_norm_of(input, normalized_shape, weight, eps)
 
 
+@explained
 def layer_norm(
     input: Any,  # noqa: A002
     normalized_shape: Any,
@@ -163,6 +178,7 @@ def layer_norm(
     return layer_norm_of(input, normalized_shape, weight, bias, eps)
 
 
+@explained
 def group_norm(
     input: Any,  # noqa: A002
     num_groups: int,
@@ -177,11 +193,13 @@ def group_norm(
 # --- products ----------------------------------------------------------------------------------
 
 
+@explained
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     """Compute x @ weight.T + bias."""
     return linear_of(input, weight, bias)
 
 
+@explained
 def grouped_mm(
     mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None
 ) -> Any:
@@ -194,6 +212,7 @@ def grouped_mm(
     return found if out_dtype is None else found.to(out_dtype)
 
 
+@explained
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -215,6 +234,7 @@ def scaled_dot_product_attention(
     return found[0] if flat else found
 
 
+@explained
 def conv1d(
     input: Any,  # noqa: A002
     weight: Any,
@@ -228,6 +248,7 @@ def conv1d(
     return conv1d_of(input, weight, bias, stride, padding, dilation, groups)
 
 
+@explained
 def conv2d(
     input: Any,  # noqa: A002
     weight: Any,
@@ -244,6 +265,7 @@ def conv2d(
 # --- losses, embedding, dropout ----------------------------------------------------------------
 
 
+@explained
 def cross_entropy(
     input: Any,  # noqa: A002
     target: Any,
@@ -269,6 +291,7 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
     return "sum" if size_average is False else "mean"
 
 
+@explained
 def linear_cross_entropy(
     input: Any,  # noqa: A002
     linear_weight: Any,
@@ -294,6 +317,7 @@ def linear_cross_entropy(
     return found.to(input.dtype)
 
 
+@explained
 def embedding(
     input: Any,  # noqa: A002
     weight: Any,
@@ -312,6 +336,7 @@ def embedding(
     return embedding_of(input, weight, padding_idx)
 
 
+@explained
 def dropout(
     input: Any,  # noqa: A002
     p: float = 0.5,
@@ -319,10 +344,9 @@ def dropout(
     inplace: bool = False,
 ) -> Any:
     """Set elements to 0 with probability p; PyTorch's generator draws the seed."""
-    _only("dropout", inplace=(inplace, False))
     if not training:
         return input
-    return dropout_of(input, p, seed=_drawn_seed(input))
+    return _into(input, dropout_of(input, p, seed=_drawn_seed(input)), inplace)
 
 
 def _drawn_seed(like: Any) -> Any:

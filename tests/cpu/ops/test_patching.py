@@ -83,7 +83,7 @@ def test_what_is_swapped_is_told():
     assert module.apply_rotary_pos_emb is not rotary
     ops.unpatch(other)
     assert module.apply_rotary_pos_emb is rotary
-    with pytest.raises(ValueError, match="the model is not patched"):
+    with pytest.raises(ValueError, match="takes a model that `patch` was given"):
         ops.unpatch(model)
 
 

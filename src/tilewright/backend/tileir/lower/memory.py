@@ -31,8 +31,8 @@ from ..bytecode.types import (
     TileValueType,
     tile_of,
 )
-from . import control
 from . import pointers as pointer_ops
+from . import reports
 from .emitter import Rule, TensorMemory, TileEmitter, tile
 
 # --- tiles of a view element by element --------------------------------------------------------
@@ -574,6 +574,6 @@ RULES: dict[str, Rule] = {
     "load_view": _without_token(_load, 1),
     "store_view": _without_token(_store, 0),
     "atomic_red_view": _without_token(_atomic_red, 0),
-    **control.CHECK,
+    **reports.CHECKS,
     **TOKEN_RULES,
 }
