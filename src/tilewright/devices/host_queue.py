@@ -78,7 +78,7 @@ class HostQueue:
     Where no thread can be started, who puts a function calls it. The functions must not raise.
     """
 
-    __slots__ = ("_ahead", "_ended", "_gates", "_lock", "_name", "_thread", "_turns")
+    __slots__ = ("_abandoned", "_ahead", "_ended", "_gates", "_lock", "_name", "_thread", "_turns")
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -87,6 +87,7 @@ class HostQueue:
         """What has not ended, in order."""
         self._gates: dict[Device, Gate] = {}
         self._thread: threading.Thread | None = None
+        self._abandoned: threading.Thread | None = None
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
 
@@ -150,6 +151,7 @@ class HostQueue:
         One may be called now that never returns; it gets `patience` seconds to do so. If it returns
         later, the thread ends then. For each function that has not returned, `skip` is called.
         """
+        self._abandoned = self._thread or self._abandoned
         self.close(patience)
         with self._lock:
             turns, self._ahead = [*self._ahead], {}
@@ -160,6 +162,16 @@ class HostQueue:
             if turn.skip is not None:
                 turn.skip()
             turn.after()
+
+    def outlast(self, patience: float) -> None:
+        """Wait, so many seconds, until a thread that was abandoned has ended.
+
+        At the end of a process: Python ends threads that come back to it then, and where foreign
+        code called them, that ends the process with an error.
+        """
+        thread = self._abandoned
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(patience)
 
     def _stop(self) -> threading.Thread | None:
         """Have the thread end after what is there, and return it if there is one."""

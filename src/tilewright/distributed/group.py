@@ -129,6 +129,8 @@ class Group:
         self._holder = holder
         self._parts: list[Group] = []
         self._lanes: dict[tuple[str, int], _Lane] = {}
+        self._abandoned: list[HostQueue] = []
+        """Queues whose threads may be in the engine still, after something has failed."""
         self._lock = threading.Lock()
         self._moving: dict[Run, float] = {}
         """Which collectives move data, and since when."""
@@ -319,6 +321,7 @@ class Group:
             self._backend.abort()
         for lane in lanes:
             lane.queue.abandon(RETURNS)
+            self._abandoned.append(lane.queue)
         for run in () if self._backend.on_host else moving:
             self._skip(run)
 
@@ -370,8 +373,12 @@ class Group:
         self._end(math.inf)
 
     def leave(self) -> None:
-        """Do as `close`, and break off what takes longer than a rank that is gone may take."""
+        """Do as `close` where the process ends: break off what takes longer than a rank that is
+        gone may take, and wait as long for what was broken off to return.
+        """
         self._end(self.patience.gone)
+        for queue in self._abandoned:
+            queue.outlast(self.patience.gone)
 
     def _end(self, patience: float) -> None:
         for part in self._parts:

@@ -66,8 +66,10 @@ def test_an_abandoned_function_lets_its_stream_pass_and_ends_when_it_can(queue):
     queue.close()  # does not wait for what hangs
     queue.put(stream, lambda: called.append(2))
     stream.synchronize()
+    queue.outlast(0.01)
+    assert thread.is_alive()
     hangs.set()
-    thread.join(20)
+    queue.outlast(20)
     assert not thread.is_alive()
     assert called == [2] and skipped == [0, 1]
 
