@@ -26,7 +26,7 @@ LEFT_OUT = {
 }  # fmt: skip
 """What is not loaded by a step, nor by those before it: the import, and the first definition."""
 LIGHT = (
-    "backend", "backend.tileir", "backend.tileir.abi", "backend.tileir.bytecode",
+    "backend", "backend.tileir", "backend.tileir.bytecode",
     "backend.tileir.bytecode.enums", "backend.tileir.target",
 )  # fmt: skip
 """Small modules that say what options and parameters the kernels of a GPU have."""

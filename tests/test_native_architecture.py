@@ -42,7 +42,8 @@ TYPED_BY_SUBCLASS = {
     "Allocate": {"execute", "home", "lengthy", "name"},
     "GraphLaunch": ENDINGS,
     "Launch": {"execute", "home", "is_lengthy", "name", "steps", *ENDINGS},
-    "Op": {"run_directly", *ENDINGS},
+    "RawLaunch": {"execute", *ENDINGS},
+    "Op": ENDINGS,
 }
 """What only the Python class that extends one of the core's can type."""
 

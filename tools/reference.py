@@ -13,6 +13,7 @@ import pkgutil
 from pathlib import Path
 from types import FunctionType
 
+from tilewright import lang, simt
 from tilewright.lang import stdlib
 from tilewright.lang.compat import CANONICAL
 from tilewright.lang.marker import composed_body, declared_name
@@ -55,7 +56,7 @@ def functions(topic: str) -> list[FunctionType]:
 
 
 def declared(name: str) -> list[FunctionType]:
-    """Return the functions that a module of `lang` declares or composes."""
+    """Return the functions that a module of `lang` declares or composes for kernels."""
     module = importlib.import_module(f"tilewright.lang.{name}")
     return [
         value
@@ -63,6 +64,7 @@ def declared(name: str) -> list[FunctionType]:
         if isinstance(value, FunctionType)
         and (declared_name(value) is not None or composed_body(value) is not None)
         and value.__module__ == module.__name__
+        and (hasattr(lang, value.__name__) or hasattr(simt, value.__name__))
     ]
 
 

@@ -40,6 +40,10 @@ bool stands_by_ticket(const TensorUses& uses, int64_t i, int64_t how) {
 bool stands(const TensorUses& uses, int64_t i, int64_t how) {
   if (uses.is_by_ticket(i)) return stands_by_ticket(uses, i, how);
   const StorageRecord& storage = uses.storage(i);
+  // Work that uses a neighbour is noted there: Python orders that.
+  if (uses.is_by_pointer(i)) {
+    return !has(storage, left_of(slow_path::kNeighbours | slow_path::kNoMemory, how));
+  }
   // Any exclusive use since the borrow has advanced the epoch.
   if (storage.epoch != uses.epoch(i)) return false;
   if (!uses.writes(i)) return !has(storage, left_of(kUnreadable, how));

@@ -13,6 +13,9 @@ namespace tw {
 
 // In place of an epoch: the borrow is of a part, and valid until `Borrow::has_ended`.
 inline constexpr int64_t kByTicket = -1;
+// In place of an epoch: nothing is borrowed, as raw pointers are beyond the rules; the work is only
+// ordered as one that may write the memory.
+inline constexpr int64_t kByPointer = -2;
 
 // The tensors of a launch: first those it writes, then those it reads. In memory it is three rows
 // of words: the addresses of their records, the epochs in which they were borrowed, and borrows
@@ -38,6 +41,7 @@ class TensorUses {
   int64_t& epoch(int64_t i) const { return words_[count_ + i]; }
   int64_t& owner(int64_t i) const { return words_[2 * count_ + i]; }
   bool is_by_ticket(int64_t i) const { return epoch(i) == kByTicket; }
+  bool is_by_pointer(int64_t i) const { return epoch(i) == kByPointer; }
 
  private:
   int64_t* words_;

@@ -123,6 +123,12 @@ struct BindPlan {
   int64_t core_offset;     // of slots: where a shared tensor has what its owners share,
   int64_t inner_offset;    // and where that has the tensor
   const int64_t* whole;    // for each tensor that is written, whether it is so as a whole
+  int64_t pointers;        // how many of those that are written, the last, are so by raw pointers
+  Object pointer_class;
+  int64_t pointer_offset;  // of the slot where a pointer has its memory
+
+  // How many are written by borrows.
+  int64_t outputs() const { return written - pointers; }
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
@@ -175,9 +181,10 @@ static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
 static_assert(sizeof(TensorRecord) == 6 * 8);
 static_assert(sizeof(ReplayMemory) == 4 * 8);
 static_assert(layout::is_word(offsetof(ReplayMemory, what), 3));
-static_assert(sizeof(BindPlan) == 17 * 8);
+static_assert(sizeof(BindPlan) == 20 * 8);
 static_assert(layout::is_word(offsetof(BindPlan, known), 5));
 static_assert(layout::is_word(offsetof(BindPlan, whole), 16));
+static_assert(layout::is_word(offsetof(BindPlan, pointer_offset), 19));
 static_assert(sizeof(Watch) == 3 * 8);
 static_assert(sizeof(LaunchPlan) == 12 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, watched), 7));

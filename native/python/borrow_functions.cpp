@@ -112,6 +112,7 @@ constexpr Constant kConstants[] = {
     {"PENDING_WORK", kPendingWork},
     {"LISTED", kListed},
     {"EXAMINED", kExamined},
+    {"BY_POINTER", kByPointer},
     {"FOLLOWING", kFollowing},
     {"BEHIND_REGIONS", kBehindRegions},
 };
@@ -122,13 +123,6 @@ bool holds_words(PyObject* bytes, int64_t words) {
   if (PyBytes_GET_SIZE(bytes) / Py_ssize_t(sizeof(int64_t)) >= words) return true;
   PyErr_Format(PyExc_TypeError, "bytes of %lld words are expected, got %zd bytes",
                static_cast<long long>(words), PyBytes_GET_SIZE(bytes));
-  return false;
-}
-
-bool is_uses(PyObject* uses) {
-  if (uses == Py_None || PyList_Check(uses)) return true;
-  PyErr_Format(PyExc_TypeError, "the uses of an op are a list or None, got %.100s",
-               Py_TYPE(uses)->tp_name);
   return false;
 }
 

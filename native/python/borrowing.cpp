@@ -15,6 +15,7 @@ struct Argument {
   PyObject* ticket = nullptr;  // of a part that is read or written, or of all that is written
   bool is_part = false;
   bool is_array = false;    // of another library
+  bool is_pointer = false;  // a raw one: nothing is borrowed
   bool has_former = false;  // somebody may be left who gave the tensor away
   int64_t tiling = 0;
 };
@@ -37,6 +38,12 @@ Argument argument_read(const BindPlan& plan, PyObject* given) {
   PyObject* core = some_in_slot(given, plan.core_offset);
   PyObject* tensor = core == nullptr ? nullptr : some_in_slot(core, plan.inner_offset);
   return if_a(handle_type, tensor) == nullptr ? Argument{} : read_from(tensor);
+}
+
+// What a raw pointer points into, if it is all of its memory.
+Argument argument_pointed(const BindPlan& plan, PyObject* given) {
+  if (!is_exactly(given, plan.pointer_class)) return {};
+  return {.region = if_a(region_type, slot(given, plan.pointer_offset)), .is_pointer = true};
 }
 
 bool may_be_written(const BindPlan& plan, int64_t i, PyObject* given) {
@@ -167,7 +174,9 @@ class BoundTensors {
       PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
       if (region != nullptr) return {.region = region, .is_array = true};
     }
-    return writes(i) ? argument_written(plan_, i, given) : argument_read(plan_, given);
+    if (!writes(i)) return argument_read(plan_, given);
+    return i < plan_.outputs() ? argument_written(plan_, i, given)
+                               : argument_pointed(plan_, given);
   }
 
   TensorUses uses() const {
@@ -204,6 +213,7 @@ class BoundTensors {
   bool borrow_writes() const {
     const TensorUses all = uses();
     for (int64_t i = 0; i < all.written(); ++i) {
+      if (all.is_by_pointer(i)) continue;
       if (all.is_by_ticket(i)) {
         take(all, i);
       } else if (needs_search(all.storage(i), true)) {
@@ -261,6 +271,10 @@ class BoundTensors {
     plan_.found[i] = given.is_array && is_elsewhere(given.region) ? ~tensor.kind : tensor.kind;
     if (writes(i)) plan_.found[plan_.count + i] = given.tiling;
     all.owner(i) = 0;
+    if (given.is_pointer) {
+      all.epoch(i) = kByPointer;
+      return Borrowable::kYes;
+    }
     has_former_ |= given.has_former;
     if (given.is_part) {
       has_parts_ = true;
@@ -284,14 +298,15 @@ class BoundTensors {
     const auto device = [](PyObject* region) {
       return as<StorageObject>(as<RegionObject>(region).storage).device;
     };
-    return plan_.written > 0 && device(other) != device(region(0));
+    return plan_.outputs() > 0 && device(other) != device(region(0));
   }
 
   // Whether the launch writes bytes that it also uses otherwise: Python says that.
   bool have_conflict() const {
     const TensorUses all = uses();
-    for (int64_t i = 0; i < all.written(); ++i) {
+    for (int64_t i = 0; i < plan_.outputs(); ++i) {
       for (int64_t k = i + 1; k < all.count(); ++k) {
+        if (all.is_by_pointer(k)) continue;  // who points anywhere answers for it
         if (may_share(all.storage(i), all.storage(k)) && share_bytes(extent(i), extent(k))) {
           return true;
         }

@@ -1,8 +1,8 @@
 // Who borrows, and where; the lock of borrow state; and the beginning of work that notes both.
 //
 // `known` is everywhere what `caller` takes: how many Python frames are Tilewright's own for
-// certain, or the location of the program itself. `uses` is the list of the uses of an op, which is
-// empty until somebody has used it; None: its use was noted before.
+// certain, or the location of the program itself. `used` is where an op keeps its
+// first use, a tuple that is empty until somebody has used it; null: its use was noted before.
 #pragma once
 
 #include "core/borrow.hpp"
@@ -39,17 +39,19 @@ PyObject* use_here(PyObject* what, PyObject* known);
 
 // Who uses an op, and where, if nobody has used it yet. None: somebody has. Where its use was noted
 // before, anything is given. A new reference; null: an error is set.
-PyObject* first_use(PyObject* uses, PyObject* user, PyObject* known);
+PyObject* first_use(PyObject** used, PyObject* user, PyObject* known);
 
-// Notes the first use of an op, where that was not noted before. Runs no Python. False: an error is
-// set, as there is no memory.
-bool note_first(PyObject* uses, PyObject* use);
+// Notes the first use of an op, where that was not noted before. Runs no Python.
+void note_first(PyObject** used, PyObject* use);
 
 // Takes that back: it came to nothing.
-void forget_first(PyObject* uses);
+void forget_first(PyObject** used);
 
 // Whether somebody has used an op.
-inline bool is_used(PyObject* uses) { return uses != Py_None && PyList_GET_SIZE(uses) != 0; }
+inline bool is_used(PyObject* const* used) {
+  return used != nullptr && (*used == nullptr || !PyTuple_CheckExact(*used) ||
+                             PyTuple_GET_SIZE(*used) != 0);
+}
 
 // Notes who wrote memory last, where Python looks for that. Runs no Python.
 void note_uses(const TensorUses& uses, PyObject* use);
@@ -86,9 +88,6 @@ inline int64_t* words_in(PyObject* bytes) {
   return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(bytes));
 }
 
-// Whether that can be the uses of an op; false: an error is set.
-bool is_uses(PyObject* uses);
-
 // Whether no other thread can wait for the interpreter's lock: there is none that Python knows.
 bool is_alone();
 
@@ -109,39 +108,39 @@ inline int64_t examined(PyObject* examine) {
 // uses that. `begin(uses_of_row, how)` gives the number of the launch in its timeline, or below 0:
 // it could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
 template <typename Begin>
-int64_t begin_launch(const LaunchPlan& plan, PyObject* uses, PyObject* user, PyObject* known,
+int64_t begin_launch(const LaunchPlan& plan, PyObject** used, PyObject* user, PyObject* known,
                      int64_t* row, PyObject* examine, Begin&& begin) {
   if (!is_fresh(plan)) return leave_to_python();
-  const Owned use(first_use(uses, user, known));
+  const Owned use(first_use(used, user, known));
   if (!use) return kFailed;
   if (use.get() == Py_None) return 0;
   const BorrowLock lock(examine != nullptr);
-  if (is_used(uses)) return 0;  // by another thread, while this one waited
+  if (is_used(used)) return 0;  // by another thread, while this one waited
   const int64_t how = examined(examine);
   if (how < 0) return kFailed;
-  if (!note_first(uses, use.get())) return kFailed;
+  note_first(used, use.get());
   const int64_t number = begin(uses_of(plan, row), how);
   if (number >= 0) return number;
-  forget_first(uses);
+  forget_first(used);
   return 0;
 }
 
 // The same for work that uses the same memory each time: notes who writes that, at `built`.
 template <typename Begin>
-int64_t begin_replay(const ReplayMemory& memory, PyObject* uses, PyObject* user, PyObject* known,
+int64_t begin_replay(const ReplayMemory& memory, PyObject** used, PyObject* user, PyObject* known,
                      PyObject* built, Begin&& begin) {
-  const Owned first(first_use(uses, user, known));
+  const Owned first(first_use(used, user, known));
   if (!first) return kFailed;
   if (first.get() == Py_None) return 0;
   const Owned use(use_at(object_of(memory.what), built, nullptr));
   if (!use) return kFailed;
   const BorrowLock lock;
-  if (is_used(uses)) return 0;
-  if (!note_first(uses, first.get())) return kFailed;
+  if (is_used(used)) return 0;
+  note_first(used, first.get());
   const TensorUses tensors = uses_of(memory);
   const int64_t number = begin(tensors);
   if (number < 0) {
-    forget_first(uses);
+    forget_first(used);
     return 0;
   }
   note_uses(tensors, use.get());

@@ -40,7 +40,7 @@ struct Names {
 Names names;
 
 CpuSubmission submission_of(const CpuQueue& queue, const RunMemory& memory, const EndingUse& use) {
-  return {use.uses, use.user, names.zero, *queue.timeline, *queue.stream, memory.job()};
+  return {use.used, use.user, names.zero, *queue.timeline, *queue.stream, memory.job()};
 }
 
 // Runs a launch on the calling thread, where its stream is idle.

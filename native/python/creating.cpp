@@ -113,12 +113,11 @@ PyObject* new_allocate(PyObject*, PyObject* const* given, Py_ssize_t count) {
     return nullptr;
   }
   Caller stands = caller(known);
-  Owned uses(stands ? PyList_New(0) : nullptr);
-  PyObject* made = uses ? classes.allocate->tp_alloc(classes.allocate, 0) : nullptr;
+  PyObject* made = stands ? classes.allocate->tp_alloc(classes.allocate, 0) : nullptr;
   if (made == nullptr) return nullptr;
   AllocateObject& its = as_allocate(made);
   its.op.built = stands.location.release();
-  its.op.uses = uses.release();
+  its.op.used = unused();
   its.is_bound = is_bound;
   its.is_zeroed = is_zeroed;
   its.is_lengthy = is_lengthy;

@@ -62,7 +62,7 @@ Status put_recorded(const cuda::Driver& driver, const RecordedWork& work, cuda::
 
 }  // namespace
 
-Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject* uses,
+Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject** used,
                          PyObject* user, PyObject* known, int64_t* row, const int64_t* numbers,
                          Timeline& timeline, cuda::Stream stream, int64_t budget,
                          const LaunchExtras& extras) {
@@ -74,7 +74,7 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   }
   const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
   Waits waits;
-  const int64_t begun = begin_launch(plan, uses, user, known, row, extras.examine,
+  const int64_t begun = begin_launch(plan, used, user, known, row, extras.examine,
                                      [&](const TensorUses& tensors, int64_t how) {
                                        return begin_on(tensors, timeline, how, waits,
                                                        extras.reported);
@@ -109,24 +109,17 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
   return done;
 }
 
-Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, PyObject* uses,
+Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, PyObject** used,
                         PyObject* user, PyObject* known, Timeline& timeline, cuda::Stream stream,
                         int64_t budget) {
   Waits waits;
   const int64_t begun =
-      begin_replay(*work.memory, uses, user, known, work.built,
+      begin_replay(*work.memory, used, user, known, work.built,
                    [&](const TensorUses& tensors) { return reborrow(tensors, timeline, waits); });
   if (begun == kFailed) return Submission::error();
   if (begun == 0) return Submission::none();
   return submit(driver, work.context, timeline, stream, waits, budget,
                 [&] { return put_recorded(driver, work, stream); });
-}
-
-Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
-                        Timeline& timeline, cuda::Stream stream) {
-  return submit(driver, record.context, timeline, stream, Waits(), 0, [&] {
-    return cuda::launch(driver, record, record.parameters, stream);
-  });
 }
 
 }  // namespace tw::py

@@ -1,6 +1,6 @@
 // Launches of kernels and graphs on streams of CUDA, and what Python's `CudaStream` is told of it.
 //
-// A launch is `point_of(stream)`, then `submit_launch` or `submit_graph`, then `commit`. `uses`,
+// A launch is `point_of(stream)`, then `submit_launch` or `submit_graph`, then `commit`. `used`,
 // `user` and `known` are those of `begin_launch`. Where `Submission` or `Ending` say that there is
 // an error, one of Python's is set. References are borrowed, and owned by whoever calls until
 // `commit` returns: other threads may change the op while the driver works.
@@ -31,7 +31,7 @@ struct LaunchExtras {
 
 // Begins a launch on the tensors of a row, puts it on a stream, and waits for all that is there if
 // there is a budget for that, in nanoseconds. `numbers` may be null where the plan has none.
-cuda::Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject* uses,
+cuda::Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyObject** used,
                                PyObject* user, PyObject* known, int64_t* row,
                                const int64_t* numbers, Timeline& timeline, cuda::Stream stream,
                                int64_t budget, const LaunchExtras& extras = {});
@@ -46,13 +46,9 @@ struct RecordedWork {
 };
 
 // The same for what was recorded.
-cuda::Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, PyObject* uses,
+cuda::Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, PyObject** used,
                               PyObject* user, PyObject* known, Timeline& timeline,
                               cuda::Stream stream, int64_t budget);
-
-// Puts a launch on a stream that was begun as work of a timeline before.
-cuda::Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
-                              Timeline& timeline, cuda::Stream stream);
 
 // The table of a `CudaDriver` by its address, as `LaunchPlan::driver` and Python's
 // `Calls.native_driver` have it; null: launches go through Python.

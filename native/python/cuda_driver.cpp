@@ -100,14 +100,6 @@ bool check_uses(const char* function, PyObject* uses) {
   return false;
 }
 
-// Whether an argument can be a location, or None; false: an error is set.
-bool check_location(const char* function, PyObject* location) {
-  if (location == Py_None || PyTuple_Check(location)) return true;
-  PyErr_Format(PyExc_TypeError, "%s() takes a location or None, got %.100s", function,
-               Py_TYPE(location)->tp_name);
-  return false;
-}
-
 PyObject* open_queue(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("open_queue", given, count, 2);
   const auto context = arguments.address<cuda::OpaqueContext>();
@@ -152,46 +144,18 @@ PyObject* submit_launch(PyObject* self, PyObject* const* given, Py_ssize_t count
   if (tensors == nullptr) return nullptr;
   const int64_t* its_numbers = words_in(kName, numbers, plan->numbers);
   if (its_numbers == nullptr) return nullptr;
-  return as_answer(py::submit_launch(table_of(self), *plan, uses, user, known, tensors, its_numbers,
-                                 *timeline, stream, budget)
-                       .encoded());
-}
-
-// Work that was begun is submitted: `unsubmitted` counts it as long as its timeline does.
-PyObject* submit_begun(PyObject* self, PyObject* const* given, Py_ssize_t count) {
-  Arguments arguments("submit_begun", given, count, 4);
-  const auto* record = arguments.address<cuda::LaunchRecord>();
-  auto* timeline = arguments.address<Timeline>();
-  const auto stream = arguments.address<cuda::OpaqueStream>();
-  auto* unsubmitted = arguments.address<int64_t>();
-  if (!arguments.ok()) return nullptr;
-  const Submission done = py::submit_begun(table_of(self), *record, *timeline, stream);
-  *unsubmitted = 0;
-  const bool refused = done.kind == Submission::Kind::kRefused;
-  return PyLong_FromLongLong(refused ? -int64_t{done.status} : done.submitted);
-}
-
-PyObject* submit_graph(PyObject* self, PyObject* const* given, Py_ssize_t count) {
-  constexpr const char* kName = "submit_graph";
-  Arguments arguments(kName, given, count, 11);
-  RecordedWork work{};
-  work.context = arguments.address<cuda::OpaqueContext>();
-  work.only = arguments.address<cuda::LaunchRecord>();
-  work.graph = arguments.address<cuda::OpaqueGraphExec>();
-  work.memory = arguments.address<ReplayMemory>();
-  PyObject* uses = arguments.object();
-  PyObject* user = arguments.string();
-  PyObject* known = arguments.object();
-  work.built = arguments.object();
-  auto* timeline = arguments.address<Timeline>();
-  const auto stream = arguments.address<cuda::OpaqueStream>();
-  const int64_t budget = arguments.number();
-  if (!arguments.ok() || !check_uses(kName, uses) || !check_location(kName, work.built)) {
-    return nullptr;
-  }
-  return as_answer(
-      py::submit_graph(table_of(self), work, uses, user, known, *timeline, stream, budget)
-          .encoded());
+  const bool is_noted = uses == Py_None;
+  PyObject* used = is_noted || PyList_GET_SIZE(uses) == 0
+                       ? PyTuple_New(0)
+                       : Py_NewRef(PyList_GET_ITEM(uses, 0));
+  if (used == nullptr) return nullptr;
+  const Submission done =
+      py::submit_launch(table_of(self), *plan, is_noted ? nullptr : &used, user, known, tensors,
+                        its_numbers, *timeline, stream, budget);
+  const Owned now(used);
+  const bool is_new = !is_noted && PyList_GET_SIZE(uses) == 0 && PyTuple_GET_SIZE(now.get()) > 0;
+  if (is_new && PyList_Append(uses, now.get()) < 0) return nullptr;
+  return as_answer(done.encoded());
 }
 
 PyObject* record_event(PyObject* self, PyObject* const* given, Py_ssize_t count) {
@@ -263,10 +227,6 @@ PyMethodDef kDriverMethods[] = {
      "Launch what the words at an address say; the driver's status."},
     {"submit_launch", fast(submit_launch), METH_FASTCALL,
      "Begin a launch, note who does, submit it, and wait for it if there is a budget."},
-    {"submit_begun", fast(submit_begun), METH_FASTCALL,
-     "Submit a launch, as work of a timeline that was begun."},
-    {"submit_graph", fast(submit_graph), METH_FASTCALL,
-     "Begin a run of what was recorded, as `submit_launch` does."},
     {"record_event", fast(record_event), METH_FASTCALL, "Record an event on a stream; the status."},
     {"query_event", fast(query_event), METH_FASTCALL, "Whether an event has passed, as a status."},
     {"query_stream", fast(query_stream), METH_FASTCALL,
@@ -321,8 +281,7 @@ int add_cuda_driver(PyObject* module) {
   if (!type || PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) < 0) return -1;
   const Owned names(function_names());
   if (!names || PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) < 0) return -1;
-  if (PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits) < 0) return -1;
-  return PyModule_AddIntConstant(module, "CUDA_EAGER", cuda::kEager);
+  return PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits);
 }
 
 }  // namespace tw::py

@@ -113,7 +113,7 @@ Ending end_on_cuda(const CudaLaunch& launch, const EndingUse& use, Owned& report
   const LaunchExtras extras{reported.get(), staged.empty() ? nullptr : &staged,
                             launch.trace ? &traced : nullptr, launch.examine};
   const Submission submission =
-      submit_launch(*driver, launch.its, use.uses, use.user, zero, launch.row, launch.numbers,
+      submit_launch(*driver, launch.its, use.used, use.user, zero, launch.row, launch.numbers,
                     *before.timeline, before.handle, use.budget, extras);
   if (!staged.empty() && is_on_its_way(submission, use) &&
       !keep_on_stream(launch.stream, staged.memory())) {

@@ -42,14 +42,11 @@ VerbNames verbs[4];
 struct EndingClasses {
   PyObject* as_stream = nullptr;         // a stream, or one of another library as ours
   PyObject* finish = nullptr;            // waits for work on a stream, and raises its first error
-  PyObject* not_run = nullptr;           // what `run_directly` gives where it did nothing
   PyObject* refuse_host_data = nullptr;  // raises for an op that gives host data, in flight
   PyObject* refuse_nested = nullptr;     // raises where this thread is starting another op
 };
 
 EndingClasses classes;
-
-PyObject* usual_run = nullptr;  // the method of ops that cannot run directly
 
 struct Names {
   PyObject* built;
@@ -59,9 +56,8 @@ struct Names {
   PyObject* failed;  // a tuple: the keyword of `end`
   PyObject* home;
   PyObject* host_data;
-  PyObject* run_directly;
   PyObject* stream;
-  PyObject* uses;
+  PyObject* used;
   PyObject* zero;
 };
 
@@ -183,21 +179,6 @@ bool may_end(PyObject* op, const VerbNames& verb) {
   return host_data == 0 || (host_data > 0 && call_python(classes.refuse_host_data, {op}));
 }
 
-// Has an op of Python's run at once, where it can do without what most ops need. kSlowPath: it
-// cannot now, and has done nothing.
-Ending run_directly(PyObject* op, PyObject* stream, const VerbNames& verb, Owned& result) {
-  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(op));
-  const Owned method(PyObject_GetAttr(type, names.run_directly));
-  if (!method) return Ending::kError;
-  if (method.get() == usual_run) return Ending::kSlowPath;
-  const Owned use(PyTuple_Pack(3, as_op(op).uses, verb.user, names.zero));
-  if (!use) return Ending::kError;
-  PyObject* given[] = {op, stream, use.get(), verb.waits ? Py_True : Py_False};
-  result = Owned(PyObject_VectorcallMethod(names.run_directly, given, 4, nullptr));
-  if (!result) return Ending::kError;
-  return result.get() == classes.not_run ? Ending::kSlowPath : Ending::kDone;
-}
-
 // Waits for the work of an op that has been run, if its ending does. False: an error is set.
 bool finish(PyObject* context, PyObject* stream, bool waits) {
   if (!waits) return true;
@@ -240,20 +221,39 @@ PyObject* run_and_deliver(PyObject* op, PyObject* stream, const VerbNames& verb)
 }
 
 PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) {
-  for (PyObject* name : {names.built, names.uses}) {  // Python can make an op without these
+  for (PyObject* name : {names.built, names.used}) {  // Python can make an op without these
     const Owned found(PyObject_GetAttr(op, name));
     if (!found) return nullptr;
   }
-  Owned own = Owned::borrowed(stream);
-  if (!is_cuda_stream(stream) && !cpu_queue_of(stream)) {
-    own = call_python(classes.as_stream, {op, stream, verb.giver});
-  }
   // Python can make a stream without any slot being set, too.
-  if (!own || !Owned(PyObject_GetAttr(own.get(), names.device)) || !may_end(op, verb)) {
-    return nullptr;
+  if (!Owned(PyObject_GetAttr(stream, names.device)) || !may_end(op, verb)) return nullptr;
+  return run_and_deliver(op, stream, verb);
+}
+
+// One of our own streams for what was given as one, which another library may have made.
+Owned own_stream(PyObject* op, PyObject* given, const VerbNames& verb) {
+  if (is_cuda_stream(given) || cpu_queue_of(given)) return Owned::borrowed(given);
+  return call_python(classes.as_stream, {op, given, verb.giver});
+}
+
+// Ends an op in its shorter way, if it has one.
+Ending end_shortly(const EndingMethod& method, const VerbNames& verb, PyObject* op,
+                   PyObject* stream, Owned& result) {
+  if (method.end == nullptr) return Ending::kSlowPath;
+  const EndingUse use{&as_op(op).used, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
+  return method.end(op, stream, use, result);
+}
+
+PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op,
+                 PyObject* given) {
+  Owned result, own;
+  Ending ending = end_shortly(method, verb, op, given, result);
+  if (ending == Ending::kSlowPath) {
+    own = own_stream(op, given, verb);
+    if (!own) return nullptr;
+    if (own.get() != given) ending = end_shortly(method, verb, op, own.get(), result);
   }
-  Owned result;
-  switch (run_directly(op, own.get(), verb, result)) {
+  switch (ending) {
     case Ending::kDone:
       return result.release();
     case Ending::kError:
@@ -261,24 +261,7 @@ PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) 
     case Ending::kSlowPath:
       break;
   }
-  return run_and_deliver(op, own.get(), verb);
-}
-
-PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op,
-                 PyObject* stream) {
-  if (method.end != nullptr) {
-    const EndingUse use{as_op(op).uses, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
-    Owned result;
-    switch (method.end(op, stream, use, result)) {
-      case Ending::kDone:
-        return result.release();
-      case Ending::kError:
-        return nullptr;
-      case Ending::kSlowPath:
-        break;
-    }
-  }
-  return end_in_general(op, stream, verb);
+  return end_in_general(op, own.get(), verb);
 }
 
 PyObject* set_choosing(PyObject*, PyObject* given) {
@@ -298,7 +281,6 @@ PyObject* set_ending_classes(PyObject*, PyObject* given) {
   EndingClasses found;
   found.as_stream = setup.object("as_stream");
   found.finish = setup.object("finish");
-  found.not_run = setup.object("NOT_RUN");
   found.refuse_host_data = setup.object("refuse_host_data");
   found.refuse_nested = setup.object("refuse_nested");
   if (!setup.ok()) return nullptr;
@@ -338,9 +320,8 @@ bool name_all() {
            .failed = Py_BuildValue("(s)", "failed"),
            .home = name("home"),
            .host_data = name("host_data"),
-           .run_directly = name("run_directly"),
            .stream = name("stream"),
-           .uses = name("_uses"),
+           .used = name("_used"),
            .zero = PyLong_FromLong(0)};
   PyObject* sync = name("sync()");
   PyObject* start = name("start()");
@@ -400,16 +381,10 @@ PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObj
   return leaving(stream ? end_on(method, its, op, stream.get()) : nullptr);
 }
 
-PyObject* run_never(PyObject*, PyObject* const*, Py_ssize_t) {
-  return Py_NewRef(classes.not_run == nullptr ? Py_NotImplemented : classes.not_run);
-}
-
 Owned home_of_op(PyObject* op) { return Owned(PyObject_GetAttr(op, names.home)); }
 
 int add_endings(PyObject* module) {
-  if (!name_all()) return -1;
-  usual_run = PyObject_GetAttr(reinterpret_cast<PyObject*>(op_type), names.run_directly);
-  return usual_run == nullptr ? -1 : PyModule_AddFunctions(module, kFunctions);
+  return name_all() ? PyModule_AddFunctions(module, kFunctions) : -1;
 }
 
 }  // namespace tw::py

@@ -11,7 +11,7 @@ namespace tw::py {
 
 // Who ends an op, and how.
 struct EndingUse {
-  PyObject* uses;  // of the op; None: its use was noted before, as it is a part of more
+  PyObject** used;  // where the op notes it; null: that was done before, as it is a part of more
   PyObject* user;  // what the ending is called, in words
   bool waits;      // for the work, now or at the end of what it is a part of
   int64_t budget;  // for how many nanoseconds to wait for a GPU here
@@ -60,9 +60,6 @@ struct EndingMethods {
             "As `Endings.start_on`."};
   }
 };
-
-// `run_directly` of ops that cannot: says so.
-PyObject* run_never(PyObject* op, PyObject* const* given, Py_ssize_t count);
 
 // Calls a method by its name, with all that another one was given.
 PyObject* call_slowly(PyObject* name, PyObject* self, PyObject* const* given, Py_ssize_t count,

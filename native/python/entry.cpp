@@ -155,6 +155,7 @@ Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* 
   if (!arrange(as_entry(entry).kernel, arguments, keywords, call)) {
     return PyErr_Occurred() ? Owned() : slow_path();
   }
+  if (!is_allowed(as_kernel(call.kernel.get()))) return PyErr_Occurred() ? Owned() : slow_path();
   PyObject* values = call.values.get();
   BinderObject* binder = binder_of(call.kernel.get(), PyTuple_GET_SIZE(values));
   if (binder == nullptr) return slow_path();

@@ -1,4 +1,6 @@
 // Launches of graphs: work that was recorded once, and is submitted again as a whole.
+#include <optional>
+
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/endings.hpp"
@@ -39,9 +41,17 @@ PyTypeObject* graph_type = nullptr;
 PyTypeObject* graph_launch_type = nullptr;
 
 GraphObject& as_graph(PyObject* self) { return *reinterpret_cast<GraphObject*>(self); }
-GraphLaunchObject& as_launch(PyObject* self) {
-  return *reinterpret_cast<GraphLaunchObject*>(self);
-}
+GraphLaunchObject& as_launch(PyObject* op) { return *reinterpret_cast<GraphLaunchObject*>(op); }
+
+// Where a replay has what takes the turn to run it, and what leaves it.
+struct TurnSlots {
+  int64_t take = 0;
+  int64_t leave = 0;
+
+  bool is_in(PyObject* replay) const {
+    return slot(replay, take) != nullptr && slot(replay, leave) != nullptr;
+  }
+};
 
 // Classes of Python's that a launch of a graph meets.
 struct GraphClasses {
@@ -54,8 +64,7 @@ struct GraphClasses {
   int64_t is_silent = 0;               // whether it prints nothing
   int64_t run = 0;                     // the one to be run next; None: one is under way
   int64_t is_mine = 0;                 // whether this thread has the turn
-  int64_t take = 0;                    // takes it
-  int64_t leave = 0;
+  TurnSlots cpu_turn;
   int64_t threads = 0;  // that its nodes use
   PyTypeObject* cuda_replay = nullptr;  // devices.cuda.replay.CudaReplay
   int64_t attended = 0;                 // whether the host has a part in its runs
@@ -64,6 +73,7 @@ struct GraphClasses {
   int64_t cuda_last = 0;
   int64_t only = 0;
   int64_t ran_on = 0;  // the stream of the last run
+  TurnSlots cuda_turn;
   int64_t context = 0;
   int64_t context_handle = 0;
   int64_t is_fine = 0;
@@ -111,13 +121,13 @@ const ReplayMemory* memory_of(const GraphObject& graph, Owned& kept_alive) {
   return static_cast<const ReplayMemory*>(PyLong_AsVoidPtr(address));
 }
 
-// The turn of a replay of the CPU, for a scope. Another thread may have it meanwhile.
+// The turn of a replay, for a scope. Another thread may have it meanwhile.
 class Turn {
  public:
   // `taken()` is false where an error is set.
-  explicit Turn(PyObject* replay)
-      : leave_(Owned::borrowed(slot(replay, classes.leave))),
-        taken_(PyObject_CallNoArgs(slot(replay, classes.take))) {}
+  Turn(PyObject* replay, const TurnSlots& turn)
+      : leave_(Owned::borrowed(slot(replay, turn.leave))),
+        taken_(PyObject_CallNoArgs(slot(replay, turn.take))) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
@@ -186,7 +196,7 @@ Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   // The handler of a signal that interrupts this must not find it.
   set_slot(replay, classes.run, Py_None);
   const Owned built = Owned::borrowed(as_launch(op).op.built);
-  const CpuSubmission submission{use.uses,        use.user,      names.zero,
+  const CpuSubmission submission{use.used,        use.user,      names.zero,
                                  *queue.timeline, *queue.stream, run.job()};
   const int64_t number = begin_inline(submission, *memory, built.get(), waits);
   Ending ending = number == kFailed ? Ending::kError : Ending::kSlowPath;
@@ -220,8 +230,8 @@ Ending tidy(const GraphObject& graph) {
 Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue& queue,
                 const EndingUse& use) {
   if (Py_TYPE(replay) != classes.cpu_replay || !use.waits || queue.device != as_launch(op).home ||
-      slot(replay, classes.is_silent) != Py_True || slot(replay, classes.take) == nullptr ||
-      slot(replay, classes.leave) == nullptr || slot(replay, classes.is_mine) == nullptr ||
+      slot(replay, classes.is_silent) != Py_True || slot(replay, classes.is_mine) == nullptr ||
+      !classes.cpu_turn.is_in(replay) ||
       queue.stream->pool().is_stopped() || queue.stream->pool().is_lost()) {
     return Ending::kSlowPath;
   }
@@ -233,7 +243,7 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
     Waits waits;
     Ending ending;
     {
-      const Turn turn(replay);
+      const Turn turn(replay, classes.cpu_turn);
       if (!turn.taken()) return Ending::kError;
       ending = run_next(op, graph, replay, queue, use, waits);
     }
@@ -246,43 +256,78 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   }
 }
 
-// Whether a run of a replay comes behind its last one on a stream, and nobody has a part in it.
-bool may_follow(PyObject* replay, PyObject* stream) {
+// Whether a run of a replay comes behind its last one on a stream, without a wait, and the host has
+// no part in it; below 0: an error is set.
+int may_follow(PyObject* replay, PyObject* stream) {
   PyObject* context = slot(replay, classes.context);
-  return slot(replay, classes.ran_on) == stream && slot(replay, classes.attended) == Py_False &&
-         context != nullptr && slot(context, classes.is_fine) == Py_True;
+  PyObject* last = slot(replay, classes.ran_on);
+  if (last == nullptr || last == Py_None || slot(replay, classes.attended) != Py_False ||
+      context == nullptr || slot(context, classes.is_fine) != Py_True) {
+    return 0;
+  }
+  if (last == stream) return 1;
+  const Owned kept_alive = Owned::borrowed(last);
+  const bool is_near =
+      is_cuda_stream(last) && device_of_cuda_stream(last) == device_of_cuda_stream(stream);
+  return is_near ? is_idle(last) : 0;
 }
 
-// Puts a replay on a stream of CUDA. Where there are other threads, Python takes its turn.
-Ending end_there(PyObject* op, PyObject* graph, PyObject* replay, PyObject* stream,
-                 const EndingUse& use) {
-  Owned memory;
-  const ReplayMemory* found = memory_of(as_graph(graph), memory);
-  if (found == nullptr || Py_TYPE(replay) != classes.cuda_replay || !is_alone() ||
-      !may_follow(replay, stream)) {
-    return Ending::kSlowPath;
-  }
+// What a run of a replay that follows its last one is put on a stream as.
+Ending put_there(PyObject* op, PyObject* replay, PyObject* stream, const ReplayMemory& memory,
+                 const StreamPoint& before, const EndingUse& use, cuda::Submission& submission) {
+  const int follows = may_follow(replay, stream);
+  if (follows <= 0) return follows < 0 ? Ending::kError : Ending::kSlowPath;
   const auto* driver = driver_at(address_in<void>(replay, classes.driver));
-  if (PyErr_Occurred()) return Ending::kError;
-  if (driver == nullptr) return Ending::kSlowPath;
-  const Owned kept(PyTuple_Pack(2, replay, memory.get()));
-  const StreamPoint before = point_of(stream);
-  if (!kept || !before.ok()) return Ending::kError;
   const Owned built = Owned::borrowed(as_launch(op).op.built);
   PyObject* context = slot(replay, classes.context);
   const RecordedWork work{
       .context = address_in<cuda::OpaqueContext>(context, classes.context_handle),
       .only = address_in<const cuda::LaunchRecord>(replay, classes.only),
       .graph = address_in<cuda::OpaqueGraphExec>(replay, classes.executable),
-      .memory = found,
+      .memory = &memory,
       .built = built.get()};
   if (PyErr_Occurred()) return Ending::kError;
+  if (driver == nullptr) return Ending::kSlowPath;
+  set_slot(replay, classes.ran_on, stream);
   set_slot(replay, classes.cuda_last, Py_None);
-  const cuda::Submission submission =
-      submit_graph(*driver, work, use.uses, use.user, names.zero, *before.timeline, before.handle,
-                   use.budget);
+  submission = submit_graph(*driver, work, use.used, use.user, names.zero, *before.timeline,
+                            before.handle, use.budget);
+  return Ending::kDone;
+}
+
+// Puts a replay on a stream of CUDA, in its turn.
+Ending submit_there(PyObject* op, PyObject* graph, PyObject* replay, PyObject* stream,
+                    const EndingUse& use) {
+  Owned memory;
+  const ReplayMemory* found = memory_of(as_graph(graph), memory);
+  if (found == nullptr) return Ending::kSlowPath;
+  const Owned kept(PyTuple_Pack(2, replay, memory.get()));
+  const StreamPoint before = point_of(stream);
+  if (!kept || !before.ok()) return Ending::kError;
+  cuda::Submission submission = cuda::Submission::none();
+  Ending ending;
+  {
+    std::optional<Turn> turn;
+    if (!is_alone() && !turn.emplace(replay, classes.cuda_turn).taken()) return Ending::kError;
+    ending = put_there(op, replay, stream, *found, before, use, submission);
+  }
+  if (ending != Ending::kDone) return ending;
   return commit(submission, stream, before, classes.label, kept.get(), use.budget > 0,
                 classes.unfinished);
+}
+
+// The same, once memory has forgotten what is over, if that is what keeps it.
+Ending end_there(PyObject* op, PyObject* graph, PyObject* replay, PyObject* stream,
+                 const EndingUse& use) {
+  if (Py_TYPE(replay) != classes.cuda_replay || !classes.cuda_turn.is_in(replay) ||
+      device_of_cuda_stream(stream) != as_launch(op).home) {
+    return Ending::kSlowPath;
+  }
+  Ending ending;
+  do {
+    ending = submit_there(op, graph, replay, stream, use);
+  } while (ending == Ending::kSlowPath && (ending = tidy(as_graph(graph))) == Ending::kDone);
+  return ending;
 }
 
 // Lets an op go of its graph, as it has run.
@@ -294,7 +339,7 @@ bool spend(PyObject* op) {
 
 Ending end_graph(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
   if (!is_usual() || !OpFields::are_set(op) || !GraphLaunchFields::are_set(op) ||
-      !PyList_CheckExact(use.uses)) {
+      is_used(use.used)) {
     return Ending::kSlowPath;
   }
   const Owned graph = Owned::borrowed(as_launch(op).graph);
@@ -308,10 +353,10 @@ Ending end_graph(PyObject* op, PyObject* stream, const EndingUse& use, Owned& re
     ending = end_there(op, graph.get(), replay.get(), stream, use);
   } else if (const CpuQueue queue = cpu_queue_of(stream)) {
     ending = end_here(op, graph.get(), replay.get(), queue, use);
-    if (ending == Ending::kError && is_used(use.uses)) {
-      const SavedError saved;
-      if (!spend(op)) PyErr_Clear();
-    }
+  }
+  if (ending == Ending::kError && is_used(use.used)) {
+    const SavedError saved;
+    if (!spend(op)) PyErr_Clear();
   }
   if (ending != Ending::kDone) return ending;
   result = Owned::borrowed(Py_None);
@@ -327,12 +372,11 @@ Owned home_of(PyObject* op) {
 PyObject* new_launch(PyObject* graph) {
   Caller built = caller(names.zero);
   if (!built) return nullptr;
-  Owned uses(PyList_New(0));
-  Owned op(uses ? classes.op->tp_alloc(classes.op, 0) : nullptr);
+  Owned op(classes.op->tp_alloc(classes.op, 0));
   if (!op) return nullptr;
-  GraphLaunchObject& launch = as_launch(op.get());
+  auto& launch = as_launch(op.get());
   launch.op.built = built.location.release();
-  launch.op.uses = uses.release();
+  launch.op.used = unused();
   launch.graph = Py_NewRef(graph);
   launch.name = Py_NewRef(as_graph(graph).name);
   launch.home = Py_NewRef(as_graph(graph).device);
@@ -416,8 +460,8 @@ PyObject* set_graph_classes(PyObject*, PyObject* given) {
                                               {"_is_silent", &found.is_silent},
                                               {"_run", &found.run},
                                               {"_is_mine", &found.is_mine},
-                                              {"_take", &found.take},
-                                              {"_leave", &found.leave},
+                                              {"_take", &found.cpu_turn.take},
+                                              {"_leave", &found.cpu_turn.leave},
                                               {"_threads", &found.threads}});
   found.cuda_replay = setup.type("CudaReplay", {{"_attended", &found.attended},
                                                 {"_driver", &found.driver},
@@ -425,6 +469,8 @@ PyObject* set_graph_classes(PyObject*, PyObject* given) {
                                                 {"_last", &found.cuda_last},
                                                 {"_only", &found.only},
                                                 {"_ran_on", &found.ran_on},
+                                                {"_take", &found.cuda_turn.take},
+                                                {"_leave", &found.cuda_turn.leave},
                                                 {"context", &found.context}});
   setup.type("Context", {{"handle", &found.context_handle}, {"is_fine", &found.is_fine}});
   found.label = setup.object("label");

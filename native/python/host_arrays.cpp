@@ -136,10 +136,11 @@ bool is_foreign(PyObject* value) {
   return array_classes.ours != nullptr && !PyObject_TypeCheck(value, array_classes.ours);
 }
 
-// The device of all that a call writes. Null: it writes nothing, or something needs a closer look.
+// The device of all that a call borrows for writing. Null: it borrows nothing so, or something
+// needs a closer look.
 PyObject* device_written(const BindPlan& plan, PyObject* arguments) {
   PyObject* device = nullptr;
-  for (int64_t i = 0; i < plan.written; ++i) {
+  for (int64_t i = 0; i < plan.outputs(); ++i) {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan.places[i]);
     if (if_a(access_type, given) == nullptr || !AccessFields::are_set(given)) return nullptr;
     PyObject* tensor = as<AccessObject>(given).tensor;

@@ -212,6 +212,8 @@ PyMethodDef kMethods[] = {
 };
 
 PyMemberDef kMembers[] = {
+    {"guard", T_OBJECT_EX, offsetof(KernelObject, guard), 0,
+     "The ContextVar that must be true where launches are built; None: there is none."},
     {"plain", T_OBJECT_EX, offsetof(KernelObject, plain), 0,
      "What binds most calls, and borrows too; None: all need a closer look."},
     {"bare", T_OBJECT_EX, offsetof(KernelObject, bare), 0,
@@ -237,6 +239,13 @@ PyType_Spec kSpec = {"tilewright._core.Kernel", sizeof(KernelObject), 0, kBaseTy
 
 bool is_whole_kernel(PyObject* kernel) {
   return PyObject_TypeCheck(kernel, kernel_type) && KernelFields::are_set(kernel);
+}
+
+bool is_allowed(const KernelObject& kernel) {
+  if (kernel.guard == Py_None) return true;
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(kernel.guard, Py_False, &value) < 0) return false;
+  return Owned(value).get() == Py_True;
 }
 
 bool arrange(PyObject* kernel, PyObject* arguments, PyObject* keywords, KernelCall& call) {

@@ -10,6 +10,7 @@ namespace tw::py {
 struct KernelObject {
   PyObject_HEAD
   int64_t variant_key;  // of the variant that was launched last
+  PyObject* guard;      // a ContextVar that must be true where launches are built; None: none
   PyObject* plain;      // what binds most calls; None: all need a closer look
   PyObject* bare;       // what calls without keywords ask for; None: that is not known
   PyObject* latest;     // the keywords of the last call, then what it asked for; or None
@@ -22,12 +23,16 @@ struct KernelObject {
   PyObject* variant;  // what was launched last; None: nothing was
 };
 
-using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, plain)>;
+using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, guard)>;
 
 inline KernelObject& as_kernel(PyObject* self) { return *reinterpret_cast<KernelObject*>(self); }
 
 // Whether that is a kernel with nothing missing.
 bool is_whole_kernel(PyObject* kernel);
+
+// Whether launches of a kernel may be built in this context. False: look closer, or an error is
+// set.
+bool is_allowed(const KernelObject& kernel);
 
 // A call of a kernel, sorted by how it takes its arguments.
 struct KernelCall {

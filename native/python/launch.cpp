@@ -16,6 +16,7 @@ struct Names {
   PyObject* execute;
   PyObject* must_compile;
   PyObject* name;
+  PyObject* plan;
   PyObject* no_keywords;  // an empty mapping
   PyObject* nothing;      // the empty tuple
 };
@@ -28,6 +29,7 @@ bool name_all() {
            .execute = name("execute_closely"),
            .must_compile = name("_must_compile"),
            .name = name("name"),
+           .plan = name("_plan"),
            .no_keywords = PyDictProxy_New(Owned(PyDict_New()).get()),
            .nothing = PyTuple_New(0)};
   return !PyErr_Occurred();
@@ -101,6 +103,44 @@ PyObject* defer_method(PyObject* op, PyObject*) {
   return defer(op) ? Py_NewRef(Py_None) : nullptr;
 }
 
+Owned home_of_raw(PyObject* op) {
+  PyObject* home = LaunchFields::are_set(op) ? home_in(as_launch(op).held) : nullptr;
+  return home == nullptr ? home_of_op(op) : Owned::borrowed(home);
+}
+
+// Has Python say how a raw launch is submitted, where the core can. False: an error is set.
+bool plan_raw(PyObject* op) {
+  if (as_launch(op).held != Py_None) return true;
+  return static_cast<bool>(Owned(PyObject_CallMethodNoArgs(op, names.plan)));
+}
+
+// As the launch of a kernel, whose arguments nobody gets back.
+Ending end_raw(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
+  if (!plan_raw(op)) return Ending::kError;
+  const Ending ending = end_alone(op, stream, use, result);
+  if (ending != Ending::kDone) return ending;
+  result = Owned::borrowed(Py_None);
+  return spend(op) ? Ending::kDone : Ending::kError;
+}
+
+PyObject* execute_raw(PyObject* op, PyObject* const* given, Py_ssize_t count, PyObject* keywords) {
+  if (!plan_raw(op)) return nullptr;
+  const Owned result(execute(op, given, count, keywords));
+  return result ? Py_NewRef(Py_None) : nullptr;
+}
+
+using RawMethods = EndingMethods<end_raw, home_of_raw>;
+
+PyMethodDef kRawMethods[] = {
+    RawMethods::sync(),
+    RawMethods::sync_on(),
+    RawMethods::start(),
+    RawMethods::start_on(),
+    {"execute", as_method(execute_raw), METH_FASTCALL | METH_KEYWORDS,
+     "Launch it as a part of other work."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 using Methods = EndingMethods<end_alone, home_of>;
 
 PyMethodDef kMethods[] = {
@@ -159,17 +199,28 @@ PyType_Slot kTypeSlots[] = {
 PyType_Spec kSpec = {"tilewright._core.Launch", sizeof(LaunchObject), 0, kBaseTypeFlags,
                      kTypeSlots};
 
+PyType_Slot kRawSlots[] = {
+    {Py_tp_doc, const_cast<char*>("A function of a module with its arguments.")},
+    {Py_tp_methods, kRawMethods},
+    {Py_tp_traverse, as_slot(LaunchFields::visit)},
+    {Py_tp_clear, as_slot(LaunchFields::clear)},
+    {Py_tp_dealloc, as_slot(LaunchFields::free)},
+    {0, nullptr},
+};
+
+PyType_Spec kRawSpec = {"tilewright._core.RawLaunch", sizeof(LaunchObject), 0, kBaseTypeFlags,
+                        kRawSlots};
+
 }  // namespace
 
 Owned new_launch(PyTypeObject* type, PyObject* kernel, PyObject* args, PyObject* request,
                  PyObject* location) {
-  const Owned uses(PyList_New(0));
-  Owned made(uses ? type->tp_alloc(type, 0) : nullptr);
+  Owned made(type->tp_alloc(type, 0));
   if (!made) return made;
   LaunchObject& launch = as_launch(made.get());
   launch.effect = 1;
   launch.op.built = Py_NewRef(location);
-  launch.op.uses = Py_NewRef(uses.get());
+  launch.op.used = unused();
   launch.args = Py_NewRef(args);
   launch.held = Py_NewRef(Py_None);
   launch.examined = Py_NewRef(Py_None);
@@ -185,7 +236,8 @@ Owned new_launch(PyTypeObject* type, PyObject* kernel, PyObject* args, PyObject*
 int add_launch(PyObject* module) {
   if (!name_all()) return -1;
   launch_type = add_type(module, kSpec, op_type);
-  return launch_type == nullptr ? -1 : 0;
+  if (launch_type == nullptr) return -1;
+  return add_type(module, kRawSpec, launch_type) == nullptr ? -1 : 0;
 }
 
 }  // namespace tw::py

@@ -136,7 +136,7 @@ Owned let_go(LaunchObject& launch) {
 }
 
 bool is_used(const EndingUse& use) {
-  return use.uses == Py_None || PyList_GET_SIZE(use.uses) > 0;
+  return use.used == nullptr || py::is_used(use.used);
 }
 
 // What launches of a plan have in common, of either kind; null: it is none, or has none yet.
@@ -187,7 +187,7 @@ constexpr int kMostExaminations = 3;
 // lists, and says what is wrong, if anything is. kSlowPath: the core cannot end this launch.
 Ending examine(PyObject* op, const EndingUse& use, Prepared& prepared) {
   // Not before its use was noted: what is raised here ends it.
-  if (use.uses != Py_None || use.context == nullptr) return Ending::kSlowPath;
+  if (use.used != nullptr || use.context == nullptr) return Ending::kSlowPath;
   prepared.examination = call_python(classes.examine, {op, use.context});
   if (!prepared.examination) return Ending::kError;
   return prepared.examination.get() == Py_None ? Ending::kSlowPath : Ending::kDone;
@@ -332,7 +332,7 @@ PyObject* home_in(PyObject* held) {
 
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
   if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op) ||
-      !PyList_CheckExact(use.uses) || has_former(op)) {
+      py::is_used(use.used) || has_former(op)) {
     return Ending::kSlowPath;  // who may get something back is told when the result is delivered
   }
   return end_launch(op, stream, use, result);
@@ -345,7 +345,7 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
   }
   const ContextObject& its = as_context(context);
   if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
-  const EndingUse use{Py_None, names.nobody, its.waits != 0, 0, context};
+  const EndingUse use{nullptr, names.nobody, its.waits != 0, 0, context};
   if (!has_former(op)) return end_launch(op, its.stream, use, result);
   const Owned args = Owned::borrowed(as_launch(op).args);
   const Ending ending = end_launch(op, its.stream, use, result);

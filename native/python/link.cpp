@@ -119,9 +119,8 @@ bool check_function(Recipe recipe, PyObject* verb, PyObject* function) {
 // Makes a link of an op that was claimed for it.
 Owned new_link(PyObject* source, Recipe recipe, PyObject* verb, PyObject* function,
                PyObject* extra, Inherited& inherited, PyObject* built) {
-  const Owned uses(PyList_New(0));
   PyTypeObject* type = classes.linked == nullptr ? link_type : classes.linked;
-  Owned made(uses ? type->tp_alloc(type, 0) : nullptr);
+  Owned made(type->tp_alloc(type, 0));
   if (!made) return made;
   LinkObject& link = as_link(made.get());
   link.recipe = recipe;
@@ -139,7 +138,7 @@ Owned new_link(PyObject* source, Recipe recipe, PyObject* verb, PyObject* functi
   link.pledges = Py_NewRef(names.nothing);
   link.op.is_link = true;
   link.op.built = Py_NewRef(built);
-  link.op.uses = Py_NewRef(uses.get());
+  link.op.used = unused();
   return made;
 }
 

@@ -1,5 +1,6 @@
 #include "python/op.hpp"
 
+#include "python/borrowing.hpp"
 #include "python/endings.hpp"
 #include "python/location.hpp"
 #include "python/module.hpp"
@@ -22,6 +23,7 @@ struct Names {
   PyObject* callers;
   PyObject* claim_at;
   PyObject* holds;
+  PyObject* nothing;
   PyObject* spend;
   PyObject* spent;
   PyObject* warn_never_run;
@@ -34,6 +36,7 @@ bool name_all() {
   names = {.callers = name("_callers"),
            .claim_at = name("claim_at"),
            .holds = name("holds"),
+           .nothing = PyTuple_New(0),
            .spend = name("spend"),
            .spent = name("spent"),
            .warn_never_run = name("_warn_never_run")};
@@ -41,24 +44,27 @@ bool name_all() {
 }
 
 void finalize(PyObject* self) {
-  PyObject* uses = as_op(self).uses;  // null: an interrupt came before it had any
-  if (uses == nullptr || !PyList_Check(uses) || PyList_GET_SIZE(uses) > 0) return;
+  PyObject* used = as_op(self).used;  // null: an interrupt came before it was set
+  if (used == nullptr || !PyTuple_Check(used) || PyTuple_GET_SIZE(used) > 0) return;
   // An error that is on its way goes on afterwards; nobody would hear one of a finalizer.
   const SavedError saved;
   const Owned told(PyObject_CallMethodNoArgs(self, names.warn_never_run));
   if (!told) PyErr_WriteUnraisable(self);
 }
 
-// Notes a use of an op. Appending decides between threads: the first one has it.
+// Notes the use of an op, unless it was used before.
 PyObject* claim_here(PyObject* self, PyObject* user, PyObject* location) {
-  const Owned uses = Owned::borrowed(as_op(self).uses);
-  if (!uses || !PyList_CheckExact(uses.get())) {
+  if (as_op(self).used == nullptr || !PyTuple_CheckExact(as_op(self).used)) {
     PyErr_SetString(PyExc_AttributeError, "an op that was never initialized");
     return nullptr;
   }
   const Owned use(PyTuple_Pack(2, user, location));
-  if (!use || PyList_Append(uses.get(), use.get()) < 0) return nullptr;
-  if (PyList_GET_ITEM(uses.get(), 0) == use.get()) Py_RETURN_NONE;
+  if (!use) return nullptr;
+  // Asked for only now: garbage collection may have run Python.
+  if (!is_used(&as_op(self).used)) {
+    set_field(as_op(self).used, use.get());
+    Py_RETURN_NONE;
+  }
   return call_python(classes.refuse_second_use, {self, use.get()}).release();
 }
 
@@ -106,8 +112,6 @@ PyMethodDef kMethods[] = {
      "So many callers are known to be Tilewright's own."},
     {"claim_at", as_method(claim_at_method), METH_FASTCALL,
      "Claim it, where the program is known to stand."},
-    {"run_directly", as_method(run_never), METH_FASTCALL,
-     "Run at once on a stream, without what most ops need; for ops that can."},
     {"spend", spend_method, METH_NOARGS,
      "Let go of what the op was made of: it has run, and may stay in a variable for long."},
     {nullptr, nullptr, 0, nullptr},
@@ -115,7 +119,8 @@ PyMethodDef kMethods[] = {
 
 PyMemberDef kMembers[] = {
     {"_built", T_OBJECT_EX, offsetof(OpObject, built), 0, "Where the program stood."},
-    {"_uses", T_OBJECT_EX, offsetof(OpObject, uses), 0, "Who used it, or tried to, and where."},
+    {"_used", T_OBJECT_EX, offsetof(OpObject, used), 0,
+     "Who used it, and where; empty: nobody has."},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -147,10 +152,9 @@ PyObject* new_op(PyObject*, PyObject* const* given, Py_ssize_t count, PyObject*)
   // That of `object`, which refuses abstract classes.
   Owned made(PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(given[0]), nothing.get(),
                                       nullptr));
-  const Owned uses(made ? PyList_New(0) : nullptr);
-  if (!uses) return nullptr;
+  if (!made) return nullptr;
   set_field(as_op(made.get()).built, stands.location.get());
-  set_field(as_op(made.get()).uses, uses.get());
+  set_field(as_op(made.get()).used, nothing.get());
   return made.release();
 }
 
@@ -181,6 +185,8 @@ PyMethodDef kFunctions[] = {
 };
 
 }  // namespace
+
+PyObject* unused() { return Py_NewRef(names.nothing); }
 
 bool has_op(PyObject* values) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i) {

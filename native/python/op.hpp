@@ -10,12 +10,15 @@ struct OpObject {
   PyObject_HEAD
   bool is_link;     // whether it is a whole `LinkObject`
   PyObject* built;  // where the program stood that built it
-  PyObject* uses;   // a list: who used it, or tried to, and where
+  PyObject* used;   // a tuple: who used it, and where; empty: nobody has
 };
 
 using OpFields = Fields<OpObject, NoFields, offsetof(OpObject, built)>;
 
 inline OpObject& as_op(PyObject* self) { return *reinterpret_cast<OpObject*>(self); }
+
+// The use of an op that nobody has used yet. A new reference.
+PyObject* unused();
 
 extern PyTypeObject* op_type;
 

@@ -52,7 +52,7 @@ int64_t occupy_idle(const CpuSubmission& what, const TensorUses& tensors, Waits&
 
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
                       const Listing* listing, TracedJobs* traced, int64_t& place) {
-  return begin_launch(plan, what.uses, what.user, what.known, values.row, values.examine,
+  return begin_launch(plan, what.used, what.user, what.known, values.row, values.examine,
                       [&](const TensorUses& tensors, int64_t how) {
                         if (what.stream.pool().is_lost()) return kSlowPath;
                         Waits waits;
@@ -80,7 +80,7 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
 
 int64_t begin_inline(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
                      Waits& waits) {
-  return begin_launch(plan, what.uses, what.user, what.known, values.row, values.examine,
+  return begin_launch(plan, what.used, what.user, what.known, values.row, values.examine,
                       [&](const TensorUses& tensors, int64_t how) {
                         const int64_t refused = judge(tensors, what.timeline, how, waits);
                         if (refused != 0) return refused;
@@ -93,7 +93,7 @@ int64_t begin_inline(const CpuSubmission& what, const LaunchPlan& plan, const La
 
 int64_t begin_inline(const CpuSubmission& what, const ReplayMemory& memory, PyObject* built,
                      Waits& waits) {
-  return begin_replay(memory, what.uses, what.user, what.known, built,
+  return begin_replay(memory, what.used, what.user, what.known, built,
                       [&](const TensorUses& tensors) {
                         const int64_t refused = judge_again(tensors, what.timeline, waits);
                         if (refused != 0) return refused;

@@ -13,9 +13,9 @@ struct TracedJobs {
   Waits waits;
 };
 
-// Who submits what, and where to. `uses`, `user` and `known` are as in borrowing.hpp.
+// Who submits what, and where to. `used`, `user` and `known` are as in borrowing.hpp.
 struct CpuSubmission {
-  PyObject* uses;
+  PyObject** used;
   PyObject* user;
   PyObject* known;
   Timeline& timeline;

@@ -18,6 +18,8 @@ struct BorrowContext {
 
 BorrowContext context;
 
+PyObject* nothing = nullptr;  // the use of an op that nobody has used
+
 // The name of this thread. Null: an error is set.
 PyObject* name_of_thread(bool is_main) {
   if (is_main) return Py_NewRef(context.main_thread_name);
@@ -90,9 +92,9 @@ PyObject* use_here(PyObject* what, PyObject* known) {
   return stands ? use_at(what, stands.location.get(), stands.seen) : nullptr;
 }
 
-PyObject* first_use(PyObject* uses, PyObject* user, PyObject* known) {
-  if (uses == Py_None) return Py_NewRef(user);
-  if (is_used(uses)) return Py_NewRef(Py_None);
+PyObject* first_use(PyObject** used, PyObject* user, PyObject* known) {
+  if (used == nullptr) return Py_NewRef(user);
+  if (is_used(used)) return Py_NewRef(Py_None);
   const Caller stands = caller(known);
   if (!stands) return nullptr;
   if (stands.seen != nullptr) {
@@ -105,20 +107,24 @@ PyObject* first_use(PyObject* uses, PyObject* user, PyObject* known) {
   return use;
 }
 
-bool note_first(PyObject* uses, PyObject* use) {
-  return uses == Py_None || PyList_Append(uses, use) == 0;
+void note_first(PyObject** used, PyObject* use) {
+  if (used != nullptr) set_field(*used, use);
 }
 
-void forget_first(PyObject* uses) {
-  if (uses != Py_None) PyList_SetSlice(uses, 0, PyList_GET_SIZE(uses), nullptr);
+void forget_first(PyObject** used) {
+  if (used != nullptr) set_field(*used, nothing);
 }
 
 void note_uses(const TensorUses& uses, PyObject* use) {
   for (int64_t i = 0; i < uses.written(); ++i) {
+    if (uses.is_by_pointer(i)) continue;  // it ended no borrow
     set_field(static_cast<StateObject*>(uses.tensor(i).state)->last_write, use);
   }
 }
 
-int add_uses(PyObject* module) { return PyModule_AddFunctions(module, kFunctions); }
+int add_uses(PyObject* module) {
+  nothing = PyTuple_New(0);
+  return nothing == nullptr ? -1 : PyModule_AddFunctions(module, kFunctions);
+}
 
 }  // namespace tw::py

@@ -94,6 +94,36 @@ TW_TEST(what_is_borrowed_whole_is_written_whole) {
   TW_EQUAL(part.storage.slow_path, slow_path::kUnwritten);
 }
 
+TW_TEST(raw_pointers_borrow_nothing_and_are_ordered_as_writers) {
+  using namespace slow_path;
+  for (const int64_t reason : {int64_t{0}, kExclusive, kWriters, kReaders, kLeases, kWriteLeases,
+                               kUnwritten, kNeighbours, kNoMemory}) {
+    Memory memory(reason, 3, 9);
+    Row row({&memory}, 1, 0);
+    row.uses.epoch(0) = kByPointer;
+    Timeline other = busy(), timeline{};
+    other.domain = timeline.domain = 1;
+    memory.note_work(other, other.issued, false);
+    Waits waits;
+    const bool may = reason != kNeighbours && reason != kNoMemory;
+    TW_EQUAL(judge(row.uses, timeline, 0, waits), may ? 0 : kSlowPath);
+    TW_EQUAL(waits.contains(&other), may);
+    Waits again;
+    TW_EQUAL(judge(row.uses, timeline, kExamined, again), reason == kNoMemory ? kSlowPath : 0);
+    if (!may) continue;
+    begin(row.uses, timeline, 0, waits);
+    submitted(timeline);
+    mark_written(row.uses);
+    TW_EQUAL(memory.storage.slow_path, reason & ~kUnwritten);
+    TW_EQUAL(memory.storage.epoch, 3);
+    TW_EQUAL(memory.storage.owner, 9);
+    Waits reader;
+    memory.storage.slow_path = 0;
+    TW_EQUAL(judge(Row({&memory}, 0).uses, other, 0, reader), 0);
+    TW_CHECK(reader.contains(&timeline));
+  }
+}
+
 TW_TEST(borrows_that_take_a_search) {
   using namespace slow_path;
   for (const int64_t reason : {kNeighbours, kWriters}) {

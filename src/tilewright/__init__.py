@@ -56,15 +56,15 @@ from .base.errors import (
     ShapeError,
     UnwrittenWarning,
 )
+from .base.host import Host as _Host
 from .base.shapes import FULL, OWNED, cdiv, next_power_of_2
 from .base.tracebacks import public as _public
 from .base.tracebacks import publish as _publish
-from .devices.peers import peer_access
+from .devices.cuda.device import peer_access
 from .devices.protocol import LaunchConfig
 from .devices.registry import device_count
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
-from .lang.device_global import Host as _Host
 from .op import (
     DeviceFuture,
     DeviceOp,

@@ -5,6 +5,7 @@ Arguments that are addresses of records are ints; `devices.native_records` names
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from types import CodeType
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
@@ -70,6 +71,8 @@ EXAMINED: Final[int]
 """Python has looked at leases, at neighbours, and at what has been written;"""
 FOLLOWING: Final[int]
 """it comes after all that Python keeps account of."""
+BY_POINTER: Final[int]
+"""In a row, in place of an epoch: nothing is borrowed, but the memory may be written."""
 
 def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
     """Begin work whose borrows still hold; return its number, or a reason below 0."""
@@ -638,8 +641,6 @@ CUDA_FUNCTIONS: Final[tuple[str, ...]]
 """Functions of the driver that native code calls, by the driver's names."""
 CUDA_STATUS_BITS: Final[int]
 """A submission gives how many there were, shifted by so many bits, and how waiting ended."""
-CUDA_EAGER: Final[int]
-"""Nanoseconds in which a thread that waits for a stream or an event does not sleep."""
 
 @final
 class CudaDriver:
@@ -683,29 +684,6 @@ class CudaDriver:
         it could not begin.
         """
 
-    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
-        """Submit a launch, as work of a timeline that was begun.
-
-        Return how many were submitted, or minus the status. The word at `unsubmitted` is 0 then.
-        """
-
-    def submit_graph(
-        self,
-        context: int,
-        record: int,
-        graph: int,
-        memory: int,
-        uses: list[tuple[str, Location]] | None,
-        user: str,
-        known: Known,
-        built: Location,
-        timeline: int,
-        stream: int,
-        budget: int,
-        /,
-    ) -> int:
-        """Begin a run of a graph, or of the one kernel it consists of, as `submit_launch` does."""
-
     def record_event(self, context: int, event: int, stream: int, /) -> int:
         """Record an event on a stream; return the status."""
 
@@ -746,7 +724,7 @@ class Op:
     """An op: where it was built, and who has used it. Says so if it is dropped unused."""
 
     _built: Location
-    _uses: list[tuple[str, Location]]
+    _used: tuple[str, Location] | tuple[()]
 
     def claim(self, user: str, known: Known = 0, /) -> None:
         """Mark this op as used; a second use raises and names the first. It is thread-safe.
@@ -892,6 +870,9 @@ class Launch(Op):
     def _defer(self) -> None:
         """Defer the launch until its argument ops have run: borrow the others, claim these."""
 
+class RawLaunch(Launch):
+    """A function of a module with its arguments: a launch that gives None."""
+
 @final
 class LaunchSteps:
     """The steps of a launch whose arguments are ops: these, then the kernel."""
@@ -951,6 +932,8 @@ class Entry:
 class Kernel:
     """A kernel, as its launches need it."""
 
+    guard: ContextVar[bool] | None
+    """What must be true where launches are built."""
     plain: Any
     """What binds most calls, and borrows too; None: all need a closer look."""
     bare: Any

@@ -14,6 +14,37 @@ launch(kernel)
 """
 
 PROGRAMS = {
+    "a-mask-as-an-index": IN_PLACE.format("z.load()[z.load() > 0.0]"),
+    "a-method-without-its-call": IN_PLACE.format("z.load().sum"),
+    "a-cast-of-pytorch": IN_PLACE.format("z.load().half()"),
+    "an-element-type-of-the-language": IN_PLACE.format("z.load().astype(tl.f16)"),
+    "a-keyword-of-pytorch": IN_PLACE.format("tl.reduce_sum(z.load(), dim=0, keepdim=True)"),
+    "a-keyword-of-pytorch-for-a-composed-function": IN_PLACE.format("tl.softmax(z.load(), dim=0)"),
+    "a-range-with-steps": IN_PLACE.format("tl.arange(0, 8, 2)"),
+    "random-numbers-of-numpy": IN_PLACE.format("np.random.random()"),
+    "an-object-of-a-class": """
+class Pair:
+    pass
+
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    pair = Pair()
+launch(kernel)
+""",
+    "a-pointer-with-an-index": """
+@tw.entry(unsafe=True)
+def kernel(z: tl.TensorMut, p: tl.Ptr[f32]) -> None:
+    z.store(tl.load_ptr(p[tl.arange(4)]))
+with tw.unsafe():
+    launch(kernel, tw.ones((4,)).sync().device_pointer())
+""",
+    "a-pointer-and-its-method-of-rust": """
+@tw.entry(unsafe=True)
+def kernel(z: tl.TensorMut, p: tl.Ptr[f32]) -> None:
+    z.store(tl.load_ptr(p.add(tl.arange(4))))
+with tw.unsafe():
+    launch(kernel, tw.ones((4,)).sync().device_pointer())
+""",
     "loop-over-elements": """
 @tw.entry
 def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:

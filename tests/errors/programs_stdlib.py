@@ -42,6 +42,28 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(best(z.load()))
 launch(kernel)
 """,
+    "combined-before-the-identity": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.scan(z.load(), 0, lambda a, b: a + b, 0.0))
+launch(kernel)
+""",
+    "combined-by-a-number": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.reduce(z.load(), 0, 0.0, 1.0))
+launch(kernel)
+""",
+    "combined-by-a-function-of-pairs": """
+def later(a, b):
+    return b
+
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    values, marks = tl.scan((z.load(), tl.arange(4)), 0, (0.0, 0), later)
+    z.store(values)
+launch(kernel)
+""",
     "composed-on-the-host": """
 tl.sort(np.zeros(4))
 """,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.fake_cuda import FakeCuda
+from support.native_cuda import NativeCuda
 from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.base.errors import CompileError
 from tilewright.devices import registry
@@ -46,7 +46,7 @@ def places(without_places):
 @pytest.fixture
 def fake_cuda():
     """A CUDA driver in Python, with two devices."""
-    return FakeCuda(2)
+    return NativeCuda(2)
 
 
 @pytest.fixture

@@ -6,10 +6,12 @@ import random
 from dataclasses import replace
 
 from order.steps import (
+    ANYWHERE,
     ENDINGS,
     HALVES,
     Chain,
     Copy,
+    Detour,
     Drop,
     Ending,
     HostWrite,
@@ -53,8 +55,10 @@ class Draw:
         seed: int,
         lengths: tuple[int, ...] = LENGTHS,
         kernels: tuple[str, ...] = LAUNCHES,
+        devices: int = 1,
     ) -> None:
-        self.random = random.Random(seed)
+        """`devices` are those of the program: with one, no step leaves it."""
+        self.random, self.devices = random.Random(seed), devices
         self.lengths, self.kernels = lengths, kernels
         self.shared: set[int] = set()
         self.graphs: dict[int, tuple[Launch, ...]] = {}
@@ -72,6 +76,8 @@ class Draw:
             (self._read, 3), (self._host_write, 1), (self._share, 1), (self._record, 1),
             (self._replay, 3), (self._drop, 1), (self._threads, 0.3),
         )  # fmt: skip
+        if self.devices > 1:
+            kinds = (*kinds, (self._detour, 6))
         draw, _ = self.random.choices(kinds, [weight for _, weight in kinds])[0]
         return draw()
 
@@ -170,6 +176,17 @@ class Draw:
             source = None
         ending = self._ending(await_too=False)
         return [Copy(target, source, how, self.random.randint(-99, 99), ending)]
+
+    def _detour(self) -> list[Step]:
+        outs, rng = self._writable(), self.random
+        if not outs:
+            return []
+        target = rng.choice(outs)
+        source = rng.choice([t for t in range(TENSORS) if t != target])
+        how = rng.choice(("to", "held", "held", "pieces"))
+        there, bumped, back = (Ending(rng.choice(ANYWHERE)) for _ in range(3))
+        device, number = rng.randrange(self.devices - 1), rng.randint(-9, 9)
+        return [Detour(target, source, how, device, number, (there, bumped, back))]
 
     def _renew(self) -> list[Step]:
         outs = self._writable()

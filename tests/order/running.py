@@ -33,12 +33,14 @@ class Bench:
     ) -> None:
         """`drawn` are the kernels that programs launch, the more often the more often named."""
         self.device, self.lengths, self.drawn = device, lengths, drawn
+        self.devices = 1
+        """How many devices programs use; more than one only where there are so many."""
         self.kernels: dict[str, Kernel] = {}
         self._run = 0
 
     def draw(self, seed: int) -> list[Step]:
         """The program of a seed."""
-        return Draw(seed, self.lengths, self.drawn).program()
+        return Draw(seed, self.lengths, self.drawn, self.devices).program()
 
     def run(self, steps: Sequence[Step]) -> Exception | None:
         """Run a program; what went wrong, if anything did."""

@@ -46,6 +46,10 @@ class World:
         self.policy = tw.StreamPoolRoundRobin(device, 2)
         self.tensors: list[Any] = [tw.from_numpy(a.copy()).sync() for a in arrays]
         self.graphs: dict[int, Any] = {}
+        self.others = [each for each in tw.devices() if _is_another(each, device)]
+        """The other devices of the same kind."""
+        self.held: dict[int, Any] = {}
+        """A tensor on each of them, which detours go through one after the other."""
         self.kept: list[Any] = []
         """Futures and clones of which the program drops some while their work is in flight."""
 
@@ -61,6 +65,10 @@ class World:
         """Compare every tensor with the model."""
         for number, expected in enumerate(self.model.arrays):
             self.expect(self.tensors[number].to_numpy(), expected, f"t{number} at the end")
+
+
+def _is_another(each: Any, device: Any) -> bool:
+    return each is not device and each.target == device.target
 
 
 def _streams(device: Any) -> list[Any]:
@@ -110,6 +118,8 @@ class Ending:
         return None
 
 
+ANYWHERE = ("sync", "start", "result", "future", "dropped")
+"""Endings that name no stream."""
 ENDINGS = ("sync", "start", "sync_on", "start_on", "result", "future", "dropped", "schedule")
 
 
@@ -255,6 +265,45 @@ class Copy:
 
 def _host_values(seed: int) -> Array:
     return (np.arange(LENGTH, dtype=np.int32) * 7919) ^ np.int32(seed)
+
+
+@dataclass(frozen=True)
+class Detour:
+    """A tensor goes to another device, is bumped there, and comes back over another one."""
+
+    target: int
+    source: int
+    how: str
+    """`to` (new memory there), `held` (over what was there), or `pieces` (over a mesh)."""
+    device: int
+    number: int
+    endings: tuple[Ending, Ending, Ending]
+
+    def model(self, model: Model, kernels: dict[str, Kernel]) -> None:
+        meaning, source = kernels["bump"].meaning, model.arrays[self.source].copy()
+        model.arrays[self.target][:] = meaning(source, self.number)
+
+    def run(self, world: World) -> None:
+        bump, (there, bumped, back) = world.kernels["bump"].entry, self.endings
+        source, target = world.tensors[self.source], world.tensors[self.target]
+        source = source.value if isinstance(source, tw.Arc) else source
+        if self.how == "pieces":
+            mesh = tw.Mesh([world.device, *world.others], {"x": 1 + len(world.others)})
+            pieces = there.run(world, tw.shard(source, mesh), needed=True)
+            bumped.run(world, bump(pieces.partition_mut((TILE,)), self.number))
+            back.run(world, tw.memcpy(target, pieces.gather(world.device)))
+            return
+        device = self.device % len(world.others)
+        if self.how == "to":
+            moved = there.run(world, source.to(world.others[device]), needed=True)
+        else:
+            if device not in world.held:
+                made = tw.zeros((LENGTH,), i32, device=world.others[device])
+                world.held[device] = made.sync()
+            moved = world.held[device]
+            there.run(world, tw.memcpy(moved, source))
+        bumped.run(world, bump(moved.partition_mut((TILE,)), self.number))
+        back.run(world, tw.memcpy(target, moved))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import pytest
 from order.drawing import Draw
 from order.kernels import iterated
 from order.running import Bench, minimized
-from order.steps import Ending, Launch, WrongValueError
+from order.steps import Detour, Ending, Launch, WrongValueError
+from support import several
 
 SHARDS = 10
 DEVICE = os.environ.get("TILEWRIGHT_DEVICE", "cpu")
@@ -23,9 +24,24 @@ def test_programs_agree_with_the_model(shard, pytestconfig):
     assert not failures, "\n".join(failures)
 
 
+@pytest.mark.skipif(DEVICE != "cpu", reason="simulates devices of its own")
+@pytest.mark.parametrize("kind", several.KINDS, ids=lambda kind: f"{kind[1]} of {kind[0]}")
+def test_programs_on_several_devices_agree_with_the_model(kind, pytestconfig, monkeypatch):
+    count, first = (int(pytestconfig.getoption(name)) for name in ("--programs", "--seed"))
+    several.make(*kind, monkeypatch)
+    bench = Bench(kind[0])
+    bench.devices = kind[1]
+    failures = bench.try_all(range(first, first + count // 20))
+    assert not failures, "\n".join(failures)
+
+
 def test_a_seed_is_always_the_same_program():
     assert Draw(17).program() == Draw(17).program()
     assert Draw(17).program() != Draw(18).program()
+    drawn = [step for seed in range(9) for step in Draw(seed, devices=2).program()]
+    assert any(isinstance(step, Detour) for step in drawn)
+    drawn = [step for seed in range(9) for step in Draw(seed).program()]
+    assert not any(isinstance(step, Detour) for step in drawn)
 
 
 def test_the_model_of_the_long_kernel_is_its_loop():

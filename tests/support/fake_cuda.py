@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from support.fake_submission import FakeSubmission
 from tilewright.devices.blocks import array_of
 from tilewright.devices.cuda.calls import KernelNode, PoolNumbers
 from tilewright.devices.cuda.record import HEAD_WORDS, Head
@@ -31,8 +30,10 @@ TOTAL = 1 << 30
 MOST_SHARED, MOST_THREADS = 1 << 17, 1024
 
 
-class FakeCuda(FakeSubmission):
+class FakeCuda:
     """See `tilewright.devices.cuda.calls.Calls`."""
+
+    native_driver = 0
 
     def __init__(self, devices: int = 1) -> None:
         self.devices = devices
@@ -235,9 +236,6 @@ class FakeCuda(FakeSubmission):
 
     def is_captured(self, stream: int) -> bool:
         return stream in self.capturing
-
-    def destroy_stream(self, stream: int) -> None:
-        self.ended.append(("stream", stream))
 
     def synchronize(self, stream: int) -> None:
         self._check("synchronize")

@@ -12,7 +12,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_integers": ("test_every_operation[cpu-i32]", "test_every_operation[cpu-u8]"),
         "test_floats": ("test_every_operation[cpu-f32]", "test_directed_rounding[cpu-f32]",
                         "test_multiply_and_add[cpu-bf16]"),
-        "test_math": ("test_edge_values[cpu-f32]",),
+        "test_math": ("test_edge_values[cpu-f32]", "test_edge_values[cpu-f64]"),
         "test_conversions": ("test_to_every_type[cpu-f32]", "test_to_every_type[cpu-i64]",
                              "test_to_every_type[cpu-u8]", "test_bitcast_keeps_all_bits[cpu-32]"),
         "test_layout": ("test_arrangements[cpu-i16]", "test_long_counts_wrap_in_small_types[cpu]"),

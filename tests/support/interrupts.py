@@ -218,16 +218,19 @@ def raise_on_line(point: int, run: Callable[[], None], folder: str) -> bool:
     return left <= 0
 
 
-def raise_often(run: Callable[[], None], seconds: float, every: float = 0.001) -> int:
-    """Do something again and again while a signal interrupts it at a rate; gives how often."""
+def raise_often(run: Callable[[], None], times: int, every: float = 0.001) -> None:
+    """Do something again and again until a signal has interrupted it so many times, at a rate.
+
+    Not for some time: a busy machine may leave none for it.
+    """
 
     def interrupt(*given: object) -> None:
         raise Interrupt
 
-    before, count = signal.signal(signal.SIGALRM, interrupt), 0
+    before = signal.signal(signal.SIGALRM, interrupt)
     hook, sys.unraisablehook = sys.unraisablehook, id  # of pytest's own, which signals interrupt
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    left = times
+    while left > 0:
         try:
             try:
                 signal.setitimer(signal.ITIMER_REAL, every / 10, every)
@@ -236,7 +239,6 @@ def raise_often(run: Callable[[], None], seconds: float, every: float = 0.001) -
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except Interrupt:
-            count += 1
+            left -= 1
     sys.unraisablehook = hook
     signal.signal(signal.SIGALRM, before)
-    return count

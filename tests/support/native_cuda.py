@@ -85,8 +85,6 @@ class NativeCuda(FakeCuda):
         driver, _ = _driver()
         self.native_driver = driver.address
         self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
-        self.replay = driver.submit_graph
-        self.submit_begun = driver.submit_begun
 
     def cuCtxGetCurrent(self, place: Any) -> int:
         place[0] = self.current[-1] if self.current else None

@@ -11,9 +11,8 @@ from struct import pack
 from support.records import ALL_BYTES, TENSOR_WORDS, storage_words
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
-from tilewright.devices.native_records import PLAN_WORDS, REPLAY_WORDS, new_words
+from tilewright.devices.native_records import PLAN_WORDS
 from tilewright.devices.timeline import Timeline
-from tilewright.op.place import here
 from tilewright.tensors.borrow import BorrowState
 
 
@@ -115,32 +114,3 @@ class Plain:
         return native.submit_launch(
             plan, self.uses, "submit()", 0, row, numbers, timeline, 11, budget
         )
-
-
-class Recorded:
-    """A graph that writes one tensor and reads another."""
-
-    def __init__(self, record=0):
-        self.states = [BorrowState() for _ in range(2)]
-        self.memory = [storage_words(state) for state in self.states]
-        self.tensors = [
-            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, state.record, id(state), *ALL_BYTES)
-            for state in self.states
-        ]
-        self.row = new_words(6)
-        self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
-        self.what, self.built, self.record = "written by a graph", here(), record
-        self.words = (ctypes.c_int64 * REPLAY_WORDS)(
-            ctypes.addressof(self.row), 2, 1, id(self.what)
-        )  # fmt: skip
-        self.timeline, self.uses = Timeline(), []
-
-    def submit(self, native, budget=0):
-        self.uses = []
-        return self.submit_again(native, budget)
-
-    def submit_again(self, native, budget=0):
-        return native.submit_graph(
-            77, self.record, 5, ctypes.addressof(self.words), self.uses, "submit()", 0, self.built,
-            self.timeline.address, 11, budget,
-        )  # fmt: skip

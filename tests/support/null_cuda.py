@@ -59,8 +59,7 @@ class NullCuda:
         driver = null_driver()
         self.native_driver = driver.address
         self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
-        self.replay = driver.submit_graph
-        self.submit_begun, self.launch = driver.submit_begun, driver.launch
+        self.launch = driver.launch
         self.idle, self.drain, self.record = driver.query_stream, driver.drain, driver.record_event
         self.query, self.await_event = driver.query_event, driver.await_event
         self.await_any = driver.await_any

@@ -136,7 +136,7 @@ class InThreads:
             return None
         return self._hub.swaps[self._rank]
 
-    def split(self, members: Any, patience: Patience) -> InThreads:
+    def split(self, members: Any, patience: Patience, store: Any) -> InThreads:
         rank = members.index(self._rank)
         return InThreads(self._hub.part(tuple(members)), rank, len(members))
 

@@ -42,7 +42,7 @@ from tilewright.base.elf import MAGIC
 from tilewright.devices import registry
 from tilewright.devices.blocks import array_of
 from tilewright.devices.cuda.device import CudaDevice
-from tilewright.devices.cuda.results import NOT_FOUND
+from tilewright.devices.cuda.results import NOT_FOUND, refusal
 from tilewright.devices.protocol import Block
 from tilewright.ir.artifact import Artifact, sites_of
 from tilewright.ir.core import Func
@@ -50,6 +50,8 @@ from tilewright.ir.signature import OutputSpec, TensorSpec
 
 WAITING = ("query", "await_event", "await_any", "idle", "drain")
 """Calls in which other threads must get on."""
+LAUNCH_FAILED = 719
+"""What the driver says of all that follows a kernel that failed."""
 SPARE, PINNED_SPARE = 256, 64
 """Bytes that the driver allocates beyond what it was asked for."""
 Patch = Callable[[Any, str, Any], None]
@@ -203,16 +205,24 @@ class SimulatedCuda(NativeCuda):
         try:
             interpret(threads, name, values, shape, segments, arguments)
         except PtxError as error:
-            self.undefined.append(error)
-            raise
+            self._fail(error)
 
     def _interpret(self, made: Made, values: list[int], grid: Any, seen: dict[int, Any]) -> None:
         memory = DeviceMemory([*self._allocations(seen), *self._pinned_allocations()])
         try:
             run(made.kernel, values, tuple(grid), memory, spans=dict(_spans(made.func, values)))
         except TileIRError as error:
-            self.undefined.append(error)
-            raise
+            self._fail(error)
+
+    def _fail(self, error: TileIRError | PtxError) -> None:
+        """End all work, as a GPU does behind a wrong access."""
+        self.undefined.append(error)
+        self.lost = LAUNCH_FAILED
+
+    def describe(self, call: str, status: int) -> Exception:
+        if status != LAUNCH_FAILED or not self.undefined:
+            return super().describe(call, status)
+        return refusal(call, status, "CUDA_ERROR_LAUNCH_FAILED", str(self.undefined[0]))
 
     def _allocations(self, seen: dict[int, Any]) -> Iterator[Allocation]:
         for address, block in {**seen, **self.memory}.items():

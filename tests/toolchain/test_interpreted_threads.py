@@ -16,7 +16,6 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from fuzz import integers, test_meeting
-from simulator.ptx.program import PtxError
 from source_tree import ROOT
 from support import simulated_cuda, tiers
 from tilewright import f32, i32, simt
@@ -174,6 +173,6 @@ def test_mistakes_in_the_lowering_are_noticed(gpu, mutant, monkeypatch):
             monkeypatch.setattr(place, name, value)
     try:
         got = outcome(gpu)
-    except (PtxError, tw.LaunchError):
+    except (tw.DeviceError, tw.LaunchError):
         return
     assert got != expected, f"nobody notices {mutant}"

@@ -111,6 +111,23 @@ def test_a_kernel_that_would_spill_is_shipped_without():
     assert hinted == [f"hint occupancy = {shipped.occupancy}: by the resources it needs"]
 
 
+@pytest.mark.parametrize("is_long", [False, True])
+def test_what_takes_long_to_compile_is_compiled_once(is_long, monkeypatch):
+    """It does not spill: others would have as many instructions."""
+
+    @tw.entry
+    def kernel(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        out.store(tl.sin(tl.load_tile_like(x, out)))
+
+    monkeypatch.setattr(selection, "LONG", 0.0 if is_long else 60.0)
+    x = tw.meta((1 << 20,))
+    with override(selection_seconds=1e-3 if is_long else 60.0):
+        found = kernel.compile_for("sm_90", x.partition_mut((4096,)), x)
+    said = [line for line in found.candidates if line.startswith("no other candidate is tried")]
+    assert len(said) == is_long
+    assert (len(found.candidates) == 2) == is_long
+
+
 def test_hints_are_not_varied():
     asked = {"num_worker_warps_per_cta": 4, "occupancy": 7}
     found = made(**asked)

@@ -1,10 +1,13 @@
 """Put measurements into the book: plots of the benchmarks, and those of the tutorials.
 
-    python tools/book/measured.py [TUTORIAL ...]
+    python tools/book/measured.py [--gpu] [TUTORIAL ...]
 
 runs the tutorials' own contests on this machine and writes docs/figures/NAME.json. A tutorial has a
 function `contest(size)`, which returns candidates by name, and `SIZES`; the plot stands at the line
 `<!-- measured -->`. Without a file the line stays empty.
+
+With --gpu, candidates that are ops run on the GPU, by whose clock they are timed: NAME_gpu.json is
+drawn at `<!-- measured on a GPU -->`.
 """
 
 from __future__ import annotations
@@ -37,6 +40,9 @@ LONG = 3e-3
 MOST = 5.0
 """Where bars of relative times end."""
 MARK = re.compile(r"^<!-- measured -->$", re.MULTILINE)
+GPU_MARK = re.compile(r"^<!-- measured on a GPU -->$", re.MULTILINE)
+OF_GPU = "_gpu"
+"""The end of the name of what was measured there."""
 
 
 HEAD = f"""# Measurements
@@ -50,23 +56,31 @@ Tilewright. A bar longer than 1 is slower than Tilewright, a shorter one is fast
 
 
 def with_plots(markdown: str, page: str) -> str:
-    """Return a page with its plot, if its contest was measured."""
-    path = FIGURES / f"{Path(page).stem}.json"
-    if not path.exists() or not MARK.search(markdown):
-        return markdown
-    figure = json.loads(path.read_text(encoding="utf-8"))
+    """Return a page with its plots, as far as its contest was measured."""
+    for mark, end in ((MARK, ""), (GPU_MARK, OF_GPU)):
+        path = FIGURES / f"{Path(page).stem}{end}.json"
+        if path.exists() and mark.search(markdown):
+            drawn = _plot(json.loads(path.read_text(encoding="utf-8")))
+            markdown = drawn.join(mark.split(markdown))
+    return markdown
+
+
+def _plot(figure: Mapping[str, Any]) -> str:
     machine = figure["machine"]
     drawn = plots.lines(
         figure["title"], figure["across"], "microseconds", figure["sizes"],
         {name: [s * 1e6 for s in seconds] for name, seconds in figure["seconds"].items()},
     )  # fmt: skip
-    cores = "one core" if machine["cores"] == "1" else f"{machine['cores']} cores"
-    said = (
-        f"Least times of {figure['rounds']} runs and more, in turns, at commit "
-        f"`{machine['commit']}`, {machine['date']}, on {cores} of {machine['cpu']}. "
-        "Long runs that were interrupted are left out."
-    )
-    return MARK.sub(lambda _: f"{_figure(drawn)}\n\n{said}\n", markdown)
+    when = f"at commit `{machine['commit']}`, {machine['date']}"
+    if "gpu" in machine:
+        said = f"Medians by the clock of the GPU, in turns, {when}, on an {machine['gpu']}."
+    else:
+        cores = "one core" if machine["cores"] == "1" else f"{machine['cores']} cores"
+        said = (
+            f"Least times of {figure['rounds']} runs and more, in turns, {when}, on {cores} of "
+            f"{machine['cpu']}. Long runs that were interrupted are left out."
+        )
+    return f"{_figure(drawn)}\n\n{said}\n"
 
 
 def _figure(canvas: Canvas) -> str:
@@ -117,14 +131,18 @@ def _relative(figures: dict[str, dict[str, float]]) -> dict[str, float]:
     return {name: each["median"] / own for name, each in figures.items()}
 
 
-def measure(name: str) -> dict[str, Any]:
+def measure(name: str, *, on_gpu: bool = False) -> dict[str, Any]:
     """Run the contest of one tutorial, and return what the book keeps of it."""
+    machine = describe()
+    if on_gpu:
+        machine["gpu"] = tw.default_device().name
     namespace = run_page(ROOT / "docs" / "tutorials" / f"{name}.md")
     seconds: dict[str, dict[int, float]] = {}
     for size in namespace["SIZES"]:
         candidates = namespace["contest"](size)
-        for candidate, least in _in_turns(candidates).items():
-            seconds.setdefault(candidate, {})[size] = least
+        timed = _by_the_gpu(candidates) if on_gpu else _in_turns(candidates)
+        for candidate, taken in timed.items():
+            seconds.setdefault(candidate, {})[size] = taken
     return {
         "title": namespace["TITLE"], "across": namespace["ACROSS"],
         "sizes": list(namespace["SIZES"]), "rounds": ROUNDS,
@@ -132,7 +150,7 @@ def measure(name: str) -> dict[str, Any]:
             name: [taken.get(size, 0.0) for size in namespace["SIZES"]]
             for name, taken in seconds.items()
         },
-        "machine": describe(),
+        "machine": machine,
     }  # fmt: skip
 
 
@@ -182,27 +200,43 @@ def _in_turns(candidates: Mapping[str, Callable[[], object]]) -> dict[str, float
     return {name: seconds if seconds < inf else 0.0 for name, seconds in least.items()}
 
 
+def _by_the_gpu(candidates: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median seconds of each candidate that is an op."""
+    ops: dict[str, Callable[[], tw.DeviceOp[Any]]] = {}
+    for name, candidate in candidates.items():
+        made = candidate()
+        if isinstance(made, tw.DeviceOp):
+            made.sync()
+            ops[name] = candidate  # type: ignore[assignment]  # as its first result says
+    compared = tw.bench(ops)
+    return {name: compared[name].median for name in ops}
+
+
 def _interruptions() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
-def tutorials() -> list[str]:
+def tutorials(mark: re.Pattern[str] = MARK) -> list[str]:
     """Return the tutorials that have a contest."""
     pages = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-    return [p.stem for p in pages if MARK.search(p.read_text(encoding="utf-8"))]
+    return [p.stem for p in pages if mark.search(p.read_text(encoding="utf-8"))]
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Measure tutorials, by default all, and write their figures."""
-    FIGURES.mkdir(exist_ok=True)
-    for name in names or tutorials():
+    on_gpu = "--gpu" in arguments
+    names = [name for name in arguments if name != "--gpu"]
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for name in names or tutorials(GPU_MARK if on_gpu else MARK):
         print(f"measuring {name}")
         try:
-            text = json.dumps(measure(name), indent=1)
+            with tw.device("cuda" if on_gpu else tw.default_device()):
+                text = json.dumps(measure(name, on_gpu=on_gpu), indent=1)
         except ModuleNotFoundError as error:
             print(f"left out: {error}")
             continue
-        (FIGURES / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+        path = FIGURES / f"{name}{OF_GPU if on_gpu else ''}.json"
+        path.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

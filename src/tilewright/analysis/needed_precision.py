@@ -18,7 +18,10 @@ the functions that the number is computed from:
 3. A sum whose terms may cancel, a product of matrices, and what a loop multiplies again and again
    have no bounded condition. Functions that end there keep LAST_BITS bits, an error of 4 ulp of f32
    instead of 2: the error of such an expression at most doubles. No tolerance is less, but 0.
-4. All else needs every bit: memory, comparisons, integers, control flow, and operands of functions
+4. A sum of n terms that is kept in f32 is off by up to n ulp of the sum of their magnitudes: that
+   is all that is promised of it. Half of that is the rounding of the sum. Of LONG terms or more
+   the functions need no more than LAST_BITS bits, unless their error may grow on the way.
+5. All else needs every bit: memory, comparisons, integers, control flow, and operands of functions
    without condition numbers, such as the argument of `exp`.
 
 A value needs what the most demanding of its uses needs. f64 and results of `precise=True` are never
@@ -98,6 +101,10 @@ NONE = 0.0
 """The tolerance of a value of which every bit may matter."""
 LEAST = 2.0**-LAST_BITS
 """The tolerance of a value of which only narrow floats are kept, but errors may grow before."""
+LONG = 128
+"""So many terms that half the error of their sum exceeds that of functions with LAST_BITS bits."""
+OF_TERMS = LEAST / 2
+"""The tolerance of the terms of a long sum that is kept: below LEAST, since it must not grow."""
 
 
 def is_narrow(dtype: AnyDType) -> bool:
@@ -206,32 +213,54 @@ class NeededPrecision:
     def passed(self, op: Op, tolerance: float) -> Sequence[float]:
         """Return the tolerances of the operands of an op that computes floats."""
         count = len(op.operands)
-        if tolerance == NONE:
-            return [NONE] * count
         if op.is_a(REDUCE, SCAN):
             pairs = zip(op.operands, combiners(op), strict=True)
-            return [self.of_terms(terms, combiner, tolerance) for terms, combiner in pairs]
+            return [
+                max(self.of_terms(terms, combiner, tolerance), _of_long_sum(op, terms, combiner))
+                for terms, combiner in pairs
+            ]
+        if tolerance == NONE:
+            return [NONE] * count
+        grown = _grown(tolerance)
         if op.is_a(ADDF, SUBF):
-            return [tolerance if op.result in self.signs else LEAST] * count
+            return [tolerance if op.result in self.signs else grown] * count
         if op.is_a(FMA):
             if op.result not in self.signs:
-                return [LEAST] * count
+                return [grown] * count
             each = self.share(op, tolerance)
             return [each, each, tolerance]
         if op.is_a(*PRODUCTS):
-            return [LEAST] * count
+            return [grown] * count
         each = self.share(op, tolerance)
-        return [
-            NONE if c == math.inf else max(each / c, LEAST) if each > LEAST else LEAST
-            for c in _conditions(op)
-        ]
+        return [_through(each, c) for c in _conditions(op)]
 
     def of_terms(self, terms: Value, combiner: Op | None, tolerance: float) -> float:
         """Return the tolerance of elements that are combined in a reduction or scan."""
         if combiner is None or not combiner.has(Trait.ASSOCIATIVE):
             return NONE
         exact = combiner.is_a(MAXF, MINF) or (combiner.is_a(ADDF) and terms in self.signs)
-        return tolerance if exact else LEAST
+        return tolerance if exact else _grown(tolerance)
+
+
+def _of_long_sum(op: Op, terms: Value, combiner: Op | None) -> float:
+    """Return the tolerance that terms have at least: their sum is not known any better."""
+    is_sum = op.is_a(REDUCE) and combiner is not None and combiner.is_a(ADDF)
+    kind = terms.tile
+    return (
+        OF_TERMS if is_sum and kind.dtype is f32 and kind.shape[op.attrs["axis"]] >= LONG else NONE
+    )
+
+
+def _grown(tolerance: float) -> float:
+    """Return the tolerance of values whose error an op may make much larger."""
+    return LEAST if tolerance >= LEAST else NONE
+
+
+def _through(tolerance: float, condition: float) -> float:
+    """Return the tolerance of an operand of which an op makes so much more error, or less."""
+    if condition == math.inf or (tolerance < LEAST and condition > 1):
+        return NONE
+    return max(tolerance / condition, LEAST) if tolerance > LEAST else tolerance
 
 
 def _is_sink(op: Op) -> bool:

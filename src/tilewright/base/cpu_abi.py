@@ -6,9 +6,9 @@ runs blocks number begin .. end - 1, in that order. Which logical block has whic
 kernel's own affair: the last grid axis varies fastest, unless blocks that share work are to be
 neighbours. What it reports are linear numbers of logical blocks, the last axis always fastest.
 
-`args` is an array of 64-bit slots, in parameter order: a tensor or output gives its address, then
-its extents, then its strides (in elements); a scalar gives its bits in the low end of one slot
-(integers extended by their own sign); a pointer gives its address. `launch` is an array of 64-bit
+`args` is an array of 64-bit slots, in parameter order: a tensor or output passes its address, then
+its extents, then its strides (in elements); a scalar passes its bits in the low end of one slot
+(integers extended by their own sign); a pointer passes its address. `launch` is an array of 64-bit
 words, laid out below; a worker checks CANCEL before each block, or before each run of neighbouring
 blocks that it handles as one. `scratch` is `Artifact.scratch_bytes` of memory aligned to 64 bytes,
 one per worker.

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class DTypeMeta(type):
-    """The class of element types: gives them their properties and their repr."""
+    """The metaclass of element types: defines their properties and their repr."""
 
     bits: int
     kind: str

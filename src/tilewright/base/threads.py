@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from .shield import shielded
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -18,18 +20,23 @@ NO_THREAD = "new thread"
 
 
 def called_apart(function: Callable[P, None], *args: P.args, **named: P.kwargs) -> bool:
-    """Call a function on a thread of its own and wait for it; False: there is no thread for it.
+    """Call a function on a separate thread and wait for it; False: there is no thread for it.
 
-    It is for starting threads and keeping count of them. What is raised in the caller, by signals,
-    trace functions or other threads, may come between the two, or in the middle of `Thread.start`:
-    a thread would be there and not be known, or end at once. It does not reach a thread of which
-    Python code knows nothing. The function must not raise.
+    It is for starting threads and keeping count of them. What is raised in the caller, by trace
+    functions or other threads, may come between the two, or in the middle of `Thread.start`: a
+    thread would be there and not be known, or end at once. It does not reach a thread of which
+    Python code knows nothing. Handlers of signals run behind it, as one may fork, and a child would
+    wait for a thread that it has not. The function must not raise.
     """
+    return shielded(_call_apart, partial(function, *args, **named))
+
+
+def _call_apart(function: Callable[[], None]) -> bool:
     over = _thread.allocate_lock()
 
     def call() -> None:
         try:
-            function(*args, **named)
+            function()
         finally:
             over.release()
 

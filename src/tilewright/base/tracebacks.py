@@ -16,7 +16,7 @@ from contextlib import (
 )
 from functools import wraps
 from types import FunctionType, TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from .._core import make_public, set_trimmer
 from .config import current
@@ -118,7 +118,10 @@ _SPECIAL = frozenset((
     "__reduce__", "__setitem__", "__array_function__", "__array_ufunc__", "__array_interface__",
     "__cuda_array_interface__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__",
     "__rmul__", "__truediv__", "__rtruediv__", "__matmul__", "__rmatmul__", "__pow__",
-    "__neg__", "__abs__",
+    "__neg__", "__abs__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__lshift__",
+    "__rlshift__", "__rshift__", "__rrshift__", "__and__", "__rand__", "__or__", "__ror__",
+    "__xor__", "__rxor__", "__rpow__", "__pos__", "__invert__", "__lt__", "__le__", "__gt__",
+    "__ge__", "__post_init__",
 ))  # fmt: skip
 """The special methods through which users meet a class."""
 
@@ -149,7 +152,8 @@ def public(thing: T) -> T:
             _MADE[given] = make_public(given)
         return cast("T", _MADE.get(given, given))
     if isinstance(given, type) and not issubclass(given, BaseException | DType):
-        for cls in given.__mro__:
+        metaclasses: tuple[type, ...] = cast("Any", type)(given).__mro__
+        for cls in given.__mro__ + metaclasses:
             if cls.__module__.startswith("tilewright.") and cls not in _FINISHED:
                 _FINISHED.add(cls)
                 _publish_methods(cls)
@@ -189,11 +193,28 @@ set_trimmer(trim, public)
 _OF_PYTHON: Any = _GeneratorContextManager
 
 
+@make_public
+def _no_attribute(block: Any, name: str) -> NoReturn:
+    """Say that an attribute is one of what a context manager gives."""
+    if name.startswith("_") or name == "gen":
+        raise AttributeError(name, name=name, obj=block)
+    made = block.gen.gi_code.co_name
+    raise AttributeError(
+        f"`{made}(...)` is a context manager: with tw.{made}(...) as it: ..., then it.{name}",
+        name=name, obj=block,
+    )  # fmt: skip
+
+
 class _Block(_GeneratorContextManager[T]):
     """A context manager made of a generator, for users."""
 
     __enter__: Any = make_public(_OF_PYTHON.__enter__)
     __exit__: Any = make_public(_OF_PYTHON.__exit__)
+    __getattr__: Any = _no_attribute
+
+    def __repr__(self) -> str:
+        made: Any = self.gen
+        return f"<context manager of `{made.gi_code.co_name}`, to be used by `with`>"
 
 
 def block(function: Callable[P, Generator[T]]) -> Callable[P, AbstractContextManager[T]]:

@@ -20,22 +20,27 @@ class Leaf:
 # Parts of values.
 
 
+def _kind(x: object) -> Any:
+    """Return the type of a value, of which nothing is known here."""
+    return type(x)
+
+
 def is_record(x: Any) -> bool:
     """Return whether x is an instance of a frozen dataclass of the user's."""
-    params = getattr(type(x), "__dataclass_params__", None)
+    params = getattr(_kind(x), "__dataclass_params__", None)
     return params is not None and params.frozen and not isinstance(x, Leaf)
 
 
 def part_names(x: Any) -> Sequence[str]:
     """Return the names of the parts of a NamedTuple or a frozen dataclass."""
-    if isinstance(x, tuple):
+    if issubclass(_kind(x), tuple):
         return getattr(x, "_fields", ())
     return [f.name for f in dataclasses.fields(x)]
 
 
 def children(x: Any) -> list[Any] | None:
     """Return the parts of a structured value, or None for a leaf."""
-    if isinstance(x, tuple | list):
+    if issubclass(_kind(x), tuple | list):
         return list(x)
     if is_record(x):
         return [getattr(x, f.name) for f in dataclasses.fields(x)]
@@ -44,9 +49,10 @@ def children(x: Any) -> list[Any] | None:
 
 def rebuild(like: Any, parts: Sequence[Any]) -> Any:
     """Return a structured value like this one with other parts."""
-    if isinstance(like, tuple):
-        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
-    if isinstance(like, list):
+    kind = _kind(like)
+    if issubclass(kind, tuple):
+        return _kind(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+    if issubclass(kind, list):
         return list(parts)
     names = [f.name for f in dataclasses.fields(like)]
     return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))

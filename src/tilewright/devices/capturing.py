@@ -39,15 +39,3 @@ class Capturing(Generic[N]):
         if nodes is None:
             raise DriverError(f"{self!r} is not being captured")
         return nodes
-
-
-class NoFastPath:
-    """A replay that can be put on streams, and for which there is no native code."""
-
-    __slots__ = ()
-
-    starts = False
-
-    def submit(self, *work: object) -> bool:
-        """Return False: `put_on` is the only way."""
-        return False

@@ -111,16 +111,16 @@ class HostQueue:
                 gate = self._gate_of(stream)
                 passed = gate.close()
                 turn = _Turn(function, prepare, skip, before, gate.open)
-                is_taken = self._add(turn)
-            if not is_taken:
+                is_apart = self._add(turn)
+            if not is_apart:
                 self._call(turn)
             stream.wait_for(passed)
         else:  # its work runs inside the calls that enqueue it, and so does this
             done = threading.Event()
             turn = _Turn(function, prepare, skip, before, done.set)
             with self._lock:
-                is_taken = self._add(turn)
-            if not is_taken:
+                is_apart = self._add(turn)
+            if not is_apart:
                 self._call(turn)
             done.wait()
 
@@ -170,10 +170,7 @@ class HostQueue:
         return thread
 
     def _add(self, turn: _Turn) -> bool:
-        """Have the thread call a function in its turn; False: there is none.
-
-        The caller has the lock.
-        """
+        """Enqueue a turn; the caller has the lock. False: there is no thread, so it calls it."""
         self._ahead[turn] = None
         if self._thread is None:
             called_apart(self._start)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, TypeVarTuple
 
 from ..base.shield import lifted
 from .blocks import copy_on_host, fill_on_host
-from .capturing import Capturing, NoFastPath
+from .capturing import Capturing
 from .pictures import ShownStream
 from .protocol import Block, Event, Stream
 from .timeline import Timelines
@@ -114,7 +114,7 @@ class ImmediateStream(Capturing[Callable[[], object]], ShownStream):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class ImmediateReplay(NoFastPath):
+class ImmediateReplay:
     """Recorded work, which runs each time the replay is enqueued."""
 
     __slots__ = ("_nodes",)

@@ -116,6 +116,12 @@ class BindWord(IntEnum):
     """where that has the tensor."""
     WHOLE = 16
     """The address of words: for each tensor that is written, whether it is borrowed as a whole."""
+    POINTERS = 17
+    """How many of those that are written, the last, are so by raw pointers."""
+    POINTER = 18
+    """The class of these, as an object."""
+    POINTED_AT = 19
+    """The offset of the slot where they have their memory."""
 
 
 BIND_WORDS = len(BindWord)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..base.errors import DeviceError, DriverError
 from ..base.shapes import Shape
 
 if TYPE_CHECKING:
-    from ..base.location import Location
     from .timeline import Timeline
 
 
@@ -180,14 +179,6 @@ class ReplayRun(Protocol):
         ...
 
 
-FirstUse: TypeAlias = "tuple[list[tuple[str, Location]], str, int]"
-"""How an op notes that it is used when it is submitted: in the list of its uses, which must be
-empty, by whom, and how many calls up the program stands, or further."""
-
-AnyUse: TypeAlias = "FirstUse | tuple[None, str, int]"
-"""The same; or, without a list, that this was noted before."""
-
-
 class Replay(Protocol):
     """Work recorded on a stream, to be put on streams of its device again and again."""
 
@@ -196,33 +187,10 @@ class Replay(Protocol):
         """How many pieces of work were recorded."""
         ...
 
-    @property
-    def starts(self) -> bool:
-        """Whether it can be submitted where no thread waits for it."""
-        ...
-
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
         """Enqueue a run; runs of one replay follow each other on any streams.
 
         `inline` says that the caller will wait for it, so it may as well run here.
-        """
-        ...
-
-    def submit(
-        self,
-        stream: Stream,
-        memory: int,
-        use: FirstUse,
-        built: Location,
-        keep: object,
-        waits: bool,
-        /,
-    ) -> ReplayRun | bool:
-        """Borrow memory, as the words at an address specify, and enqueue the run as numbered work.
-
-        Wait for it if requested; `built` is where the op was built, and `keep` stays alive until it
-        has passed. False: `put_on` must do that, and nothing was done. A run: it is over, and may
-        have a report.
         """
         ...
 

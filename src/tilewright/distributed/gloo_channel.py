@@ -1,4 +1,4 @@
-"""Messages of one size through process groups of torch.distributed with Gloo, and their data."""
+"""Messages of one size by Gloo, and what is made of the data that travels with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ..tensors.region import Region
 from .call import MEAN, Call
 from .exchange import HEAD, MESSAGE
-from .gloo import ProcessGroup, as_torch
+from .gloo import Gloo, as_torch
 
 torch: Any = import_module("torch")
 """Any: type checkers need not have it installed."""
@@ -25,7 +25,7 @@ TAG = 1
 class _Messages:
     """A message to each rank, and one from each. The engine is let go of when its owner closes."""
 
-    def __init__(self, owner: ProcessGroup, rank: int, size: int) -> None:
+    def __init__(self, owner: Gloo, rank: int, size: int) -> None:
         self._owner, self._rank = owner, rank
         self._sent = torch.zeros(size * MESSAGE, dtype=torch.uint8)
         self._received = torch.zeros(size * MESSAGE, dtype=torch.uint8)
@@ -39,34 +39,34 @@ class _Messages:
 
 
 class Messages(_Messages):
-    """Messages between all ranks of a process group."""
+    """Messages between all ranks of an engine."""
 
-    def __init__(self, owner: ProcessGroup) -> None:
-        group = owner.group()
-        super().__init__(owner, group.rank(), group.size())
+    def __init__(self, owner: Gloo) -> None:
+        engine = owner.engine()
+        super().__init__(owner, engine.rank(), engine.size())
         self._options = torch.distributed.AllToAllOptions()
 
     def swap(self) -> None:
         """Send, and wait for the messages of all others."""
-        self._owner.group().alltoall_base(self._received, self._sent, [], [], self._options).wait()
+        self._owner.engine().alltoall_base(self._received, self._sent, [], [], self._options).wait()
 
 
 class MessagesOfTwo(_Messages):
     """Messages between two ranks: first that of the one which sends data."""
 
-    def __init__(self, owner: ProcessGroup, peer: int, sends: bool) -> None:
+    def __init__(self, owner: Gloo, peer: int, sends: bool) -> None:
         super().__init__(owner, 0 if sends else 1, 2)
         self._peer = peer
         own, other = self._received.view(2, MESSAGE), 1 - self._rank
         self._own, self._its = own[self._rank], own[other]
         self._message = self._sent[:MESSAGE]
-        self._tag = TAG + (sends == (owner.group().rank() < peer))
+        self._tag = TAG + (sends == (owner.engine().rank() < peer))
 
     def swap(self) -> None:
         """Send, and wait for the message of the peer."""
-        group = self._owner.group()
-        sent = group.send([self._message], self._peer, self._tag)
-        group.recv([self._its], self._peer, self._tag).wait()
+        engine = self._owner.engine()
+        sent = engine.send([self._message], self._peer, self._tag)
+        engine.recv([self._its], self._peer, self._tag).wait()
         sent.wait()
         self._own.copy_(self._message)
 

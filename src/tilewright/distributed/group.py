@@ -26,7 +26,7 @@ from .call import Call
 from .errors import RankError
 from .exchange import DATA, Channel, Exchange
 from .pulse import Pulse, Pulses, find_gone, find_missing
-from .store import Connect, Patience
+from .store import Connect, Patience, Store
 from .verdict import BROKEN, CLOSED, LEFT, UNREACHABLE, Verdict, publish
 
 SPLIT = "split"
@@ -64,8 +64,10 @@ class Backend(Protocol):
         """
         ...
 
-    def split(self, members: Sequence[int], patience: Patience) -> Backend:
-        """Return what moves the data of some of the ranks; all of these call it."""
+    def split(self, members: Sequence[int], patience: Patience, store: Store) -> Backend:
+        """Return what moves the data of some of the ranks, which meet in a store; all of these call
+        it.
+        """
         ...
 
     def abort(self) -> None:
@@ -184,7 +186,7 @@ class Group:
         members = [rank for rank, key in enumerate(keys) if self._store.get(key).decode() == said]
         folder, holder = f"parts/{number}/{said}", self._holder
         part = Group(
-            self._backend.split(members, self.patience),
+            self._backend.split(members, self.patience, self._connect(f"{folder}/engine")),
             lambda name: self._connect(f"{folder}/{name}"),
             members.index(self.rank), len(members), name=f"{self.name}[{said}]",
             patience=self.patience, holder=members.index(holder) if holder in members else None,

@@ -13,7 +13,9 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from random import random
 from typing import Any
+from uuid import uuid4
 
 SUFFIX, LEASE = ".tw", ".lease"
 DIGEST = "sha256"
@@ -71,32 +73,48 @@ class ObjectStore:
     @contextmanager
     def alone(self, name: str) -> Generator[None, None, None]:
         """Keep other processes from compiling the same for a while."""
-        path = self._path(name, LEASE)
-        mine = self._wait_for_turn(path, name)
+        path, mine = self._path(name, LEASE), uuid4().bytes
+        has_turn = self._wait_for_turn(path, name, mine)
         try:
             yield
         finally:
-            if mine:
-                self._remove(path)
+            if has_turn:
+                self._end_lease(path, mine)
 
-    def _wait_for_turn(self, path: str, name: str) -> bool:
+    def _wait_for_turn(self, path: str, name: str, mine: bytes) -> bool:
         """Return whether this process holds the lease; False: an entry has come meanwhile."""
-        deadline, pause = time.monotonic() + self._patience, FIRST_PAUSE
-        while not self._take(path):
+        pause, held, since = FIRST_PAUSE, b"", time.monotonic()
+        while not self._take(path, mine):
             if self.contains(name):
                 return False
-            if time.monotonic() >= deadline:
-                self._remove(path)  # its holder has died, or takes too long
-            time.sleep(pause)
+            found, now = self._holder(path), time.monotonic()
+            if found != held:  # also where another process has ended one that was abandoned
+                held, since = found, now
+            elif now - since >= self._patience:
+                self._end_lease(path, held)  # its holder has died, or takes too long
+            time.sleep(pause * (1 + random()))  # who waits for the same does not look in step
             pause = min(2 * pause, LONGEST_PAUSE)
         return True
 
-    def _take(self, path: str) -> bool:
+    def _take(self, path: str, mine: bytes) -> bool:
         try:
-            self._files.pipe_file(path, b"", mode="create")
+            self._files.pipe_file(path, mine, mode="create")
         except FileExistsError:
             return False
         return True
+
+    def _holder(self, path: str) -> bytes:
+        """Return what the holder of a lease has written; b"" where there is none."""
+        try:
+            found: bytes = self._files.cat_file(path)
+        except FileNotFoundError:
+            return b""
+        return found
+
+    def _end_lease(self, path: str, held: bytes) -> None:
+        """End a lease, unless another process holds one by now."""
+        if self._holder(path) == held:
+            self._remove(path)
 
     def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):

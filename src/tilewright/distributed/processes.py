@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base import config
 from ..base.errors import ContextError
-from .gloo import Gloo, new_part
+from .gloo import Gloo
 from .group import Backend, Group
 from .store import BEAT, GONE, Patience, Store
 
@@ -60,8 +60,9 @@ def _group_of(world: Any, store: Any, timeout: float, pulse: float | None, *, ow
     # Each group begins anew, also where processes have made one before.
     number = store.add(f"{PREFIX}/groups/{world.rank()}", 1)
     folder = f"{PREFIX}/{number}"
+    engine = _connected(store, f"{folder}/engine")
     return Group(
-        _backend_of(world, patience, owned=owned),
+        _backend_of(world, engine, patience, world if owned else None),
         lambda name: _connected(store, f"{folder}/{name}"),
         world.rank(), world.size(), name="world",
         patience=patience, holder=_holder_of(store),
@@ -85,15 +86,14 @@ def _connected(store: Any, prefix: str) -> Store:
     return prefixed
 
 
-def _backend_of(world: Any, patience: Patience, *, owned: bool) -> Backend:
-    """Return what moves the data of all processes; it ends the group of torch if it is owned."""
+def _backend_of(world: Any, store: Store, patience: Patience, ends: Any) -> Backend:
+    """Return what moves the data of all processes, and the group of torch that ends with it."""
     name = torch.distributed.get_backend(world)
-    if name == "gloo":  # a separate group: what others do with the first one does not get between
-        own = new_part(world, range(world.size()), patience, name)
-        return Gloo(own, ends=world if owned else own)
+    if name == "gloo":
+        return Gloo(store, world.rank(), world.size(), patience, ends)
     if "nccl" in name:
         nccl: Any = import_module(".nccl", __package__)
-        made: Backend = nccl.Nccl(world, ends=world if owned else None)
+        made: Backend = nccl.Nccl(world, ends)
         return made
     raise ContextError(
         f"torch's process group has the backend {name!r}", expected="gloo or nccl", got=name

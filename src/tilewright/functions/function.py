@@ -7,12 +7,14 @@ the operators that interop registers for them, others by DLPack.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from ..base.showing import table
+from ..base.tracebacks import publish
 from ..op.core import DeviceOp
 from ..tensors.arc import Arc
 from ..tensors.tensor import Tensor
@@ -214,15 +216,11 @@ def function(
     tuple of gradients for it.
     """
 
-    def wrap(kernel: AnyKernel) -> Function:
-        return Function(
-            kernel,
-            outputs=outputs,
-            tiles=tiles,
-            constants=constants,
-            tune=tune,
-            backward=backward,
-            grid=grid,
-        )
+    described: dict[str, Any] = {
+        "outputs": outputs, "tiles": tiles, "constants": constants, "tune": tune,
+        "backward": backward, "grid": grid,
+    }  # fmt: skip
+    return partial(function, **described) if kernel is None else Function(kernel, **described)
 
-    return wrap if kernel is None else wrap(kernel)
+
+publish(["Function", "function"], globals())

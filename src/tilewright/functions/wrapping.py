@@ -116,6 +116,8 @@ class KernelFunction:
         """How outputs are cut; empty where the kernel takes them whole."""
         self._cuts = [self._tiles.get(name) for name in self.outputs]
         self._refuse_grid()
+        self._read = [i for i, p in enumerate(self.parameters) if p.kind != "output"]
+        """Which arguments are inputs."""
         self.tuned = None if tune is None else tune(_of_our_own(kernel))
         """The kernel if it is tuned."""
 
@@ -206,7 +208,7 @@ class KernelFunction:
     def _inputs_of(self, given: Sequence[Any]) -> Sequence[Any]:
         """Return the inputs among all arguments as the kernel would be called with them."""
         if self.groups is None:
-            return [each for p, each in zip(self.parameters, given, strict=True) if not writes(p)]
+            return [given[i] for i in self._read]
         return spread(self.groups.inputs, self.groups.inputs_of(given))
 
     def _argument(self, parameter: Parameter, value: Any) -> Any:
@@ -236,6 +238,13 @@ class KernelFunction:
             raise TypeError(
                 f"`tiles` of `{self.name}` names its outputs {listed(names)}, got {listed(found)}"
             )
+        for tile in found.values():
+            signature = _signature_of(tile)
+            if signature is not None and not _binds(signature, ("shape",), {}):
+                raise TypeError(
+                    f"`tiles` of `{self.name}` is a function of the shape of an output, got one of"
+                    f" {signature}"
+                )
         return found
 
     def _refuse_grid(self) -> None:
@@ -243,6 +252,13 @@ class KernelFunction:
             raise TypeError(
                 f"`{self.name}` only adds to accumulators: pass the number of its blocks, `grid`,"
                 " a function of its inputs"
+            )
+        names = [p.name for p in self.inputs]
+        signature = _signature_of(self._grid)
+        if signature is not None and not _binds(signature, names, {}):
+            raise TypeError(
+                f"`grid` of `{self.name}` is a function of its inputs {listed(names)}, got one of"
+                f" {signature}"
             )
 
     def _refuse_pointers(self) -> None:
@@ -357,9 +373,8 @@ def _of_inputs(function: KernelFunction, made: Any) -> Any:
     """
     inputs = function.declared_inputs
     names = [p.name for p in inputs]
-    try:
-        signature = inspect.signature(made)
-    except (TypeError, ValueError):  # one of C that does not say
+    signature = _signature_of(made)
+    if signature is None:
         return made
     if _binds(signature, (), dict.fromkeys(names)):
         return made
@@ -371,6 +386,14 @@ def _of_inputs(function: KernelFunction, made: Any) -> Any:
         f"`outputs` of `{function.name}` takes functions of its inputs {listed(names)},"
         f" got one of {signature}"
     )
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
+    """Return the parameters of a function; None: it is none, or one of C that does not say."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def _in_order(made: Callable[..., Any], **inputs: Any) -> Any:

@@ -17,7 +17,7 @@ from ..base.errors import BorrowError, SchedulingError
 from ..base.shield import concluded, shielded
 from ..base.showing import chain_drawing, table
 from ..devices.foreign import ForeignStream
-from ..devices.protocol import Device, FirstUse, Replay, ReplayRun, Stream
+from ..devices.protocol import Device, Replay, ReplayRun, Stream
 from ..op.ambient import default_device
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
@@ -26,8 +26,6 @@ from ..op.outcome import Outcome
 from ..op.place import Location, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
-from ..tensors.order import tidy
-from ..tensors.pending_work import SUBMISSIONS, notify_submitted
 from ..tensors.recording import Node, PlainMemory, Recording, memory_of
 from .launching import GraphLaunch
 
@@ -169,20 +167,6 @@ class CudaGraph(NativeGraph, Generic[T]):
                 storage = region.storage
                 storage.graphs = tuple([known for known in storage.graphs if known() is not self])
             self._gather()
-
-    def submit(self, stream: Stream, use: FirstUse, built: Location, waits: bool) -> bool:
-        """Enqueue one replay, where memory and stream need no slow path."""
-        memory, replay = self._memory, self._replay
-        if memory is None or self.prepared or not (waits or replay.starts):
-            return False
-        submitted = replay.submit(stream, memory.address, use, built, memory, waits)
-        if submitted is False:
-            return tidy(memory.records) and self.submit(stream, use, built, waits)
-        if SUBMISSIONS.waiting:
-            notify_submitted()
-        if submitted is not True and (error := self.read(submitted)) is not None:
-            raise error
-        return True
 
     def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:
         """Enqueue one replay; for `GraphLaunch`, which orders it."""

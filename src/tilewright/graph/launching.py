@@ -12,13 +12,11 @@ from ..devices.cpu.replay import CpuReplay
 from ..devices.cuda.context import Context
 from ..devices.cuda.replay import GRAPH, CudaReplay
 from ..devices.cuda.stream import CudaStream
-from ..devices.protocol import Device, FirstUse, ReplayRun, Stream
+from ..devices.protocol import Device, ReplayRun
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
-from ..op.endings import NOT_RUN, NotRun
 from ..op.place import here
 from ..op.running import named
-from ..op.trace import Tracing
 from ..tensors.borrow import LOCK, Use
 from ..tensors.lease import Act, refuse_leased
 from ..tensors.order import tidy
@@ -49,7 +47,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         """Build one. By itself: calling a class takes Python twice as long."""
         self = object.__new__(cls)
         self._graph, self._of, self._home = graph, graph.name, graph.device
-        self._built, self._uses = here(2), []
+        self._built, self._used = here(2), ()
         return self
 
     @property
@@ -65,24 +63,6 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
     def borrows(self, given: Sequence[object]) -> str:
         """Return the graph, and with it all memory that it uses."""
         return "it borrows the graph it launches"
-
-    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
-        """Replay at once, if the graph's memory has no other borrows."""
-        if self.spent or Tracing.active is not None or stream.device is not self._home:
-            return NOT_RUN
-        try:
-            if not self._graph.submit(stream, use, self._built, waits):
-                return NOT_RUN
-        except BaseException as error:
-            if self._uses:
-                self.spend()
-            else:
-                self.mark_refused()
-            if isinstance(error, Exception):
-                named(error, self)
-            raise
-        self.spend()
-        return None
 
     def hear(self, graph: CudaGraph[Any], run: ReplayRun) -> None:
         """Take the report of a finished run; the core calls this."""

@@ -146,7 +146,7 @@ class Rewriter(Builder):
     ) -> tuple[Value, ...] | None:
         """Rewrite a region into the current block, its arguments standing for `args`.
 
-        Gives what its terminator passes on, if it is one of `ends` and control gets there. Gives
+        Return the operands of its terminator, if it is one of `ends` and control gets there. Return
         None otherwise; then the current block is closed.
         """
         self.bind(old.args, args)

@@ -9,13 +9,13 @@ def count(x: tl.Tensor[f32]) -> None:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.dtypes import AnyDType
+from ..base.host import Host
 from ..base.shapes import Shape
 from .memory import AtomicOrdering
 from .pointer import LoadOrdering, ScopeLike, StoreOrdering
@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from ..devices.protocol import Device
 
     Where: TypeAlias = Device | str | None
-
-
-# -------------------------------------------------------------------------------------------------
-# The hooks through which kernel functions use the host without importing it.
-
-
-class Host:
-    """The hooks of the host; the package sets them when it connects its halves."""
-
-    memory: ClassVar[Callable[..., Any]]
-    """Makes the memory of a global: of a type, with initial values, in a shape."""
 
 
 class GlobalMemory(Protocol):

@@ -616,6 +616,12 @@ def bitcast(x: Number, dtype: type[E]) -> Tile[E]:
 
 
 @declared
+def unwidened(x: Tile[Any]) -> Tile[Any]:
+    """Return the tile that `x` was converted from without loss; `x` itself if it was not."""
+    ...
+
+
+@declared
 def pack(x: Tile[Any]) -> Tile[f4e2m1fnx2]:
     """Pack adjacent f4 along the last axis into bytes, the first in the low half."""
     ...

@@ -163,10 +163,18 @@ REDUCTIONS = {
     "associative_scan": "tl.scan(x, axis, identity, combiner)",
 }
 
+RANDOM = {
+    "random": "tl.rand(seed, offset), of integers that differ between elements",
+    "uniform": "low + (high - low) * tl.rand(seed, offset)",
+    "normal": "mean + std * tl.randn(seed, offset)",
+    "standard_normal": "tl.randn(seed, offset)",
+}
+
 SYNONYMS: dict[str, str] = {
-    **GRID, **MEMORY, **SHAPES, **ARITHMETIC, **FORMULAS, **REDUCTIONS,
+    **GRID, **MEMORY, **SHAPES, **ARITHMETIC, **FORMULAS, **REDUCTIONS, **RANDOM,
     **{name: f"tw.{ours}" for name, ours in ELEMENT_TYPES.items()},
-    "bool_": "tw.bool_",
+    **{ours: f"tw.{ours}" for ours in ELEMENT_TYPES.values()},
+    "bool": "tw.bool_", "half": "tw.f16", "tf32": "tw.tf32",
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ IndexLike: TypeAlias = "Index | Sequence[Index]"
 """One tile number per axis; a bare one for one axis."""
 
 Padding: TypeAlias = float | None
-"""What a load gives outside of the tensor: a number, `tl.neg_inf`, ...; None is anything."""
+"""The value of elements outside of the tensor: a number, `tl.neg_inf`, ...; None: unspecified."""
 
 
 class Declared:

@@ -187,6 +187,17 @@ class Bound:
         return self.memory[self._count :]
 
     @property
+    def may_write(self) -> list[Region]:
+        """The memory that the launch writes, or may write through pointers."""
+        written = self.written
+        return [*written, *[p.region for p in self.pointers]] if self.pointers else written
+
+    @property
+    def used(self) -> list[Region]:
+        """All memory in the order in which the core has it: what may be written comes first."""
+        return [*self.may_write, *self.read] if self.pointers else self.memory
+
+    @property
     def kind(self) -> tuple[Any, ...]:
         """All that tells it from launches that differ only in memory and numbers."""
         found: list[object] = []

@@ -285,7 +285,8 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
     try:
         return _looked_at(kernel, p, _region_on_cpu, array)
     except TypeError:
-        _wrong_dtype(kernel, p, "an element type that kernels have", str(array.dtype), value)
+        got = str(array.dtype)
+    _wrong_dtype(kernel, p, "an element type that kernels have", got, value)
 
 
 def _said(value: object) -> str:

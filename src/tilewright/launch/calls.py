@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core import Kernel as NativeKernel
 from ..ir.signature import constant_kind
+from ..op.ambient import UNSAFE
 from .binding import Binder, Placed
 from .form import PLAIN, Request
 from .plain import PlainBinder
@@ -29,10 +30,16 @@ class CalledKernel(NativeKernel):
     """What calls without keywords ask, if that is known."""
 
     def __init__(
-        self, declared: Declared, binder: Binder, optional: tuple[int, ...] | None = None
+        self,
+        declared: Declared,
+        binder: Binder,
+        optional: tuple[int, ...] | None = None,
+        *,
+        unsafe: bool = False,
     ) -> None:
         """Serve the calls of a kernel; `optional`: the parameters that may be None, if any."""
         self.name = declared.name
+        self.unsafe, self.guard = unsafe, UNSAFE if unsafe else None
         self._binder = binder
         self.written = tuple(binder.outputs)
         """Which of its parameters are outputs."""

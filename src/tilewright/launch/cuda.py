@@ -68,16 +68,12 @@ class CudaRun:
         self._words = [_constant(slot, args, loaded.hidden, grid) for slot in wanted]
         first = first_slot(len(wanted))
         memory: dict[int, int] = {}
-        self._pointers: list[tuple[int, int]] = []
         self._numbers: list[tuple[int, int, AnyDType]] = []
         for place, slot in enumerate(wanted, first):
             if slot.what == "scalar":
                 self._numbers.append((place, places[slot.param], slot.dtype))
             elif slot.what == "address" and slot.param < len(args):
-                if isinstance(args[slot.param], PointerArg):
-                    self._pointers.append((place, places[slot.param]))
-                else:
-                    memory[places[slot.param]] = place
+                memory[places[slot.param]] = place
         self._count = len(memory)
         self._memory = (ctypes.c_int64 * self._count)(*[memory[i] for i in range(self._count)])
         """Which words of a record are the addresses of the launch's memory."""
@@ -86,19 +82,22 @@ class CudaRun:
         self._reads_arrays = any(isinstance(arg, TensorArg) and arg.home is None for arg in args)
         """Whether some of its memory may be on the host."""
         self._idle: list[Record] = []
-        self.plan = None if self._pointers else self._new_plan()
+        self._written = sum(isinstance(arg, OutputArg | PointerArg) for arg in args)
+        self._lends = not (
+            self._reports or loaded.hidden or any(isinstance(arg, PointerArg) for arg in args)
+        )
+        self.plan = self._new_plan()
 
     @property
     def lending(self) -> Lending | None:
         """How launches run on memory that is unknown here."""
-        quiet = not (self._reports or self._pointers or self._loaded.hidden)
-        return self._lend if quiet else None
+        return self._lend if self._lends else None
 
     def _new_plan(self) -> CudaPlan:
-        written, loaded = sum(isinstance(arg, OutputArg) for arg in self._args), self._loaded
+        loaded = self._loaded
         tell = partial(_tell, loaded, self._grid)
         return CudaPlan(
-            loaded.device.context, self._bare_record(), self._memory, written, self._numbers,
+            loaded.device.context, self._bare_record(), self._memory, self._written, self._numbers,
             partial(label_of, self._name), loaded,
             reporting=Reporting(self._name, loaded.new_report, tell) if self._reports else None,
             pools=(loaded.device.pool, loaded.device.staging.pool) if self._reads_arrays else None,
@@ -129,12 +128,8 @@ class CudaRun:
             addresses = self._staged(bound, stream, staged)
             for place, address in zip(self._memory, addresses, strict=True):
                 words[place] = address
-        if self._numbers:
-            for place, which, dtype in self._numbers:
-                words[place] = slot_of(dtype, bound.numbers[which])
-        if self._pointers:
-            for place, which in self._pointers:
-                words[place] = bound.pointers[which].address
+        for place, which, dtype in self._numbers:
+            words[place] = slot_of(dtype, bound.numbers[which])
 
     def _label_of(self, kept: tuple[Bound, *tuple[object, ...]]) -> str:
         return label_of(self._name, kept[0].location)
@@ -209,9 +204,9 @@ class CudaRun:
         """
         device = self._loaded.device
         if not _host_arrays(bound, device):
-            return [region.address for region in bound.memory]
+            return [region.address for region in bound.used]
         addresses: list[int] = []
-        for region in bound.memory:
+        for region in bound.used:
             if region.storage.device is device:
                 addresses.append(region.address)
                 continue
@@ -281,9 +276,12 @@ def _host_arrays(bound: Bound, device: Device) -> bool:
 
 
 def _places(args: Sequence[Arg]) -> list[int]:
-    """Return the index of each argument among those of its kind, as in `Bound.memory`."""
-    written = sum(isinstance(arg, OutputArg) for arg in args)
-    counts: dict[type[Arg], int] = {OutputArg: 0, TensorArg: written, ScalarArg: 0, PointerArg: 0}
+    """Return the index of each argument among the numbers, or in `Bound.used`."""
+    outputs = sum(isinstance(arg, OutputArg) for arg in args)
+    written = outputs + sum(isinstance(arg, PointerArg) for arg in args)
+    counts: dict[type[Arg], int] = {
+        OutputArg: 0, PointerArg: outputs, TensorArg: written, ScalarArg: 0
+    }  # fmt: skip
     places: list[int] = []
     for arg in args:
         places.append(counts[type(arg)])

@@ -6,36 +6,43 @@ memory have been written, and work that is listed by memory. The launch itself i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from .._core import EXAMINED, FOLLOWING
 from ..op.trace import trace_wait
 from ..tensors.order import conflicts_of
 from ..tensors.pending_work import NumberedWork, PendingWork
-from .acquire_borrows import mark_written, refuse_ended_borrows
 
 if TYPE_CHECKING:
     from ..devices.protocol import Stream
     from ..op.context import ExecutionContext
-    from .arguments import Bound
-    from .operation import Launch
+    from ..tensors.region import Region
 
 
 class Examination:
     """What was done for a launch before it begins, and is checked when it does."""
 
-    __slots__ = ("_bound", "_kernel", "_passed", "_stream")
+    __slots__ = ("_check", "_mark_written", "_passed", "_stream", "_uses")
 
-    def __init__(self, kernel: str, bound: Bound, stream: Stream) -> None:
-        self._kernel, self._bound, self._stream = kernel, bound, stream
+    def __init__(
+        self,
+        stream: Stream,
+        writes: Sequence[Region],
+        reads: Sequence[Region],
+        check: Callable[[], None],
+        mark_written: Callable[[], None],
+    ) -> None:
+        """Have a stream wait for what a launch follows.
+
+        `check` raises if it must not run; `mark_written` notes that its outputs may be read.
+        """
+        self._stream, self._uses = stream, (writes, reads)
+        self._check, self._mark_written = check, mark_written
         self._passed: list[PendingWork] = []
-        for other in self._others():
+        for other in conflicts_of(*self._uses):
             if other.stream is not stream:
                 self._follow(other)
-
-    def _others(self) -> Sequence[PendingWork]:
-        return conflicts_of(self._bound.written, self._bound.read)
 
     def _follow(self, other: PendingWork) -> None:
         event = other.event()
@@ -49,8 +56,8 @@ class Examination:
 
         The lock is held, so nothing changes before it has begun.
         """
-        refuse_ended_borrows(self._kernel, self._bound)
-        follows = all(self._is_ordered(other) for other in self._others())
+        self._check()
+        follows = all(self._is_ordered(other) for other in conflicts_of(*self._uses))
         return EXAMINED | FOLLOWING if follows else EXAMINED
 
     def _is_ordered(self, other: PendingWork) -> bool:
@@ -60,7 +67,15 @@ class Examination:
 
     def mark_written(self) -> None:
         """Note that the launch was submitted: its outputs may be read behind it."""
-        mark_written(self._bound)
+        self._mark_written()
+
+
+class Examined(Protocol):
+    """A launch that the core ends."""
+
+    def examined_on(self, stream: Stream) -> Examination | None:
+        """Do what the core needs done before it is enqueued; None: it has no plan for it."""
+        ...
 
 
 def _is_there(other: PendingWork) -> bool:
@@ -81,13 +96,9 @@ def _is_among(passed: Iterable[PendingWork], other: PendingWork) -> bool:
     )  # fmt: skip
 
 
-def examine(op: Launch[Any], ctx: ExecutionContext) -> Examination | None:
+def examine(op: Examined, ctx: ExecutionContext) -> Examination | None:
     """Do what the core needs done before a launch; None: it has no plan for it.
 
     Raise if it cannot run.
     """
-    bound, code = op.made_ready_on(ctx.stream)
-    if code is None:
-        return None
-    code.check(bound.numbers)
-    return Examination(op.name, bound, ctx.stream)
+    return op.examined_on(ctx.stream)

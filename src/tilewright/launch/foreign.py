@@ -139,8 +139,6 @@ def _typed(accept: _Accepting, maker: Maker, value: Any) -> Typed:
 class ForeignKernel(CalledKernel):
     """A kernel of another compiler, as launches know kernels."""
 
-    unsafe = False
-
     def __init__(self, declaration: Declaration, maker: Maker) -> None:
         super().__init__(declaration, _Binder(declaration))
         self.source = declaration

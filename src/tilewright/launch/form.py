@@ -106,9 +106,8 @@ class Known:
 
     def remember(self, request: Request, code: Runnable, plan: AnyPlan | None) -> None:
         """Store the code and the plan of a request."""
-        if not request.generics:  # these may change the types of numbers
-            self._asked.keep(request, (code, plan))
-            self.latest = (request, code, plan)
+        self._asked.keep(request, (code, plan))
+        self.latest = (request, code, plan)
 
     def asked(self, request: Request) -> Found:
         """Return the code and the plan for a request, if they are known."""

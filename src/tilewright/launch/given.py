@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..tensors.arc import Arc
-from ..tensors.arraylike import SupportsCudaArrayInterface, SupportsDLPack
+from ..tensors.foreign import SupportsCudaArrayInterface, SupportsDLPack
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
 from ..tensors.tensor import BorrowMut, Tensor

@@ -22,16 +22,17 @@ from ..compile.cache import Compiled
 from ..compile.options import CAN_STOP, NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError
 from ..frontend.capture.sources import KernelSource
-from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
+from ..ir.signature import NOTHING_KNOWN, GlobalSpec, MemoryFacts, Signature
 from ..op.ambient import default_device
 from ..op.trace import Tracing
+from ..tensors.region import Region
+from ..tensors.resident import Resident
 from .arguments import Arg, Bound
 from .binding import Binder
 from .calls import CalledKernel
 from .code import Code, Program
 from .form import PLAIN, CodeKey, Form, Request
 from .grid import fits, is_folded, launch_grid
-from .hidden import hidden_memory
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
@@ -66,12 +67,10 @@ class Kernel(CalledKernel):
         self._function = function
         self._structure = Structure(source.parameters)
         self._variants: Recent[tuple[object, ...], Kernel] = Recent(FORMS)
-        self.unsafe = source.unsafe
-        super().__init__(source, Binder(source), self._structure.optional)
+        super().__init__(source, Binder(source), self._structure.optional, unsafe=source.unsafe)
         self._specializer = Specializer(source.name)
-        plain = not (source.unsafe or self._structure.varies or self._binder.pointers)
         self.plain = None
-        if plain and _has_memory(self._binder):
+        if _has_memory(self._binder) and not self._structure.varies:
             self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: Recent[
             tuple[int, Device, CompileOptions | None], tuple[Signature, Program]
@@ -274,7 +273,7 @@ def _addresses(bound: Bound) -> list[int]:
 
 
 def _has_memory(binder: Binder) -> bool:
-    return bool(binder.outputs or binder.inputs)
+    return bool(binder.outputs or binder.inputs or binder.pointers)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:
@@ -292,3 +291,14 @@ def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozen
     kinds = (typing.TypeVar, typing.TypeVarTuple)
     names.update(n for n in code.co_names if isinstance(source.source.globals.get(n), kinds))
     return frozenset(names)
+
+
+def hidden_memory(signature: Signature, device: Device) -> list[Region]:
+    """Return the memory behind the caller's arguments; allocate the device's if necessary."""
+    return [_memory_of(spec, device) for spec in signature.globals]
+
+
+def _memory_of(spec: GlobalSpec, device: Device) -> Region:
+    memory = spec.memory
+    assert isinstance(memory, Resident), f"the memory of a global is of no device: {memory!r}"
+    return memory.region(device)

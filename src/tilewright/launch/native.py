@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from .._core import run_external, write_addresses
 from ..base.shapes import Shape, size
@@ -62,20 +61,21 @@ class NativeRun:
             loaded.function, slots, grid, artifact.scratch_bytes, loaded.room,
             streamed=output_bytes(args) > STREAMED, together=artifact.together,
         )  # fmt: skip
-        memory = places[OutputArg] + places[TensorArg]
+        pointers = places[PointerArg]
+        written = places[OutputArg] + pointers
+        memory = written + places[TensorArg]
         self._count = len(memory)
         self._memory = (ctypes.c_int64 * self._count)(*memory)
         self._memory_at = ctypes.addressof(self._memory)
-        self._pointers = places[PointerArg]
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
-        self.plan = None if self._pointers else self._new_plan(len(places[OutputArg]))
+        self.plan = self._new_plan(len(written))
+        self._lends = not (pointers or loaded.hidden)
 
     @property
     def lending(self) -> Lending | None:
         """How launches run on memory that is unknown here."""
-        plan = None if self._loaded.hidden else self.plan
-        return None if plan is None else partial(run_external, plan)
+        return partial(run_external, self.plan) if self._lends else None
 
     def _new_plan(self, written: int) -> CpuPlan:
         numbers = [(place, i, dtype) for i, (place, dtype) in enumerate(self._numbers)]
@@ -112,17 +112,9 @@ class NativeRun:
         if bound.held is not None:
             write_addresses(bound.held[-2], self._count, record.address, self._memory_at)
         else:
-            for place, region in zip(self._memory, bound.memory, strict=True):
+            for place, region in zip(self._memory, bound.used, strict=True):
                 words[place] = region.address
-        if self._numbers:
-            self._fill_numbers(record, bound.numbers)
-        if self._pointers:
-            for place, pointer in zip(self._pointers, bound.pointers, strict=True):
-                words[place] = pointer.address
-
-    def _fill_numbers(self, record: Record, numbers: Sequence[Any]) -> None:
-        words = record.words
-        for (place, dtype), number in zip(self._numbers, numbers, strict=True):
+        for (place, dtype), number in zip(self._numbers, bound.numbers, strict=True):
             words[place] = slot_of(dtype, number)
 
     def _later(self, run: list[Record]) -> Report:

@@ -45,7 +45,7 @@ from .acquire_borrows import (
 from .arguments import Bound, Held
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
-from .examining import examine
+from .examining import Examination, examine
 from .foreign_code import PlansByNumbers
 from .form import PLAIN, Known, Request
 from .grid import as_grid
@@ -123,17 +123,15 @@ class Launch(NativeLaunch, Composite[R_co]):
         """
         self = object.__new__(cls)
         self._built = location or here(2)  # a kernel's `__call__`
-        self._uses = []
+        self._used = ()
         self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
         self._keywords, self._pledges, self.made_of, self.effect = keywords, (), (), True
         try:
+            if kernel.unsafe:
+                self._refuse_outside_unsafe()
             plain = kernel.plain
-            if (
-                plain is not None
-                and len(args) == plain.arity
-                and not (kernel.unsafe or has_op(args))
-            ):
+            if plain is not None and len(args) == plain.arity and not has_op(args):
                 self._request = kernel.request(args, keywords)
                 self._bind_with_numbers(args, keywords, 2 if location is None else location)
             if self._held is None:
@@ -181,8 +179,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> None:
         """Bind arguments that may be of any kind, ops among them."""
-        if kernel.unsafe:
-            self._refuse_outside_unsafe()
         self._request = kernel.request(args, keywords)
         if has_op(args):
             self._defer()
@@ -220,6 +216,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             generics = by_hand({**dict(self._request.generics), **names})
             if self._bound is not None:
                 self._kernel.give_form(self._bound, generics)
+                self._numbers = tuple(self._bound.numbers)
             return self._request._replace(generics=generics)
 
         return self._asking(linked)
@@ -265,14 +262,23 @@ class Launch(NativeLaunch, Composite[R_co]):
             )
         return bound, self._kernel.code(bound, self._request)
 
-    def made_ready_on(self, stream: Stream) -> tuple[Bound, Runnable | None]:
-        """Do as `made_ready`; None for the code: the core has no plan for launches on a stream."""
+    def examined_on(self, stream: Stream) -> Examination | None:
+        """Compile it, and do what else the core needs done before it is enqueued.
+
+        None: the core has no plan for launches there. Raise if it cannot run.
+        """
         bound = self._bound
         assert bound is not None, "the core has bound it"
         if bound.form.home is not stream.device:
-            return bound, None
+            return None
         code = self._kernel.code(bound, self._request)
-        return bound, None if code.run.plan is None else code
+        if code.run.plan is None:
+            return None
+        code.check(bound.numbers)
+        return Examination(
+            stream, bound.may_write, bound.read,
+            partial(refuse_ended_borrows, self.name, bound), partial(mark_written, bound),
+        )  # fmt: skip
 
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""

@@ -32,6 +32,7 @@ from ..tensors.borrow import LOCK, Ticket
 from ..tensors.order import regions_of
 from ..tensors.ownership import Ours
 from ..tensors.partition import MappedPartition, Partition
+from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
 from .arguments import Bound, Foreign, ForeignOnGpu, Held
@@ -65,16 +66,18 @@ class PlainBinder(NativeBinder):
         scalars = (*binder.scalars, *range(self.arity, self.arity + len(binder.keyword_numbers)))
         given = self.arity + len(binder.keyword_numbers)
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
+        self._pointers = picking(binder.pointers, given)
         self._numbers = picking(scalars, given)
         self.has_numbers = bool(scalars)
         """Whether there are numbers among the arguments."""
         self._writing = f"borrowed for writing by `{kernel.name}`"
         self._reading = f"read by `{kernel.name}`"
-        self._written = len(binder.outputs)
-        places = (*binder.outputs, *binder.inputs)
+        self._outputs_count = len(binder.outputs)
+        self._written = len(binder.outputs) + len(binder.pointers)
+        places = (*binder.outputs, *binder.pointers, *binder.inputs)
         self._count = len(places)
         self._places = (ctypes.c_int64 * self._count)(*places)
-        self._whole = (ctypes.c_int64 * self._written)(*binder.whole)
+        self._whole = (ctypes.c_int64 * self._outputs_count)(*binder.whole)
         self._found = ctypes.create_string_buffer(8 * (self._count + self._written))
         """Kinds: written and read under the lock."""
         self._words = new_words(BIND_WORDS)
@@ -83,6 +86,7 @@ class PlainBinder(NativeBinder):
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(Partition),
             id(MappedPartition), id(BorrowMut), given, id(self._writing), id(self._reading),
             slot_offset(Arc, "_core"), slot_offset(Core, "tensor"), ctypes.addressof(self._whole),
+            len(binder.pointers), id(DevicePointer), slot_offset(DevicePointer, "record"),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(scalars)}q", *scalars)
@@ -189,18 +193,20 @@ class PlainBinder(NativeBinder):
         return bound
 
     def _described(self, values: tuple[Any, ...], held: Held, numbers: Sequence[Any]) -> Bound:
-        memory = list(regions_of(held))
+        regions = regions_of(held)
+        memory = [*regions[: self._outputs_count], *regions[self._written :]]
         outputs, inputs = self._outputs(values), self._inputs(values)
         if not all(isinstance(value, Ours) for value in inputs):
             inputs = [
                 value if isinstance(value, Ours) else _as_foreign(region, value)
-                for region, value in zip(memory[self._written :], inputs, strict=True)
+                for region, value in zip(regions[self._written :], inputs, strict=True)
             ]
         outputs = [
             self._binder.as_output(value) if whole else value
             for value, whole in zip(outputs, self._whole, strict=True)
         ]
-        return Bound(outputs, inputs, memory, self._written, (), numbers)
+        pointers = self._pointers(values)
+        return Bound(outputs, inputs, memory, self._outputs_count, pointers, numbers)
 
     def _new_form(self, kinds: bytes, values: tuple[Any, ...], held: Held) -> Known:
         numbers = self._numbers(values) if self.has_numbers else ()

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
-from ctypes import addressof
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from struct import pack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 
+from .._core import BY_POINTER
+from .._core import RawLaunch as NativeLaunch
 from ..base.dtypes import AnyDType, DType, as_dtype
-from ..base.errors import DriverError, LaunchError
+from ..base.errors import DriverError, Error, LaunchError
+from ..base.shapes import Shape
+from ..devices.cuda.device import CudaDevice
 from ..devices.cuda.module import CudaFunction
-from ..devices.native_records import new_words
-from ..devices.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
+from ..devices.protocol import Device, Function, FunctionRun, LaunchConfig, Module, Stream
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
-from ..op.endings import NOT_RUN, NotRun
 from ..op.place import here, place_of
-from ..op.trace import Tracing
+from ..tensors.borrow import Use
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
-from ..tensors.submission import abandon_unsubmitted, begin_raw, submit_work
+from ..tensors.submission import submit_work
+from .cuda_plan import CudaPlan, label_of
+from .examining import Examination
+from .form import PLAIN, Form, Known
+from .links import link
 from .scalars import check_scalar, slot_of
 
+if TYPE_CHECKING:
+    from .protocol import Runnable
+
+NO_KEYWORDS: Mapping[str, Any] = MappingProxyType({})
 DEFAULT_GPU = "cuda"
 """Where PTX is loaded if no device is named: it runs nowhere else."""
 
 
-class AsyncKernelLaunch(DeviceOp[None]):
+class _Form(Form):
+    """Raw launches alike, of which there is one: the core asks for the device and the blocks."""
+
+    def __init__(self, kernel: str, home: Device, grid: Shape) -> None:
+        super().__init__(kernel, (), link(kernel, (), ()))
+        self.home, self.grid = home, grid
+
+
+class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
     """Launches a function of a module; give it arguments in order, then a `LaunchConfig`.
 
     What a function does with pointers is beyond our sight, so they are pushed inside
@@ -40,9 +62,17 @@ class AsyncKernelLaunch(DeviceOp[None]):
     holds = ("_memory", "_records")
     LISTED = "push_arg push_device_ptr set_launch_config"
 
+    if TYPE_CHECKING:
+
+        def execute(self, ctx: ExecutionContext) -> None:
+            """Enqueue the launch; the core's."""
+
     def __init__(self, function: Function) -> None:
         refuse_no_function("AsyncKernelLaunch", function)
-        self._function = function
+        self._function = self._kernel = function
+        self._held, self._examined, self._request = None, None, PLAIN
+        self._args, self._numbers, self._pledges, self._keywords = (), (), (), NO_KEYWORDS
+        self.made_of = ()
         self._slots: list[int] = []
         self._memory: list[tuple[int, Region]] = []
         self._records: list[Region | None] = []
@@ -60,7 +90,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
     def spend(self) -> None:
         """Release the memory."""
-        self._memory, self._records = [], []
+        self._memory, self._records, self._held = [], [], None
 
     def push_arg(self, value: Any) -> Self:
         """Add a number of a known type: `tw.u32(n)`, `tw.f32(x)`, a NumPy scalar, or a bool."""
@@ -72,6 +102,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
             )
         number = check_scalar(self.name, self._next, dtype, value)
         self._refuse_unfit(dtype.itemsize, dtype.name)
+        self._held = None
         self._slots.append(slot_of(dtype, number))
         return self
 
@@ -94,6 +125,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         if isinstance(pointer, DevicePointer):
             self._memory.append((len(self._slots), pointer.region))
             self._records.append(pointer.record)
+        self._held = None
         self._slots.append(int(address))
         return self
 
@@ -122,35 +154,51 @@ class AsyncKernelLaunch(DeviceOp[None]):
     def set_launch_config(self, config: LaunchConfig) -> Self:
         """Set the number of blocks, after which it can run."""
         _refuse_other(self.name, config)
-        self._config = config
+        self._held, self._config = None, config
         self.effect = True
         return self
 
-    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
-        """Enqueue the launch at once, if its memory needs no slow path."""
-        function, config = self._function, self._config
-        records = [record for record in self._records if record is not None]
-        is_plain = len(records) == len(self._records) and Tracing.active is None
-        if config is None or not is_plain:
-            return NOT_RUN
-        if not (isinstance(function, CudaFunction) and function.runs_on(stream)):
-            return NOT_RUN
-        if not all(region.storage.device is stream.device for _, region in self._memory):
-            return NOT_RUN
-        uses, mine = use[0], (use[1], here(2))
-        uses.append(mine)
-        record, unsubmitted = function.record(config, self._slots), new_words(1)
-        try:
-            if uses[0] is not mine or not begin_raw(stream.timeline, records, unsubmitted):
-                uses.remove(mine)
-                return NOT_RUN
-            function.submit_begun(stream, record, addressof(unsubmitted), records, waits)
-        finally:
-            abandon_unsubmitted(stream.timeline, unsubmitted)
-        self.spend()
-        return None
+    def _plan(self) -> None:
+        """Have the core launch it: it is a launch of a kernel that borrows nothing.
 
-    def execute(self, ctx: ExecutionContext) -> None:
+        Not where some memory is not plain, or is unknown, or has another home than the function.
+        What is wrong with others is raised when they are started.
+        """
+        function, config = self._function, self._config
+        regions = [region for region in self._records if region is not None]
+        homes = {region.storage.device for region in regions}
+        is_plain = len(regions) == len(self._memory) and len(homes) == 1
+        if config is None or not (is_plain and isinstance(function, CudaFunction)):
+            return
+        home = homes.pop()
+        if not (isinstance(home, CudaDevice) and home.context is function.context):
+            return
+        try:
+            record = function.record(config, self._slots)
+        except Error:
+            return
+        count, first = len(regions), record.slots
+        places = (ctypes.c_int64 * count)(*[first + place for place, _ in self._memory])
+        label = partial(label_of, self.name)
+        plan = CudaPlan(function.context, record, places, count, (), label, function)
+        form = _Form(self.name, home, tuple(config.grid_dim))
+        known = Known(b"", form)
+        known.latest = PLAIN, cast("Runnable", form), plan
+        row = pack(
+            f"{3 * count}q", *[r.record for r in regions], *[BY_POINTER] * count, *[0] * count
+        )
+        use = Use(f"written by `{self.name}`", self._built)
+        self._held = (*regions, False, None, use, row, known)
+
+    def examined_on(self, stream: Stream) -> Examination:
+        """Have the stream wait for all work on the memory."""
+        writes = [region for _, region in self._memory]
+        return Examination(stream, writes, (), _nothing, partial(_mark_written, writes))
+
+    def _must_compile(self) -> bool:
+        return False
+
+    def execute_closely(self, ctx: ExecutionContext) -> None:
         """Enqueue the launch."""
         config = self._config
         if config is None:
@@ -166,8 +214,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
         submit_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
         if not ctx.is_capturing:
-            for region in memory:
-                region.mark_written()
+            _mark_written(memory)
 
     def _refuse_elsewhere(self, device: Device) -> None:
         """Raise if memory it was given lives on another device than it runs on."""
@@ -179,6 +226,15 @@ class AsyncKernelLaunch(DeviceOp[None]):
                     f"memory of {device.name}",
                     f"memory of {home.name}",
                 )
+
+
+def _mark_written(memory: Sequence[Region]) -> None:
+    for region in memory:
+        region.mark_written()
+
+
+def _nothing() -> None:
+    """Refuse nothing: raw pointers are beyond the rules of borrows."""
 
 
 def _dtype_of(value: Any) -> AnyDType | None:

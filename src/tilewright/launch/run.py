@@ -119,8 +119,7 @@ class Noted:
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Note it; it is over when the stream passes it."""
         assert isinstance(stream, NullStream)
-        written = [*bound.written, *[pointer.region for pointer in bound.pointers]]
-        uses = [MemoryUse(region.start, region.end, writes=True) for region in written]
+        uses = [MemoryUse(region.start, region.end, writes=True) for region in bound.may_write]
         uses += [MemoryUse(region.start, region.end, writes=False) for region in bound.read]
         stream.launch(self._text, uses)
         return lambda: QUIET

@@ -116,6 +116,7 @@ def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:
         got=f"{type(value).__name__} {number_text(value)}"
         if number is not None
         else type(value).__name__,
+        hint=f"pass one number: {name}.item()" if hasattr(value, "item") else None,
     )
 
 

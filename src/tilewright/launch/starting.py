@@ -20,7 +20,6 @@ from ..tensors.ownership import Handle
 from ..tensors.partition import Partition
 from ..tensors.pending_work import PendingWork
 from ..tensors.recording import Node
-from ..tensors.region import Region
 from ..tensors.submission import abandon, commit, trace_pending
 from .acquire_borrows import mark_written, refuse_ended_borrows, settle
 from .arguments import Bound
@@ -72,11 +71,11 @@ def _submit(
 ) -> Report | None:
     """Enqueue a launch in its order; return its report if it is over already."""
     stream = ctx.stream
-    if not reserve_held(pending, stream, bound.held, len(bound.outputs)):
-        writes = written_by(bound)
-        reserve(pending, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+    if not reserve_held(pending, stream, bound.held, len(bound.may_write)):
+        writes, check = bound.may_write, refuse_ended_borrows
+        reserve(pending, stream, writes, bound.read, check, code.kernel, bound)
     if Tracing.active is not None:
-        read, written = bytes_of(bound.read), bytes_of(written_by(bound))
+        read, written = bytes_of(bound.read), bytes_of(bound.may_write)
         pending.traffic = Traffic(read, written, code.grid, stream.device.target)
     started = code.run.start(bound, stream, inline=may_run_here(code, ctx))
     if isinstance(started, Report):
@@ -120,7 +119,7 @@ def _finish(
     if error is None:
         pending.end()
     else:
-        pending.fail(written_by(bound), bound.read)
+        pending.fail(bound.may_write, bound.read)
 
 
 def settle_known(bound: Bound, ctx: ExecutionContext, outcome: Outcome | None) -> None:
@@ -138,12 +137,6 @@ def give_back(values: Sequence[Any]) -> None:
             value.settle(failed=True)
 
 
-def written_by(bound: Bound) -> list[Region]:
-    """Return the memory that a launch writes, or may write through pointers."""
-    written = bound.written
-    return [*written, *[p.region for p in bound.pointers]] if bound.pointers else written
-
-
 def record(
     op: DeviceOp[Any],
     code: Runnable,
@@ -158,7 +151,7 @@ def record(
     refuse_ended_borrows(op.name, bound)
     number = ctx.stream.captured
     recorded = code.run.record(bound, ctx.stream)
-    for region in written_by(bound):
+    for region in bound.may_write:
         recording.will_write(region)
 
     def rebind(*args: Any, **keywords: Any) -> Node:
@@ -169,7 +162,7 @@ def record(
 
     def node_of(bound: Bound) -> Node:
         read = partial(_read, op.name, recorded.read)
-        return Node(op.name, number, written_by(bound), bound.read, bound, read, rebind)
+        return Node(op.name, number, bound.may_write, bound.read, bound, read, rebind)
 
     recording.nodes.append(node_of(bound))
     settle(bound, ctx)

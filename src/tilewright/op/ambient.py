@@ -55,7 +55,8 @@ class _Chosen(NamedTuple):
 
 _NOTHING_CHOSEN = _Chosen(None, None)
 _CHOSEN: ContextVar[_Chosen] = ContextVar("tilewright_chosen", default=_NOTHING_CHOSEN)
-_UNSAFE: ContextVar[bool] = ContextVar("tilewright_unsafe", default=False)
+UNSAFE: ContextVar[bool] = ContextVar("tilewright_unsafe", default=False)
+"""Whether the program is inside `tw.unsafe()`."""
 
 
 def default_device() -> Device:
@@ -262,10 +263,10 @@ class Unsafe(ContextDecorator):
         return Unsafe()
 
     def __enter__(self) -> None:
-        self._tokens.append(_UNSAFE.set(True))
+        self._tokens.append(UNSAFE.set(True))
 
     def __exit__(self, *exception: object) -> None:
-        _UNSAFE.reset(self._tokens.pop())
+        UNSAFE.reset(self._tokens.pop())
 
 
 _IN_KERNELS = "__tilewright_unsafe__"
@@ -292,4 +293,4 @@ def unsafe(function: _F | None = None, /) -> Unsafe | _F:
 
 def unsafe_allowed() -> bool:
     """Return whether the caller is inside `tw.unsafe()`."""
-    return _UNSAFE.get()
+    return UNSAFE.get()

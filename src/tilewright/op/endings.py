@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextvars import copy_context
-from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -12,7 +11,7 @@ from .._core import set_ending_classes, stream_for
 from ..base.errors import BorrowError, SchedulingError
 from ..base.tracebacks import trim_here
 from ..devices.foreign import ForeignStream
-from ..devices.protocol import AnyUse, FirstUse, Stream
+from ..devices.protocol import Stream
 from .ambient import is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext
@@ -27,18 +26,6 @@ if TYPE_CHECKING:
     from ..graph import CudaGraph
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-class NotRun(Enum):
-    """That an op takes the usual way."""
-
-    NOT_RUN = "not run"
-
-
-NOT_RUN = NotRun.NOT_RUN
-
-CLAIMED: AnyUse = (None, "", 0)
-"""The use of an op that was claimed before: that need not be noted."""
 
 
 class Endings(Lazy[T_co]):
@@ -70,14 +57,6 @@ class Endings(Lazy[T_co]):
 
         def start_on(self, stream: Stream | ForeignStream) -> T_co:
             """Do as `start`, on this stream."""
-            ...
-
-        def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotRun:
-            """Run at once on a stream, without what most ops need, and wait if asked to.
-
-            For ops that can; `NOT_RUN` says that this one cannot now, and has done nothing: its use
-            was not noted either.
-            """
             ...
 
     def into_future(self) -> DeviceFuture[T_co]:
@@ -144,7 +123,7 @@ class Endings(Lazy[T_co]):
         """Drop the op on purpose: no warning that it never ran. What has been started goes on."""
         if self._awaited is not None:
             self._awaited.close()
-        elif not self._uses:
+        elif not self._used:
             self.claim("close()")
 
     # How they work
@@ -244,6 +223,6 @@ def _refuse_nested(op: Endings[Any]) -> None:
 
 
 set_ending_classes({
-    "NOT_RUN": NOT_RUN, "as_stream": _own_stream, "finish": finish,
+    "as_stream": _own_stream, "finish": finish,
     "refuse_host_data": refuse_host_data, "refuse_nested": _refuse_nested,
 })  # fmt: skip

@@ -57,7 +57,7 @@ class Lazy(Op, MisuseHints, Listed, Coroutine[Any, Any, T_co]):
 
     _result_count: int | None = None
     _built: Location
-    _uses: list[tuple[str, Location]]
+    _used: tuple[str, Location] | tuple[()]
     """Who used it, or tried to, and where; the first one has it."""
 
     if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Lazy(Op, MisuseHints, Listed, Coroutine[Any, Any, T_co]):
     @property
     def used_by(self) -> str | None:
         """What has used this op; None: nothing yet."""
-        return self._uses[0][0] if self._uses else None
+        return self._used[0] if self._used else None
 
     def __repr__(self) -> str:
         return f"<DeviceOp `{self.name}`, {state_of(self)}; built at {place_of(self._built)}>"
@@ -162,7 +162,8 @@ def state_of(op: Lazy[Any]) -> str:
 
 def refuse_second_use(op: Lazy[Any], use: tuple[str, Location]) -> Never:
     """Raise for an op that somebody has used, and is used again."""
-    first = op._uses[0]  # pyright: ignore[reportPrivateUsage]
+    first = op._used  # pyright: ignore[reportPrivateUsage]
+    assert first, "somebody has used it"
     raise BorrowError(
         f"this op was already used by `{first[0]}`",
         places=(

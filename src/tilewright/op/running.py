@@ -56,7 +56,7 @@ def execute_traced(op: Lazy[T], ctx: ExecutionContext) -> T:
 
 
 def begin_step(op: Lazy[Any]) -> Step | None:
-    """Tell the active trace that an op goes on; return what it knows of that."""
+    """Record in the active trace that an op goes on; return the record."""
     trace = Tracing.active
     return None if trace is None else trace.begin_step(op.name)
 

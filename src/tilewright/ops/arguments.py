@@ -50,7 +50,7 @@ def problem_of(
 ) -> TypeError | None:
     """Return the error of the first argument that is of a wrong kind; None: all are right.
 
-    An error that quotes names is one of this package, and stays.
+    An error of ours, which quotes names, stays.
     """
     if "`" in str(error):
         return None

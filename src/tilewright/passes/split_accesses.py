@@ -1,7 +1,7 @@
 """Split accesses of tiles whose parts are used apart, into accesses of the parts.
 
 Goals: to take a tile apart, or to join two, threads exchange all elements through shared memory.
-Memory gives any part, and takes it, at no such cost. For targets with threads; before tokens, which
+Loads and stores of the parts need no exchange. For targets with threads; before tokens, which
 the new accesses get as all others.
 
 Non-goals: parts at an index known at run time; views with overlapping tiles, with frames, or of
@@ -33,7 +33,7 @@ from ..ir.ops.memory import LOAD_VIEW, STORE_VIEW
 from ..ir.types import ViewType
 
 LEAST_BYTES = 64
-"""The least bytes of a row of a part: of shorter ones memory gives more than is used."""
+"""The least bytes of a row of a part: shorter rows waste a part of each memory transaction."""
 
 
 def split_accesses(func: Func) -> Func:

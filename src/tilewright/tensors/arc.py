@@ -21,7 +21,7 @@ from .ownership import Ours, Title
 from .partition import Partition, cut
 from .pointer import DevicePointer
 from .region import Region
-from .shape import ShapeLike
+from .shape import ShapeLike, one_shape
 from .show import html_of
 from .tensor import PARTITION_HINT, Tensor
 from .views import Range, reinterpreted, reshaped
@@ -226,9 +226,9 @@ class Arc(Ours, Generic[E]):
         """Return an op that copies the tensor into a new one on a device."""
         return self.value.to(device)
 
-    def reshape(self, shape: ShapeLike) -> Arc[E]:
+    def reshape(self, *shape: ShapeLike) -> Arc[E]:
         """Return another owner, with the tensor in another shape; it must be contiguous."""
-        return self._in_form(reshaped(self.value.region, shape))
+        return self._in_form(reshaped(self.value.region, one_shape(shape)))
 
     @overload
     def reinterpret(self, dtype: type[F], shape: ShapeLike | None = None) -> Arc[F]: ...
@@ -238,17 +238,17 @@ class Arc(Ours, Generic[E]):
         """Return another owner, with the tensor's bytes as elements of another type."""
         return self._in_form(reinterpreted(self.value.region, dtype, shape))
 
-    def into_shape(self, shape: ShapeLike) -> Arc[E]:
+    def into_shape(self, *shape: ShapeLike) -> Arc[E]:
         """Do as `reshape`; `op.reshape` does this."""
-        return self.reshape(shape)
+        return self.reshape(*shape)
 
     def into_type(self, dtype: Any, shape: ShapeLike | None = None) -> Arc[Any]:
         """Do as `reinterpret`; `op.reinterpret` does this."""
         return self.reinterpret(dtype, shape)
 
-    def view(self, shape: ShapeLike) -> Tensor[E]:
+    def view(self, *shape: ShapeLike) -> Tensor[E]:
         """Return a view of the tensor with another shape; `reshape` returns an owner instead."""
-        return self.value.view(shape)
+        return self.value.view(*shape)
 
     def slice(self, *ranges: Range) -> Tensor[E]:
         """Return a view of a rectangular part, one range per axis."""

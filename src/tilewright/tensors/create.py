@@ -25,9 +25,8 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp
 from ..op.running import Steps, run_here
 from . import storage
-from .arraylike import ArrayLike
 from .elements import LENGTHY, as_elements, host_array, is_long
-from .foreign import aliased, is_array
+from .foreign import ArrayLike, aliased, is_array
 from .gpu_imports import memory_on_gpu
 from .layout import FARTHEST, MOST_KEPT, Layout, layout_of, row_major
 from .putting import put_upload, put_zeros

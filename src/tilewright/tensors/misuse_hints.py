@@ -8,6 +8,7 @@ WORDS: dict[str, str] = {
     "astype": "tw.convert(t, dtype)",
     "numpy": "t.to_numpy()",
     "cpu": "t.to_numpy(), or t.to(device)",
+    "cuda": 't.to("cuda")',
     "tolist": "t.to_numpy().tolist()",
     "copy": "t.dup()",
     "clone": "t.dup()",

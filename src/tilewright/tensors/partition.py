@@ -230,6 +230,10 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
     return Mapping(groups, num_tile_blocks)
 
 
+def _extents(count: int) -> str:
+    return f"{count} extent{'s' * (count != 1)}"
+
+
 def cut(layout: Layout, tile: ShapeLike) -> Tiling:
     """Return a layout cut into tiles of this shape, if kernels may write it; `FULL` is a whole
     axis.
@@ -239,8 +243,8 @@ def cut(layout: Layout, tile: ShapeLike) -> Tiling:
     if len(dims) != len(shape):
         raise ShapeError(
             "the tile shape of a partition has one extent per axis of the tensor",
-            expected=f"{len(shape)} extents, for the shape {shape}",
-            got=f"{len(dims)} extents, {dims}",
+            expected=f"{_extents(len(shape))}, for the shape {shape}",
+            got=f"{_extents(len(dims))}, {dims}",
         )
     refuse_shared_indices(layout)
     if FULL in dims:

@@ -44,6 +44,12 @@ def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
     return dims
 
 
+def one_shape(given: tuple[ShapeLike, ...]) -> ShapeLike:
+    """Return the shape that a method was given: as one argument, or as an argument per axis."""
+    extents: Any = given
+    return given[0] if len(given) == 1 else extents
+
+
 def _sequence(shape: ShapeLike) -> Sequence[SupportsIndex]:
     # Sequence is an abstract class, which takes long to tell; most shapes are tuples.
     return shape if isinstance(shape, (tuple, Sequence)) else (shape,)

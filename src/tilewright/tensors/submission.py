@@ -7,25 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from struct import pack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._core import note_submitted
 from ..base.errors import DeviceError
 from ..base.shield import shielded
-from ..devices.timeline import ISSUED
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_end, trace_submitted
-from .borrow import LOCK
-from .order import begin, forget_over, reserve
-from .pending_work import PendingWork, notify_submitted
+from .order import forget_over, reserve
+from .pending_work import PendingWork
 from .recording import Node
 
 if TYPE_CHECKING:
-    from ..devices.native_records import Words
     from ..devices.protocol import Stream
-    from ..devices.timeline import Timeline
     from ..op.core import DeviceOp
     from .region import Region
 
@@ -80,33 +74,6 @@ def _submit_in_turn(
         outcome.settle()
         abandon(pending, stream, kept)
         raise
-
-
-def begin_raw(timeline: Timeline, regions: Sequence[Region], unsubmitted: Words) -> bool:
-    """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
-
-    From then on `unsubmitted` has a 1, until the work is enqueued: the caller must enqueue it, or
-    call `abandon_unsubmitted`, whatever happens. Others wait for it.
-    """
-    count, words = len(regions), timeline.words
-    with LOCK:  # borrows stand as they do now
-        states = [region.storage.state for region in regions]
-        epochs, owners = [s.epoch for s in states], [s.owner for s in states]
-        row = pack(f"{3 * count}q", *[r.record for r in regions], *epochs, *owners)
-        before = words[ISSUED]
-        try:
-            begin(timeline, (*regions, False, None, None, row, None), count)
-        finally:  # an interrupt may be raised when native code has begun it
-            unsubmitted[0] = words[ISSUED] != before
-    return unsubmitted[0] != 0
-
-
-def abandon_unsubmitted(timeline: Timeline, unsubmitted: Words) -> None:
-    """Wake the threads that wait for begun work, if it was not enqueued."""
-    if unsubmitted[0]:
-        unsubmitted[0] = 0
-        note_submitted(timeline.address)
-    notify_submitted()
 
 
 def abandon(pending: PendingWork, stream: Stream, kept: object) -> None:

@@ -16,8 +16,8 @@ from ..base.shapes import Shape, size
 from ..devices.protocol import Device
 from ..op.ambient import as_device
 from ..op.core import DeviceOp
+from ..op.misuse_hints import WithoutOperators
 from ..op.nesting import refuse_reading
-from ..op.operators import WithoutOperators
 from ..op.place import here, place_of
 from .borrow import LOCK, Ticket, Use
 from .elements import only_number, refuse_several
@@ -31,7 +31,7 @@ from .partition import Partition, Unpartitioned, cut
 from .pointer import DevicePointer
 from .putting import read_now
 from .region import Region
-from .shape import ShapeLike
+from .shape import ShapeLike, one_shape
 from .show import facts, html_of, summary_of, table, text_of
 from .transfer import CopyInto, Duplicate, ToHost
 from .views import Range, axis_of, permuted, reinterpreted, reshaped, selected, sliced, swapped
@@ -182,13 +182,16 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         """Return an op that overwrites this tensor with a tensor or host data, and gives it."""
         return CopyInto("copy_from", self, source, self)
 
-    def reshape(self, shape: ShapeLike) -> Tensor[E]:
-        """Return a view with another shape; the tensor must be contiguous."""
-        return self._view_as(reshaped(self.region, shape), "borrowed by reshape()")
+    def reshape(self, *shape: ShapeLike) -> Tensor[E]:
+        """Return a view with another shape; the tensor must be contiguous.
 
-    def view(self, shape: ShapeLike) -> Tensor[E]:
+        `t.reshape((2, -1))` and `t.reshape(2, -1)` are the same.
+        """
+        return self._view_as(reshaped(self.region, one_shape(shape)), "borrowed by reshape()")
+
+    def view(self, *shape: ShapeLike) -> Tensor[E]:
         """Return the same as `reshape`."""
-        return self._view_as(reshaped(self.region, shape), "borrowed by view()")
+        return self._view_as(reshaped(self.region, one_shape(shape)), "borrowed by view()")
 
     def slice(self, *ranges: Range) -> Tensor[E]:
         """Return a view of a rectangular part, one range per axis:
@@ -222,9 +225,9 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         region = reinterpreted(self.region, dtype, shape)
         return self._view_as(region, "borrowed by reinterpret()")
 
-    def into_shape(self, shape: ShapeLike) -> Tensor[E]:
+    def into_shape(self, *shape: ShapeLike) -> Tensor[E]:
         """Move this tensor into one with another shape; `op.reshape` does this."""
-        return self._into(reshaped(self.region, shape), "into_shape")
+        return self._into(reshaped(self.region, one_shape(shape)), "into_shape")
 
     def into_type(self, dtype: Any, shape: ShapeLike | None = None) -> Tensor[Any]:
         """Move this tensor into one with another type; `op.reinterpret` does this."""
@@ -336,9 +339,9 @@ class BorrowMut(Access, Ours, Generic[E]):
         before = (slice(None),) * number
         return self[(*before, slice(at))], self[(*before, slice(at, None))]
 
-    def reshape(self, shape: ShapeLike) -> BorrowMut[E]:
+    def reshape(self, *shape: ShapeLike) -> BorrowMut[E]:
         """Return the same memory, borrowed out of this, in another shape."""
-        return self._part(reshaped(self.tensor.region, shape))
+        return self._part(reshaped(self.tensor.region, one_shape(shape)))
 
     @property
     def borrowed(self) -> Tensor[E]:

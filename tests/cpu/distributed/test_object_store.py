@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,14 +23,22 @@ pytest.importorskip("fsspec")
 NAME = "ab" * 32
 
 PROGRAM = """
-import sys
+import sys, time
 import tilewright as tw, tilewright.lang as tl
 from tilewright import f32
 @tw.entry
 def triple(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
     out.store(tl.load_tile_like(x, out) * 3.0)
 if sys.argv[1]:
-    tw.jit_cache.enable(tw.distributed.ObjectStore(sys.argv[1], key=b"secret"))
+    store = tw.distributed.ObjectStore(sys.argv[1], key=b"secret", patience=float(sys.argv[2]))
+    tw.jit_cache.enable(store)
+if "stuck" in sys.argv:
+    from tilewright.compile.store.choosing import Custom
+    from tilewright.compile.store.disk import Store
+    def stuck(*given):
+        print("stuck", flush=True)
+        time.sleep(1000)
+    Custom.put = Store.put = stuck
 x = tw.asarray(__import__("numpy").ones(5, "f4"))
 out = triple(tw.empty((5,)).partition((4,)), x).out().sync().to_numpy()
 assert (out == 3).all()
@@ -125,17 +135,20 @@ def test_a_store_that_fails_fails_no_launch(store, monkeypatch):
         assert tw.jit_cache.stats().io_errors > 0
 
 
-def compilations(folder: Path, count: int, url: str, **settings: str) -> list[int]:
-    """Start the program in so many processes at once; how many entries each has made."""
+def start(folder: Path, url: str, *more: str, patience: float = 120, **settings: str) -> Any:
+    """Start the program in a process."""
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "src"), "TILEWRIGHT_NUM_THREADS": "1", **settings,
     }  # fmt: skip
     program = folder / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
-    command = [sys.executable, str(program), url]
-    started = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(count)
-    ]
+    if not program.exists():  # others read it already
+        program.write_text(PROGRAM, encoding="utf-8")
+    command = [sys.executable, str(program), url, str(patience), *more]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def compilations(started: list[Any]) -> list[int]:
+    """How many entries each of some processes has made."""
     found = [each.communicate(timeout=200)[0] for each in started]
     assert all(each.returncode == 0 for each in started)
     return [int(out) for out in found]
@@ -145,16 +158,69 @@ def check_one_compiled(made: list[int]) -> None:
     assert sum(made) == max(made) > 0, f"entries made by each process: {made}"
 
 
+def place_of(kind: str, folder: Path) -> tuple[str, dict[str, str]]:
+    """Where processes share code: an URL, and the setting of the directory."""
+    if kind == "objects":
+        return f"file://{folder}/kernels", {"TILEWRIGHT_CACHE_DIR": "off"}
+    return "", {"TILEWRIGHT_CACHE_DIR": str(folder / "cache")}
+
+
 def test_of_three_processes_one_compiles(tmp_path):
-    url = f"file://{tmp_path}/kernels"
-    check_one_compiled(compilations(tmp_path, 3, url, TILEWRIGHT_CACHE_DIR="off"))
+    url, settings = place_of("objects", tmp_path)
+    check_one_compiled(compilations([start(tmp_path, url, **settings) for _ in range(3)]))
+
+
+KINDS = pytest.mark.parametrize("kind", ["objects", "directory"])
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", ["objects", "directory"])
+@KINDS
 def test_of_sixteen_processes_one_compiles(tmp_path, kind):
-    if kind == "objects":
-        url, directory = f"file://{tmp_path}/kernels", "off"
-    else:
-        url, directory = "", str(tmp_path / "cache")
-    check_one_compiled(compilations(tmp_path, 16, url, TILEWRIGHT_CACHE_DIR=directory))
+    url, settings = place_of(kind, tmp_path)
+    check_one_compiled(compilations([start(tmp_path, url, **settings) for _ in range(16)]))
+
+
+@pytest.mark.full
+@KINDS
+def test_where_the_process_that_compiles_is_killed_another_one_does(tmp_path, kind):
+    """Fifteen wait for it; of these one compiles, and the others wait for that one."""
+    url, settings = place_of(kind, tmp_path)
+    first = start(tmp_path, url, "stuck", **settings)
+    assert first.stdout.readline() == "stuck\n"
+    others = [start(tmp_path, url, patience=8, **settings) for _ in range(15)]
+    time.sleep(5)
+    assert all(each.poll() is None for each in others), "they wait"
+    first.kill()
+    first.communicate()
+    check_one_compiled(compilations(others))
+
+
+@pytest.mark.full
+def test_who_takes_over_an_abandoned_lease_is_waited_for(tmp_path):
+    """Of two that wait for a lease that nobody ends, one takes it over; the other waits anew."""
+    url = f"file://{tmp_path}/kernels"
+    stores = [ObjectStore(url, patience=3.0) for _ in range(2)]
+    (tmp_path / "kernels" / f"{NAME}.lease").write_bytes(b"of a process that was killed")
+    holding, most, lock = 0, 0, threading.Lock()
+
+    def compile_in(store: ObjectStore) -> None:
+        nonlocal holding, most
+        with store.alone(NAME):
+            if store.contains(NAME):
+                return
+            with lock:
+                holding += 1
+                most = max(most, holding)
+            time.sleep(2.4)  # longer than what is left of the patience of the other
+            store.put(NAME, b"code")
+            with lock:
+                holding -= 1
+
+    threads = [threading.Thread(target=compile_in, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+        time.sleep(1)
+    for thread in threads:
+        thread.join(20)
+    assert most == 1
+    assert not [each for each in (tmp_path / "kernels").iterdir() if each.suffix == ".lease"]

@@ -13,11 +13,13 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support import simulated_cuda
 from support.core_paths import slow_graph_launches
 from support.leaks import assert_none_left
 from support.processes import run_program
 from tilewright import f32
 from tilewright.base import config
+from tilewright.devices import registry
 from tilewright.devices.host import CPU, REFERENCE
 from tilewright.graph import CudaGraph, GraphLaunch
 
@@ -247,3 +249,71 @@ with tw.device("cpu"):
 def test_a_child_process_replays_on_streams_of_its_own() -> None:
     refused = "a stream or event of the parent process cannot be used in a forked child"
     assert run_program(FORKED).splitlines() == [refused, "True", "0 False", "True"]
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A GPU that is simulated."""
+    simulated_cuda.install("sm_90", patch=monkeypatch.setattr)
+    (device,) = registry._Gpus.found
+    with tw.device(device):
+        yield device
+
+
+def counter_on(gpu: Any) -> tuple[tw.CudaGraph[Any], tw.Tensor[Any]]:
+    """A graph on a GPU that counts by two."""
+    x, z, one = (tw.full((20,), value).sync() for value in (0.0, float("nan"), 1.0))
+    with tw.CudaGraph.scope(gpu.new_stream()) as scope:
+        scope.record(add(z.partition_mut(TILE), x, one))
+        scope.record(add(x.partition_mut(TILE), z, one))
+    scope.graph.launch().sync()
+    return scope.graph, x
+
+
+def test_runs_on_gpus_follow_each_other_on_other_streams(
+    gpu: Any, looked_at: list[GraphLaunch]
+) -> None:
+    graph, x = counter_on(gpu)
+    looked_at.clear()
+    for k in range(4):
+        graph.launch().sync_on(gpu.new_stream())
+        graph.launch().sync()
+        graph.launch().start()
+        gpu.synchronize()
+        np.testing.assert_array_equal(x.to_numpy(), np.full(20, 2.0 * (3 * k + 4), "f4"))
+    assert looked_at == []
+
+
+def test_threads_replay_one_graph_on_a_gpu(gpu: Any, looked_at: list[GraphLaunch]) -> None:
+    graph, x = counter_on(gpu)
+    looked_at.clear()
+
+    def work() -> None:
+        stream = gpu.new_stream()
+        for k in range(12):
+            (graph.launch().sync_on if k % 2 else graph.launch().start_on)(stream)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(x.to_numpy(), np.full(20, 2.0 * (4 * 12 + 1), "f4"))
+    assert len(looked_at) < 4 * 12  # some came behind a run on a stream that was not idle
+
+
+def test_a_thread_waits_for_its_turn_on_a_gpu(gpu: Any) -> None:
+    graph, x = counter_on(gpu)
+    op, went = graph.launch(), threading.Event()
+
+    def work() -> None:
+        op.sync()
+        went.set()
+
+    thread = threading.Thread(target=work)
+    with graph._replay._turn:
+        thread.start()
+        assert not went.wait(0.05)
+    thread.join(10)
+    assert went.is_set()
+    np.testing.assert_array_equal(x.to_numpy(), np.full(20, 4.0, "f4"))

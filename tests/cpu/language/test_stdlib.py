@@ -9,7 +9,7 @@ import pytest
 
 from support.expressions import alike, assert_all, bits_of, run
 from support.numbers import float_values, int_values, wide
-from tilewright.base.dtypes import ALL, FLOATS, INTS, bf16, bool_, f4e2m1fn, f16, f32, f64, i32
+from tilewright.base.dtypes import ALL, FLOATS, INTS, bf16, bool_, f4e2m1fn, f16, f32, f64, i8, i32
 
 SHAPE, CUBE = (4, 16), (2, 8, 4)
 
@@ -207,6 +207,18 @@ def test_indices_in_order(device, dtype, rng):
     got, expected = computed(INDICES, device, a, dtype, i32)
     assert_all([*INDICES], got, [e.astype(np.int32) for e in expected])
     assert_same_values(LARGEST, *computed(LARGEST, device, a, dtype, dtype))
+
+
+@pytest.mark.parametrize(("narrow", "wide"), [(bf16, f32), (f16, f32), (i8, i32)], ids=str)
+def test_what_was_widened_is_ranked_before(narrow, wide, device, rng):
+    """It was converted without loss, so that order and places are the same, those of NaN too."""
+    a = values(narrow, rng, CUBE)
+    text = f"tl.topk(a.astype({wide}), 4, 1)"
+    places = {f"{text}[1]": lambda a: ordered(a, 1, True)[:, :4]}
+    got, expected = computed(places, device, a, narrow, i32)
+    assert_all([*places], got, [e.astype(np.int32) for e in expected])
+    largest = {f"{text}[0]": lambda a: taken(a, 1, True, 4).astype(wide.np)}
+    assert_same_values(largest, *computed(largest, device, a, narrow, wide))
 
 
 def counted(a, bins):

@@ -3,12 +3,14 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+from typing import TypeVar
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import slow_launches
 from tilewright import f32, i32
 from tilewright.base import dtypes as dt
 from tilewright.devices.cpu.memory import allocate
@@ -219,3 +221,32 @@ def test_compile_loads_the_code_and_runs_nothing():
     assert not z.to_numpy().any()
     with pytest.raises(tw.LaunchError, match="before its argument ops have run"):
         add_one_more(tw.zeros((8,)).partition((4,)), x).compile()
+
+
+N = TypeVar("N")
+T = TypeVar("T")
+
+
+@tw.entry
+def shifted(z: tl.TensorMut[i32], x: tl.Tensor[i32], a: T) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.full(z.shape, N, i32) + i32(a))
+
+
+def test_the_core_launches_what_sets_generics(monkeypatch):
+    with tw.device("cpu"):
+        z, x = tw.zeros((5,), i32).sync(), tw.from_numpy(np.arange(5, dtype=np.int32)).sync()
+
+        def launch(n, kind, a):
+            shifted(z.partition_mut(4), x, a).generics(N=n).generics(T=kind).sync()
+            np.testing.assert_array_equal(z.to_numpy(), np.arange(5) + n + int(a))
+
+        asked = [(7, i32, 2), (8, i32, 2), (7, f32, 2.5), (7, tw.i64, 1 << 20)]
+        for each in asked:
+            launch(*each)
+        slow = slow_launches(monkeypatch)
+        for n, kind, a in asked * 2:
+            launch(n, kind, np.asarray(a + 1)[()])
+        assert slow == []
+        with pytest.raises(tw.Error, match="`a`"):  # too large for its type now, not before
+            launch(7, i32, 1 << 40)
+        launch(7, tw.i64, 1 << 24)

@@ -8,7 +8,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir
 from tilewright import bf16, f16, f32
-from tilewright.analysis.needed_precision import LAST_BITS, is_narrow, tolerance_of
+from tilewright.analysis.needed_precision import LAST_BITS, LONG, is_narrow, tolerance_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
 
@@ -102,6 +102,40 @@ def positive(out: tl.TensorMut, x: tl.Tensor) -> None:
     out.store((abs(tile) * tl.exp(tile) + 1.0).astype(out.dtype))
 
 
+@tw.entry
+def sum_of_powers(out: tl.TensorMut[f32], x: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, out, padding=tl.neg_inf).astype(f32)
+    peak = tl.reduce_max(tile, 1, keepdims=True)
+    out.store(peak + tl.log(tl.reduce_sum(tl.exp(tile - peak), 1, keepdims=True)))
+
+
+@tw.entry
+def online(out: tl.TensorMut[f32], x: tl.Tensor, *, BN: tl.Const[int]) -> None:
+    xs = x.partition((1, BN), padding=tl.neg_inf)
+    total = tl.zeros((1, 1), f32)
+    for j in range(tl.num_tiles(xs, 1)):
+        total = total + tl.reduce_sum(tl.exp(xs.load([tl.block_id(0), j])), 1, keepdims=True)
+    out.store(total)
+
+
+@tw.entry
+def kept_too(out: tl.TensorMut[f32], x: tl.Tensor) -> None:
+    p = tl.exp(tl.load_tile_like(x, out).astype(f32))
+    out.store(p / tl.reduce_sum(p, 1, keepdims=True))
+
+
+@tw.entry
+def cancelled(out: tl.TensorMut[f32], x: tl.Tensor) -> None:
+    p = tl.exp(tl.load_tile_like(x, out).astype(f32))
+    out.store(tl.broadcast(tl.reduce_sum(p - 1.0, 1, keepdims=True), out.shape))
+
+
+@tw.entry
+def multiplied(out: tl.TensorMut[f32], x: tl.Tensor) -> None:
+    p = tl.exp(tl.load_tile_like(x, out).astype(f32))
+    out.store(tl.broadcast(tl.reduce_prod(p, 1, keepdims=True), out.shape))
+
+
 def bits(kernel, dtype=f16, name="exp"):
     """The bits of the functions of a name in a kernel that keeps such floats."""
     out = tw.meta((64, 64), dtype).partition_mut((8, 64))
@@ -141,6 +175,27 @@ def test_conditions_count():
 )
 def test_what_else_depends_on_every_bit(kernel):
     assert bits(kernel) == [0]
+
+
+def row_bits(kernel, n, **constants):
+    """The bits of each exponential in a kernel over rows of n elements, of which one has a sum."""
+    width = 1 if kernel in (online, sum_of_powers) else n
+    out = tw.meta((64, width), f32).partition_mut((1, n if kernel is sum_of_powers else width))
+    func = cuda_ir(kernel, out, tw.meta((64, n), f32), **constants)
+    return [op.attrs["bits"] for op in func.walk() if op.name == "exp"]
+
+
+def test_terms_of_long_sums():
+    """A sum of n terms in f32 is only known up to n ulp, so that its terms may be off by a few."""
+    assert row_bits(sum_of_powers, LONG) == [LAST_BITS]
+    assert row_bits(sum_of_powers, LONG // 2) == [0]
+    assert row_bits(online, 4 * LONG, BN=LONG) == [LAST_BITS]
+
+
+@pytest.mark.parametrize("kernel", [kept_too, cancelled, multiplied], ids=lambda k: k.kernel.name)
+def test_what_else_comes_from_terms_of_long_sums(kernel):
+    """Numbers that are kept themselves, or of which a small difference is summed, are exact."""
+    assert row_bits(kernel, LONG) == [0]
 
 
 def test_narrow_types():

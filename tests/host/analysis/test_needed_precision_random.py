@@ -13,9 +13,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import tiers
-from tilewright import bf16, f16
+from tilewright import bf16, f16, f32
 from tilewright.analysis import needed_precision as analysis
-from tilewright.analysis.needed_precision import LAST_BITS, tolerance_of
+from tilewright.analysis.needed_precision import LAST_BITS, LONG, tolerance_of
 from tilewright.compile.pipeline import PASSES
 from tilewright.frontend.interp.build import build
 from tilewright.launch.inspection import Inspection
@@ -48,7 +48,7 @@ def tile(rng, depth):
     return text if "x" in text or "y" in text else f"(x * {text})"
 
 
-def built(text, dtype):
+def built(text, dtype, shape=SHAPE):
     """The IR of a kernel that rounds an expression to a type, after all passes."""
     source = (
         "@tw.entry\n"
@@ -60,7 +60,7 @@ def built(text, dtype):
     names = {"tw": tw, "tl": tl}
     tw.exec(source, names)
     kernel = names["kernel"]
-    args = (tw.meta(SHAPE, dtype).partition_mut(SHAPE), *[tw.meta(SHAPE, dtype)] * 2)
+    args = (tw.meta(shape, dtype).partition_mut(shape), *[tw.meta(shape, dtype)] * 2)
     func = build(kernel.source, Inspection(kernel.kernel, args, {}, "reference").signature)
     for pass_ in PASSES:
         func = pass_(func)
@@ -76,8 +76,11 @@ RULES = {
 REDUCTIONS = {"addf": np.sum, "maxf": np.max}
 
 
-def evaluated(func, inputs, off):
-    """What each rounding is given, in f64; `off` gives the factor of an op's result."""
+def evaluated(func, inputs, off, sums=None):
+    """What each rounding is given, in f64; `off` gives the factor of an op's result.
+
+    `sums` takes the results of reductions, and the sums of the magnitudes of their terms.
+    """
     values, given, loads = {}, [], iter(inputs)
     for op in func.walk():
         args = [values.get(v) for v in op.operands]
@@ -88,6 +91,8 @@ def evaluated(func, inputs, off):
         elif op.name == "reduce":
             combine = REDUCTIONS[op.regions[0].ops[0].name]
             values[op.results[0]] = combine(args[0], axis=op.attrs["axis"])
+            if sums is not None:
+                sums.append((values[op.results[0]], np.abs(args[0]).sum(op.attrs["axis"])))
         elif op.name == "reshape":
             values[op.result] = args[0].reshape(op.result.tile.shape)
         elif op.name == "broadcast":
@@ -100,7 +105,7 @@ def evaluated(func, inputs, off):
                 given.append(args[0])
         elif op.name in RULES and all(a is not None for a in args):
             values[op.result] = RULES[op.name](*args) * off(op)
-    assert given
+    assert given or sums
     return given
 
 
@@ -141,6 +146,38 @@ def test_errors_stay_hidden(rng, dtype):
     wrong = {text: share for text, share in shares.items() if share > SLACK}
     assert not wrong
     assert sum(share > 0.2 for share in shares.values()) > len(texts) / 10, "few are off at all"
+
+
+def worst_sum(text, rng, shape):
+    """The greatest error of a sum that is kept in f32, as a share of what its terms may make."""
+    func = built(f"tl.reduce_sum({text}, 1, keepdims=True)", f32, shape)
+    inputs = [rng.uniform(-3, 3, shape).astype(np.float32).astype(np.float64) for _ in range(2)]
+    count = sum(op.attrs.get("bits", 0) > 0 for op in func.walk())
+    found = 0.0
+    with np.errstate(all="ignore"):
+        evaluated(func, inputs, lambda op: 1.0, exact := [])
+        for sign in (1, -1):
+
+            def off(op, sign=sign):
+                return 1 + sign * 2.0**-LAST_BITS if op.attrs.get("bits", 0) else 1.0
+
+            evaluated(func, inputs, off, inexact := [])
+            (a, magnitude), (b, _) = exact[-1], inexact[-1]
+            error = np.abs(b - a) / (magnitude * 2.0**-LAST_BITS)
+            normal = np.isfinite(error) & (magnitude > 1e-30) & (magnitude < 1e30)
+            found = max(found, error[normal].max(initial=0.0) / max(count, 1))
+    return float(found), count
+
+
+def test_terms_of_a_long_sum(rng):
+    """An f32 sum of n terms is off by up to n ulp: functions may make a part of that."""
+    texts, rng = programs(int(rng.integers(1 << 31)), tiers.count(quick=60, full=400))
+    texts = [text for text in texts if "reduce" not in text]
+    shares = {text: worst_sum(text, rng, (4, LONG)) for text in texts}
+    wrong = {text: share for text, (share, _) in shares.items() if share > SLACK}
+    assert not wrong
+    assert sum(count > 0 for _, count in shares.values()) > len(texts) / 10, "few are off at all"
+    assert not any(worst_sum(text, rng, (4, LONG // 2))[1] for text in texts[:20])
 
 
 class Everything:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import os
+import signal
 import threading
+import time
 
 import pytest
 
@@ -44,6 +47,23 @@ def test_what_is_raised_in_the_caller_does_not_reach_what_is_called(interrupt):
         if is_over:
             break
     assert 0 < point < 39
+
+
+def test_handlers_of_signals_run_when_it_is_over():
+    """One that forked before would leave a child waiting for a thread that it has not."""
+    seen = []
+
+    def call() -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.02)
+        seen.append("called")
+
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append("handled"))
+    try:
+        assert called_apart(call)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == ["called", "handled"]
 
 
 def test_where_there_is_no_thread_nothing_is_called(monkeypatch):

@@ -25,6 +25,11 @@ def unknown(z: tl.TensorMut, x: tl.Tensor) -> None:
 
 
 @tw.entry
+def miscalled(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x))
+
+
+@tw.entry
 def twice(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(tl.load_tile_like(x, z) * 2.0)
 
@@ -71,6 +76,14 @@ MISTAKES = {
     "an item": lambda: tensor().item(),
     "comparing": lambda: testing.assert_close(np.zeros(2), np.ones(2)),
     "a ready operation": lambda: tw.ops.softmax(np.ones((2, 2), "f4"), axis=7),
+    "a function of arrays": lambda: tw.function(twice, tiles=4)(np.ones((2, 2)), np.ones((2, 2))),
+    "defining a function": lambda: tw.function(outputs=lambda x, y: x, tiles=4)(twice),
+    "an order of tensors": lambda: tensor() > 0,
+    "a device by its number": lambda: tw.Device.new(2**20),
+    "options": lambda: tw.CompileOptions(occupancy=99),
+    "what a block gives": lambda: tw.trace().entries,
+    "an element type": lambda: twice(tensor().partition_mut((4,)), np.ones(8, "O")),
+    "a wrong call in a kernel": lambda: miscalled(tensor().partition_mut((4,)), tensor()).sync(),
     "a stream": lambda: tw.zeros((3,)).sync_on("fast"),
 }
 
@@ -84,6 +97,7 @@ def test_no_frame_is_ours(mistake):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of many kinds
         MISTAKES[mistake]()
     error = caught.value
+    assert error.__context__ is error.__cause__ or error.__suppress_context__
     while error is not None:
         assert not [name for name in frames(error) if name.startswith(PACKAGE)]
         assert not [name for name in frames(error) if name.endswith("contextlib.py")]

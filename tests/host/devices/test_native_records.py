@@ -110,7 +110,7 @@ class Call:
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
             id(tw.Tensor), id(tw.Arc), id(Partition), id(MappedPartition), id(BorrowMut), count,
             id(WRITING), id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"),
-            ctypes.addressof(self.whole),
+            ctypes.addressof(self.whole), 0, 0, 0,
         ]  # fmt: skip
 
     def bind(self, *arguments):

@@ -47,6 +47,7 @@ def test_tiles_by_name_and_by_shape():
         (through_a_pointer, 4, {}, "`p` is a raw pointer"),
         (gives_nothing, 4, {}, "`gives_nothing` has no output"),
         (sum_and_difference, {"s": 4}, {}, "names its outputs `s`, `d`, got `s`"),
+        (sum_and_difference, lambda s, d: 4, {}, r"function of the shape .*, got one of \(s, d\)"),
         (many_numbers, 4, {}, "gives its constants `TWICE`, got none"),
         (many_numbers, 4, {"THRICE": 1, "TWICE": True}, "got `THRICE`, `TWICE`"),
     ],
@@ -54,6 +55,12 @@ def test_tiles_by_name_and_by_shape():
 def test_what_cannot_be_wrapped(kernel, tiles, constants, message):
     with pytest.raises(TypeError, match=message):
         KernelFunction(kernel, tiles, constants)
+
+
+def test_a_grid_is_a_function_of_the_inputs():
+    with pytest.raises(TypeError, match=r"function of its inputs `x`, `y`, got one of \(x\)"):
+        KernelFunction(sum_and_difference, 4, {}, grid=lambda x: 1)
+    KernelFunction(sum_and_difference, 4, {}, grid=lambda *inputs: 1)
 
 
 def test_functions_of_outputs_call_inputs_as_they_like():

@@ -12,6 +12,7 @@ import tilewright.lang as tl
 from support.loops import for_each
 from tilewright import simt
 from tilewright.frontend.rules.table import FAMILIES, PROPERTIES, RULES
+from tilewright.lang import elementwise
 from tilewright.lang.marker import declared_name
 
 OWNERS = {
@@ -21,6 +22,7 @@ OWNERS = {
     if declared_name(getattr(space, name)) is not None
 }
 """Where each word stands; those of both stand in `tl`."""
+OWNERS["unwidened"] = elementwise  # for the standard library alone
 FUNCTIONS = list(OWNERS)
 CLASSES = {
     **dict.fromkeys(("Slice", "DisjointSlice", "Index", "Shared", "Elements", "Run", "Runs"), simt),

@@ -76,10 +76,10 @@ def test_no_program_on_the_stack():
 def test_where_an_op_was_used():
     op = value(1)
     op.sync()  # used here
-    assert place_of(op._uses[0][1]).text == "op.sync()  # used here"
+    assert place_of(op._used[1]).text == "op.sync()  # used here"
     other = value(1)
     other.close()  # dropped here
-    assert place_of(other._uses[0][1]).text == "other.close()  # dropped here"
+    assert place_of(other._used[1]).text == "other.close()  # dropped here"
 
 
 def test_a_loop_finds_one_location():

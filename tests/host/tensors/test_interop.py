@@ -290,7 +290,7 @@ def test_a_tensor_can_be_used_while_an_interrupt_is_handled(t, see, behind):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("see", SEES)
 def test_a_tensor_can_be_used_after_many_interrupts(t, see):
-    assert raise_often(lambda: SEES[see](t), 0.1) > 3
+    raise_often(lambda: SEES[see](t), 50)
     is_usable(t)
 
 

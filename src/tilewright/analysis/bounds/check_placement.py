@@ -21,9 +21,11 @@ from dataclasses import dataclass, replace
 from ...ir.attrs import Predicate
 from ...ir.core import BoundsCheck, Func, Op, Placement
 from ...ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
-from ...ir.ops.control import ASSERT
-from ...ir.ops.memory import LOAD_VIEW, STORE_VIEW
+from ...ir.ops.control import ASSERT, IF
+from ...ir.ops.layout import CONSTANT
+from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
 from ...ir.ops.simt import CHECK_INDEX, CHECKS
+from ..dataflow import Constants
 from .proofs import PLAIN, Linear, Prover, condition
 from .symbolic import Checked, Path, walk_checks
 from .symbolic_range import SymbolicRange, SymbolicSpan
@@ -372,3 +374,27 @@ def _placed(decided: BoundsCheck, left: BoundsCheck | None) -> BoundsCheck:
         # No check is left for it, although none was proved: a pass found it redundant.
         return replace(decided, placement=Placement.PROVED, reason=SETTLED, advice="")
     return decided
+
+
+# -------------------------------------------------------------------------------------------------
+# Hoisted checks.
+
+SAFE = ("addi", "andi", "cmpi", "constant", "maxi", "mini", "ori", "select", "subi")
+"""What computes their operands, and may be computed where the loop does not run."""
+
+
+def is_guarded_check(op: Op, known: Constants) -> bool:
+    """Return whether an op is a check that may fail under a condition alone.
+
+    So `passes.bounds_checks.place_checks` leaves them: in a branch, whose other side is true.
+    """
+    if not op.is_a(IF) or len(op.results) != 1:
+        return False
+    *before, end = op.regions[0].ops
+    made = before.pop() if before else None
+    if made is None or list(made.results) != list(end.operands):
+        return False
+    *others, rest = op.regions[1].ops
+    is_true = known.get(rest.operands[0]) is True and all(each.is_a(CONSTANT) for each in others)
+    is_one = made.is_a(CHECK) or is_guarded_check(made, known)
+    return is_true and is_one and all(each.name in SAFE for each in before)

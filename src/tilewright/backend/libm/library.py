@@ -43,7 +43,7 @@ MAX_LANES = 64
 class Library:
     """Collects the functions a module uses; each is defined once, as `internal alwaysinline`.
 
-    With one lane a function takes and gives scalars, else vectors. Small floats are their bits:
+    With one lane a function takes and returns scalars, else vectors. Small floats are their bits:
     f16 and bf16 in i16, f8 and f4 in i8; tf32 is a float. `scales` says that the target multiplies
     vectors by powers of two with one instruction; `linked` has the symbols of functions of scalars
     that the module is linked with later, by name and dtype.

@@ -97,7 +97,7 @@ def _fits(kind: TensorType, array: Array) -> bool:
     if array.ndim != kind.rank:
         return False
     extents = zip(array.shape, kind.shape, strict=True)
-    # NumPy gives any stride to an axis that is never walked along.
+    # The stride of an axis of one element may be any number in NumPy.
     walked = zip(array.shape, array.strides, kind.strides, strict=True) if array.size else ()
     return all(known in (None, n) for n, known in extents) and all(
         n == 1 or known is None or known * array.itemsize == stride for n, stride, known in walked

@@ -351,7 +351,7 @@ def _shuffle(lanes: Lanes, op: Op) -> None:
         taken, chosen = _by_lane(lanes, op, given)
     partners = _partners(lanes, op)
     if partners is not None:
-        # A lane that takes no part gives nothing; the own value stands for what it would give.
+        # An inactive lane contributes nothing: its own value replaces what it would have passed.
         taken = where(_taken_bits(lanes, partners, chosen), taken, given)
     if op.result not in lanes.facts.varying:
         taken = access.first_lane(emitter, taken)

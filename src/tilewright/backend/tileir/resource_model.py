@@ -24,7 +24,7 @@ from ...base.cubin import sections
 from .choices import Choices
 from .target import TileTarget
 
-# --- what a multiprocessor of each architecture has, and what the memory behind it gives -------
+# --- the resources of a multiprocessor, and the bandwidth of memory, by architecture ------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class Estimate:
 
     @property
     def speed(self) -> float:
-        """The part of the speed of the memory that is possible."""
+        """The part of the bandwidth of memory that is possible."""
         return min(self.bandwidth, self.issued) * self.fetched
 
     def text(self, report: Report) -> str:
@@ -306,9 +306,10 @@ class Estimate:
         found, kib = report.resources, self.bytes_in_flight / 1024
         return (
             f"{found.registers} registers, {self.blocks} blocks of {found.threads} threads,"
-            f" {self.spilled_bytes} bytes spilled, {kib:.0f} KiB in flight,"
-            f" {found.code_bytes / 1024:.0f} KiB of code,"
-            f" instructions for {self.issued:.2f}: {self.speed:.2f}"
+            f" {self.spilled_bytes} bytes spilled, {kib:.0f} KiB of loads in flight,"
+            f" {found.code_bytes / 1024:.0f} KiB of code; can reach {self.speed:.0%} of the"
+            f" bandwidth of memory (loads in flight {self.bandwidth:.0%}, instruction issue"
+            f" {self.issued:.0%}, instruction cache {self.fetched:.0%})"
         )
 
 

@@ -42,6 +42,9 @@ from .toolchain import Process, Toolchain
 
 PATIENCE = 3.0
 """If the default spills many bytes, the search may take so many times as long as compiling it."""
+LONG = 5.0
+"""Where compiling the default takes more seconds, others are not tried unless it spills many bytes:
+so much code is bound by its instructions, which they do not change."""
 STEP_SECONDS = 0.05
 OVER = "stopped, the time for candidates was over"
 
@@ -95,17 +98,22 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
     default, defeat = _default(made, tool, with_care)
     trials = [default]
     seconds = current().selection_seconds
+    untried: tuple[str, ...] = ()
     if seconds and not default.careful and not default.is_good:
         limit = None
+        many = default.judged is not None and default.judged[1].spilled_bytes >= WORTH_SAYING
         if default.judged is not None:
             # The time of the default says how fast this machine is now.
-            many = default.judged[1].spilled_bytes >= WORTH_SAYING
             limit = seconds + (PATIENCE if many else 1.0) * default.seconds
-        trials += compile_candidates(_others(default), made, tool, relower, limit)
+        if default.judged is not None and not many and default.seconds > max(LONG, seconds):
+            untried = (f"no other candidate is tried: compiling took {default.seconds:.0f} s",)
+        else:
+            trials += compile_candidates(_others(default), made, tool, relower, limit)
     if all(each.judged is None for each in trials):
         assert defeat is not None, "the default has code, or has failed"
         raise defeat.error()
-    return _best(trials, time.perf_counter() - start)
+    found = _best(trials, time.perf_counter() - start)
+    return replace(found, lines=(*found.lines, *untried))
 
 
 def _default(
@@ -172,10 +180,14 @@ def _table(trials: Sequence[CandidateTrial], best: int) -> list[str]:
     """Return the terms of the model for each candidate, a line each."""
     only = trials[0].judged
     if len(trials) == 1 and only is not None:
-        return [f"resources: {only[1].text(only[0])} of the speed"]
+        return [f"resources: {only[1].text(only[0])}"]
     needed = PHASES * processor_of(trials[0].made.target).needed_bytes / 1024
-    allowed = f"{needed:.0f} KiB in flight per multiprocessor allow"
-    lines = [f"{len(trials)} candidates, by spilled bytes, then by speed, which {allowed} in full:"]
+    lines = [
+        (
+            f"{len(trials)} candidates, ranked by spilled bytes, then by the bandwidth that they"
+            f" can reach ({needed:.0f} KiB of loads in flight per multiprocessor reach all of it):"
+        )
+    ]
     for k, each in enumerate(trials):
         marks = [w for w, is_so in (("default", k == 0), ("chosen", k == best)) if is_so]
         mark = f" ({', '.join(marks)})" if marks else ""

@@ -154,5 +154,5 @@ def compile_func(
     result: Any = func
     for stage in stages_for(arch, codegen_hints or CodegenHints()):
         result = stage.run(result)
-    assert isinstance(result, Artifact), "the last stage gives an artifact"
+    assert isinstance(result, Artifact), "the last stage returns an artifact"
     return result

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._core import JOB_LAYOUT
 from ...base.errors import ContextError
-from ..capturing import NoFastPath
 from .record import FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
 
@@ -99,7 +98,7 @@ class ReplayRun(Record):
         return found
 
 
-class CpuReplay(NoFastPath):
+class CpuReplay:
     """Work recorded on a CPU stream; its runs follow each other, on whatever streams."""
 
     __slots__ = (

@@ -32,7 +32,6 @@ class Bindings:
         self.native_driver = driver.address
         self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
         self.launch = driver.launch
-        self.submit_begun, self.replay = driver.submit_begun, driver.submit_graph
         self.idle, self.drain = driver.query_stream, driver.drain
         self.record, self.query = driver.record_event, driver.query_event
         self.await_event, self.await_any = driver.await_event, driver.await_any
@@ -174,10 +173,6 @@ class Bindings:
     def create_stream(self) -> int:
         """Create a stream that does not wait for the default stream."""
         return int(self._ask("cuStreamCreate", NON_BLOCKING))
-
-    def destroy_stream(self, stream: int) -> None:
-        """End a stream."""
-        self._ask("cuStreamDestroy", stream)
 
     def synchronize(self, stream: int) -> None:
         """Block until all work of a stream is done."""

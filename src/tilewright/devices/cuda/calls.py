@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from ...base.location import Location
 from ...base.shapes import Shape
 
 
@@ -132,10 +131,6 @@ class Calls(Protocol):
 
     def create_stream(self) -> int:
         """Create a stream that does not wait for the default stream."""
-        ...
-
-    def destroy_stream(self, stream: int) -> None:
-        """End a stream; its work goes on."""
         ...
 
     def synchronize(self, stream: int) -> None:
@@ -277,31 +272,6 @@ class Calls(Protocol):
 
     def launch(self, record: int, stream: int, /) -> int:
         """Launch what the words at an address say."""
-        ...
-
-    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
-        """Launch the record at an address, as work of a timeline that was begun.
-
-        Return how many pieces of work were enqueued, or minus the status. The word at `unsubmitted`
-        is 0 then: the work is no longer about to be enqueued.
-        """
-        ...
-
-    def replay(
-        self, context: int, record: int, executable: int, memory: int,
-        uses: list[tuple[str, Location]] | None, user: str, up: int, built: Location, timeline: int,
-        stream: int, nanoseconds: int, /,
-    ) -> int:  # fmt: skip
-        """Borrow memory, as the words at an address specify, and launch a graph on a stream.
-
-        If there is a `record`, the graph consists of that kernel. `built` is where the op was
-        built. `uses` records the use of the op, which must be unused; `user` uses it now, `up`
-        callers further up. None: the use was recorded before.
-
-        Then block until all work of the stream is done, or for a timeout. Return how many pieces of
-        work were enqueued as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the wait
-        ended; minus the status if the driver refused it; 0 if it could not begin.
-        """
         ...
 
     def idle(self, context: int, stream: int, /) -> int:

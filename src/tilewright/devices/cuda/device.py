@@ -11,6 +11,7 @@ from weakref import WeakSet, WeakValueDictionary
 from ...base.errors import ContextError
 from ...base.system import at_fork
 from ..pictures import ShownDevice
+from ..protocol import Device
 from ..timeline import Timelines
 from .borrowed import BorrowedModule, BorrowedStream, CapturedStream, usable
 from .calls import Calls
@@ -290,3 +291,13 @@ class _Opened:
         self.pool = DevicePool(self.context, device.reclaim)
         self.staging = Staging(self.context)
         self.progress = CudaProgress(self.context)
+
+
+def peer_access(device: Device, other: Device) -> bool:
+    """Let two devices reach each other's memory directly; return whether they do.
+
+    Copies between GPUs that do not go through the host. Devices of the host share its memory.
+    """
+    if isinstance(device, CudaDevice) and isinstance(other, CudaDevice):
+        return device is other or (device.open_to(other) and other.open_to(device))
+    return device.host_visible and other.host_visible

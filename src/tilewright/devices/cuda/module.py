@@ -140,26 +140,6 @@ class CudaFunction:
         shared = config.shared_mem_bytes
         return Record(self.context.handle, self._handle, grid, block, shared, words)
 
-    def submit_begun(
-        self, stream: CudaStream, record: Record, unsubmitted: int, keep: object, waits: bool
-    ) -> None:
-        """Launch what a record says, as work that its timeline numbers, and wait if asked to.
-
-        The word at `unsubmitted` is 0 as soon as it is there, or refused.
-        """
-        context, label = self.context, f"`{self.name}`"
-        try:
-            put = context.calls.submit_begun(
-                record.address, stream.timeline.address, stream.handle, unsubmitted
-            )
-            if put > 0:
-                (stream.drain if waits else stream.keep)(label, (self, keep))
-        except BaseException:  # an interrupt: it may be there
-            stream.keep(label, (self, keep))
-            raise
-        if put < 0:
-            raise context.failure(f"the launch of {label}", -put)
-
     def words(self, slots: Sequence[int]) -> list[int]:
         """Return the arguments of a launch as words of its record; check their number."""
         sizes = self.parameter_sizes

@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, cast
 from weakref import ref
 
-from ..._core import CUDA_EAGER
 from ...base.errors import ContextError
 from ..cpu.run import RawReport
 from .context import Context
 from .record import Record
 
 if TYPE_CHECKING:
-    from ...base.location import Location
-    from ..protocol import FirstUse, Stream
+    from ..protocol import Stream
     from .event import CudaEvent
     from .stream import CudaStream
 
@@ -90,11 +88,9 @@ class CudaReplay:
     """Work recorded on a stream of a device; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "__weakref__", "_attended", "_driver", "_executable", "_graph", "_last", "_nodes", "_only",
-        "_ran_on", "_run", "_turn", "context",
+        "__weakref__", "_attended", "_driver", "_executable", "_graph", "_last", "_leave", "_nodes",
+        "_only", "_ran_on", "_run", "_take", "_turn", "context",
     )  # fmt: skip
-
-    starts = True
 
     def __init__(self, context: Context, graph: int, nodes: Sequence[Node]) -> None:
         self.context = context
@@ -113,7 +109,8 @@ class CudaReplay:
         self._last: CudaEvent | None = None
         """The point behind it, if it was made."""
         self._run = ReplayRun(())
-        self._turn = threading.RLock()
+        self._turn = turn = threading.RLock()
+        self._take, self._leave = turn.acquire, turn.release  # for native code
         self._executable = 0
         self._executable = context.call(context.calls.instantiate, graph)
 
@@ -149,46 +146,9 @@ class CudaReplay:
             self._last = self._ran_on.record()
         return self._last
 
-    def submit(
-        self, stream: Stream, memory: int, use: FirstUse, built: Location, keep: object, waits: bool
-    ) -> bool:
-        """Enqueue a run without an event, if it has no host work and follows the last run.
-
-        `graph.quick` does the same in native code, where the last run was enqueued there, too.
-        """
-        context, (uses, user, up) = self.context, use
-        target: CudaStream | None = None
-        try:
-            with self._turn:
-                if self._attended or not context.is_fine or not self._comes_after_last(stream):
-                    return False
-                target = self._ran_on = cast("CudaStream", stream)
-                before = target.point() if waits else None
-                self._last = None
-                put = context.calls.replay(
-                    context.handle, self._only, self._executable, memory, uses, user, up, built,
-                    target.timeline.address, target.handle, CUDA_EAGER if waits else 0,
-                )  # fmt: skip
-            if put > 0:
-                target.seen(before, put, GRAPH, (self, keep))
-        except BaseException:  # an interrupt: it may be there
-            if target is not None:
-                target.keep(GRAPH, (self, keep))
-            raise
-        if put < 0:
-            self.refuse(put)
-        return put > 0
-
     def refuse(self, put: int) -> NoReturn:
         """Raise for a run that the driver did not take: minus why."""
         raise self.context.failure("cuGraphLaunch", -put)
-
-    def _comes_after_last(self, stream: Stream) -> bool:
-        """Return whether work enqueued on a stream now follows the last run without a wait."""
-        last = self._ran_on
-        if last is None or last is stream:
-            return last is not None
-        return getattr(stream, "context", None) is self.context and last.idle()
 
     @contextmanager
     def settled(self) -> Generator[None, None, None]:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
+from ..._core import CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
 from ..completion_callbacks import CompletionCallbacks
 from ..pictures import ShownStream
@@ -450,31 +450,9 @@ class CudaStream(ShownStream):
             if self.kept or self._marks or self._callbacks:  # by another thread, meanwhile
                 self._waiting.add(self)
 
-    def drain(self, label: Label, keep: object) -> None:
-        """Block until the work that was put here last is done, for which something is kept."""
-        try:
-            over = self._has_passed_all(CUDA_EAGER)
-        except BaseException:
-            self.keep(label, keep)
-            raise
-        if not over:  # others may go on putting work here, so wait for what there is
-            self.keep(label, keep)
-            self.synchronize()
-        elif self._marks or self._callbacks:
-            self.sweep()
-
     def point(self) -> tuple[int, list[Kept], int]:
         """Return how far the stream is: work counted in Python, kept objects, and the last mark."""
         return self._others, self.kept, self._dropped + len(self.kept)
-
-    def seen(
-        self, before: tuple[int, list[Kept], int] | None, put: int, label: Label, keep: object
-    ) -> None:
-        """Note work that native code has enqueued, and waited for if a point precedes it."""
-        if before is None:
-            self.keep(label, keep)
-        else:
-            self.waited(before, put, label, keep)
 
     def waited(
         self, before: tuple[int, list[Kept], int], answer: int, label: Label, keep: object

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..blocks import check_element
-from ..capturing import Capturing, NoFastPath
+from ..capturing import Capturing
 from ..completion_callbacks import CompletionCallbacks
 from ..pictures import ShownStream
 from ..protocol import Block, Event, Stream
@@ -194,7 +194,7 @@ class NullStream(Capturing[NullNode], ShownStream):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class NullReplay(NoFastPath):
+class NullReplay:
     """What was recorded on a null stream; each run is noted as one entry."""
 
     __slots__ = ("_last", "_turn", "entries")

@@ -24,8 +24,23 @@ CALLS = {
     "Tensor.load_tile": PADDED,
     "Partition.load": PADDED,
     "load_tile_like": PADDED,
+    "arange": "steps are arithmetic: start + step * tl.arange(n)",
 }
 """Hints for calls with other arguments than there are."""
+CASTS = {
+    "float": "f32", "double": "f64", "half": "f16", "bfloat16": "bf16", "int": "i32", "long": "i64",
+    "short": "i16", "char": "i8", "byte": "u8", "bool": "bool_",
+}  # fmt: skip
+"""Methods of PyTorch that convert."""
+KEYWORDS = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "b"}
+"""Keywords of PyTorch, and how they are called here."""
+
+
+def for_call(key: str, given: Iterable[str], known: Collection[str]) -> str | None:
+    """Return a hint for a call with arguments that a function does not take."""
+    wrong = [name for name in given if name not in known]
+    here = [f"{KEYWORDS[name]}=" for name in wrong if KEYWORDS.get(name) in known]
+    return f"here it is {', '.join(here)}" if here else CALLS.get(key)
 
 
 def near(name: str, known: Iterable[str]) -> str | None:
@@ -48,6 +63,8 @@ def for_function(name: str) -> str | None:
 
 def for_member(cls: str, name: str) -> str:
     """Return a hint for an attribute that the objects of a class do not have."""
+    if cls == "PointerTile" and name in ("add", "sub"):
+        return f"p {'+' if name == 'add' else '-'} i, or p.offset(i)"
     if cls == "Accumulator" and name in ("load", "load_tile", "load_at", "partition"):
         return "no block reads what others add to: load it in a later launch"
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
@@ -65,6 +82,8 @@ def for_member(cls: str, name: str) -> str:
 
 def _of_tile(name: str) -> str | None:
     """Return the equivalent here of a method that arrays of other libraries have."""
+    if name in CASTS:
+        return f"here it is x.astype(tw.{CASTS[name]})"
     if name in dir(lang) and not isinstance(getattr(lang, name), type):
         return f"here it is tl.{name}(x)"
     return f"here it is {SYNONYMS[name]}" if name in SYNONYMS else None

@@ -32,6 +32,7 @@ from ..capture.sources import (
 )
 from ..rules.table import RULES
 from ..semantics.values import Memory, describe
+from . import advice
 from .branches import Conflict, coerce, fill, merge_type, same_structure
 from .debug_events import RESULT, tell, tell_again
 from .interpreter import MAX_DEPTH, CallFrame, Closure, Flow, FlowExit, Interpreter, Target
@@ -145,7 +146,10 @@ def _bind(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         it.em.fail(
-            Code.CALL, f"{label} cannot be called like this: {error}", expected=_plain(signature)
+            Code.CALL,
+            f"{label} cannot be called like this: {error}",
+            expected=_plain(signature),
+            hint=advice.for_call(label, kwargs, signature.parameters),
         )
     given = set(bound.arguments)
     bound.apply_defaults()
@@ -256,6 +260,11 @@ class Method:
 
     key: str
     receiver: Any
+
+    @property
+    def described(self) -> str:
+        """What messages call it."""
+        return f"the method `{self.key.partition('.')[2]}`, which is not called"
 
 
 def eval_call(it: Interpreter, node: ast.Call) -> Any:
@@ -514,6 +523,8 @@ def _instead(callee: Any, module: str | None) -> str:
         return "only the host launches kernels: put the shared code in a plain function"
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
         return "kernel values are immutable: write @dataclass(frozen=True)"
+    if isinstance(callee, type) and module != "builtins":
+        return "values are grouped by a NamedTuple, or by a frozen dataclass"
     if name in RULES or composed_body(getattr(lang, name, None)) is not None:
         return f"use tl.{name}"
     if name in SYNONYMS:

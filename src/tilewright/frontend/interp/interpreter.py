@@ -398,7 +398,7 @@ class Interpreter:
                 Code.CALL,
                 f"`{label}` cannot be called like this: {error}",
                 expected=f"{label}{_shown(rule)}",
-                hint=advice.CALLS.get(key),
+                hint=advice.for_call(key, keywords, signature(rule).parameters),
             )
         try:
             return rule(self.em, *args, **keywords)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, f32, i32
+from ...base.dtypes import AnyDType, bf16, bool_, f4e2m1fn, f4e2m1fnx2, f16, f32, f64, i32
 from ...base.errors import Code
 from ...ir.attrs import Overflow, Rounding
-from ...ir.core import Value
+from ...ir.core import Op, Value
+from ...ir.ops.elementwise import EXTI, FTOF
 from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import word
@@ -148,6 +149,24 @@ def bitcast(em: SemanticBuilder, x: Any, dtype: Any) -> Value:
     return value if source is to else em.emit("bitcast", value, to=to)
 
 
+def unwidened(em: SemanticBuilder, x: Any) -> Value:
+    """Return what a tile was converted from, if every value of that type has its own here."""
+    value = em.numbers(x)
+    made = em.defining.get(value)
+    while made is not None and _widens(made):
+        value = made.operands[0]
+        made = em.defining.get(value)
+    return value
+
+
+def _widens(op: Op) -> bool:
+    """Return whether an op makes wider integers, or f32 and f64 of f16, bf16 and f32."""
+    if op.is_a(EXTI):
+        return True
+    to = op.result.tile.dtype if op.is_a(FTOF) else None
+    return to in (f32, f64) and op.operands[0].tile.dtype in (f16, bf16, f32)
+
+
 # --- packed f4 -------------------------------------------------------------------------------
 
 
@@ -204,6 +223,7 @@ RULES: dict[str, Rule] = {
     "exti": exti,
     "trunci": trunci,
     "bitcast": bitcast,
+    "unwidened": unwidened,
     "pack": pack,
     "unpack": unpack,
     "Tile.astype": _method_astype,

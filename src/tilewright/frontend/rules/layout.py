@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.dtypes import AnyDType, f32, i32
+from ...base.dtypes import AnyDType, bool_, f32, i32
 from ...base.errors import Code
 from ...base.shapes import Shape, is_power_of_two, size
 from ...ir.core import Value
@@ -13,7 +13,16 @@ from ..semantics import promotion
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import parts, runs_in
 from ..semantics.simt import length_of, tiles_in
-from ..semantics.values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef, TilesRef, describe
+from ..semantics.values import (
+    ElementsRef,
+    RunRef,
+    RunsRef,
+    SharedRef,
+    SliceRef,
+    TilesRef,
+    describe,
+    is_pointer,
+)
 
 # -------------------------------------------------------------------------------------------------
 # Rules for the creation of tiles, and conversions between scalars and tiles.
@@ -227,7 +236,7 @@ def getitem(em: SemanticBuilder, self: Any, index: Any) -> Value:
     items = parts(index)
     for item in items:
         if item is not None and item is not Ellipsis and not _is_whole(item):
-            _refuse_index(em, item)
+            _refuse_index(em, self, item)
     kept = [k for k, item in enumerate(items) if _is_whole(item)]
     if len(kept) > value.tile.rank or sum(item is Ellipsis for item in items) > 1:
         em.fail(
@@ -243,14 +252,24 @@ def _is_whole(item: Any) -> bool:
     return isinstance(item, slice) and item == slice(None)
 
 
-def _refuse_index(em: SemanticBuilder, item: Any) -> None:
+def _refuse_index(em: SemanticBuilder, x: Any, item: Any) -> None:
+    if is_pointer(x):
+        em.fail(
+            Code.TYPE,
+            "a pointer is not indexed",
+            got=describe(item),
+            hint="p + i is the address of an element: tl.load_ptr(p + i), tl.store_ptr(p + i, x)",
+        )
     shown = "a slice with bounds" if isinstance(item, slice) else describe(item)
+    is_mask = isinstance(item, Value) and item.tile.dtype is bool_
     em.fail(
         Code.TYPE,
         "a tile is indexed with None, `:` and `...` only",
         expected="x[None, :], x[:, None], x[..., None]",
         got=shown,
-        hint="take a part with tl.extract(x, index, shape), or load a smaller tile",
+        hint="tiles have constant shapes: choose per element with tl.where(mask, x, 0)"
+        if is_mask
+        else "take a part with tl.extract(x, index, shape), or load a smaller tile",
     )
 
 

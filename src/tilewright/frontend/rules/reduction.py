@@ -16,7 +16,7 @@ from ...ir.core import Value
 from ..semantics import promotion
 from ..semantics.access import Number
 from ..semantics.builder import SemanticBuilder
-from ..semantics.operands import op_body, parts, user_body
+from ..semantics.operands import is_function, op_body, parts, user_body
 from ..semantics.padding import shown, warn_if_not_neutral
 from ..semantics.values import describe
 
@@ -227,6 +227,14 @@ def _inputs(
     em: SemanticBuilder, tile: Any, identity: Any
 ) -> tuple[list[Value], tuple[Number, ...]]:
     given, neutral = parts(tile), parts(identity)
+    if is_function(identity):
+        em.fail(
+            Code.CALL,
+            "the identity comes before the combiner",
+            expected="a number that the combiner does not change, such as 0 of a sum",
+            got=describe(identity),
+            hint="tl.reduce(x, axis, identity, f), tl.scan(x, axis, identity, f)",
+        )
     if not given or len(given) != len(neutral):
         em.fail(
             Code.CALL,

@@ -119,9 +119,13 @@ class SemanticBuilder(Builder):
         hint: str | None = None,
         span: Span | None = None,
     ) -> NoReturn:
-        """Raise a CompileError at the current place (or at `span`)."""
+        """Raise a CompileError at the current place (or at `span`).
+
+        Errors of Python that led to it are of no use to the user.
+        """
         where = span or self.span
-        raise CompileError(message, expected=expected, got=got, hint=hint, span=where, code=code)
+        found = CompileError(message, expected=expected, got=got, hint=hint, span=where, code=code)
+        raise found from None
 
     def warn(
         self,

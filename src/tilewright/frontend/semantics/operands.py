@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
@@ -288,6 +289,7 @@ def op_body(em: SemanticBuilder, name: str, dtype: AnyDType) -> Block:
 def user_body(em: SemanticBuilder, combiner: Any, dtypes: Sequence[AnyDType], what: str) -> Block:
     """Return a region that runs the user's function: accumulated parts, then the next ones."""
     body = CombinerBody(dtypes)
+    _refuse_combiner(em, combiner, len(dtypes), what)
     span = em.span
     with em.at(body.block):
         result = em.inline(combiner, [*body.accumulators, *body.elements])
@@ -295,6 +297,48 @@ def user_body(em: SemanticBuilder, combiner: Any, dtypes: Sequence[AnyDType], wh
         em.op("yield", _results(em, result, dtypes, what))
     _only_computes(em, body.block, what)
     return body.block
+
+
+def is_function(value: Any) -> bool:
+    """Return whether a value is a function: one of Python, or one that the kernel defines."""
+    return callable(value) or hasattr(value, "signature")
+
+
+def _refuse_combiner(em: SemanticBuilder, combiner: Any, count: int, what: str) -> None:
+    """Refuse what cannot be called with the accumulated parts and the next ones."""
+    expected = f"a function of {2 * count} scalars"
+    if not is_function(combiner):
+        em.fail(
+            Code.CALL,
+            f"the combiner of `{what}` must be a function",
+            expected=expected,
+            got=describe(combiner),
+            hint=f"tl.{what}(x, axis, identity, f)",
+        )
+    signature = _signature_of(combiner)
+    try:
+        if signature is not None:
+            signature.bind(*[None] * (2 * count))
+    except TypeError:
+        example = "f(a, b)" if count == 1 else "f(a0, a1, b0, b1) of two tiles"
+        em.fail(
+            Code.CALL,
+            f"the combiner of `{what}` takes what is accumulated, then what comes next",
+            expected=expected,
+            got=f"one of {signature}",
+            hint=f"the parts are separate arguments, {example}",
+        )
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
+    """Return the parameters of a function; None: it is one of C that does not say."""
+    if hasattr(function, "signature"):
+        known: inspect.Signature = function.signature
+        return known
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def _results(

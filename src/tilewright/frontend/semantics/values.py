@@ -338,6 +338,8 @@ def article(noun: str) -> str:
 def _named(x: Any) -> str:
     """Return the name of a value, or its kind: functions, classes, objects of the host."""
     label = getattr(x, "__name__", None)
+    if found := getattr(x, "described", None):
+        return str(found)
     return f"`{label}`" if label else article(type(x).__name__)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from ...base.dtypes import i8, i16, i32, i64
 from ..control import static_range
-from ..elementwise import bitcast, maximum, minimum, where
+from ..elementwise import bitcast, unwidened, where
 from ..enums import nan
 from ..layout import arange, get_shape_dim, reshape
 from ..marker import composed
-from ..reduction import reduce, reduce_min
+from ..reduction import reduce_min, reduce_sum
 from ..tile import E, Tile
 from .arrangement import as_rows, powers
 from .elementary import is_float, isnan
@@ -63,9 +63,13 @@ def topk(x: Tile[E], k: int, axis: int = -1, largest: bool = True) -> tuple[Tile
 
 
 def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Tile[i32]]:
-    """Return the first k elements in order and their indices, sorted together as one integer."""
+    """Return the first k elements in order and their indices, sorted together as one integer.
+
+    What was converted to a wider type is sorted before: that integer then has 32 bits, not 64.
+    """
     n = get_shape_dim(x, axis)
-    keys = as_rows(order_keys(x, inverted), axis)
+    given = unwidened(x)
+    keys = as_rows(order_keys(given, inverted), axis)
     assert keys.dtype.bits <= 32, (
         f"indices of sorted elements need elements of at most 32 bits, got {x.dtype}"
     )
@@ -75,7 +79,7 @@ def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Til
     shape = (*x.shape[: axis % x.rank], k, *x.shape[axis % x.rank + 1 :])
     ranks = reshape((first >> low).astype(keys.dtype), shape)
     indices = reshape((first & ((1 << low) - 1)).astype(i32), shape)
-    return _values(ranks, inverted, x.dtype), indices
+    return _values(ranks, inverted, given.dtype).astype(x.dtype), indices
 
 
 # --- keys: signed integers in the order of the elements ----------------------------------------
@@ -126,52 +130,56 @@ def _unsigned(keys: Tile[Any], dtype: Any) -> Tile[Any]:
 def _least(keys: Tile[Any], k: int) -> Tile[Any]:
     """Return the k least keys in ascending order.
 
-    Blocks of 2, 4, ..., k keys are sorted, every second one in descending order, so that two
-    neighbours together are bitonic. Then of two blocks the smaller halves are kept, and sorted.
+    Blocks of 2, 4, ..., k keys are sorted, every second one inverted, and so in descending order:
+    two neighbours together are bitonic. Then of two blocks the smaller halves are kept, and sorted.
     """
     outer, n, inner = keys.shape
     steps = k.bit_length() - 1
+    places = arange(n)[None, :, None]
+    if steps > 0:
+        keys = _inverted(keys, places, 2)
+    # Blocks that turn around where the next length begins, so that one inversion does for two.
+    turns = places ^ (places & (2 * k - 1)) >> 1
     # A loop: of all log2(k) * (log2(k) + 1) / 2 stages in a row, GPU assemblers make huge code.
     for step in range(1, steps + 1):
-        keys = _sort_bitonic(keys, k, 1 << step)
+        keys = _inverted(_sort_bitonic(keys, k, 1 << step), turns, 1 << step)
     for step in static_range(n.bit_length() - 1 - steps):
         pairs = reshape(keys, (-1, 2, k * inner))
-        keys = reshape(reduce_min(pairs, 1), (outer, n >> (step + 1), inner))
-        keys = _sort_bitonic(keys, k, k)
+        left = n >> (step + 1)
+        keys = reshape(reduce_min(pairs, 1), (outer, left, inner))
+        blocks = arange(left)[None, :, None]
+        keys = _inverted(_sort_bitonic(_inverted(keys, blocks, k), k, k), blocks, k)
     return keys
 
 
 def _sort_bitonic(keys: Tile[Any], longest: int, length: int) -> Tile[Any]:
-    """Sort bitonic blocks of `length` keys, every second one in descending order.
+    """Sort bitonic blocks of `length` keys.
 
     `length` may be known only at run time, but is at most `longest`.
     """
-    keys = _inverted(keys, length)
     for step in static_range(1, longest.bit_length()):
         if longest >> step < length:
             keys = _exchanged(keys, longest >> step)
-    return _inverted(keys, length)
+    return keys
 
 
 def _exchanged(keys: Tile[Any], distance: int) -> Tile[Any]:
     """Exchange keys at a distance, so that the smaller one comes first.
 
-    Each key gets the other one of its pair from the exclusive or of both. On GPUs a reduction
-    stays in registers, or in a warp; extracting and joining halves takes shared memory.
+    Each key gets the other one of its pair from the sum of both, which may wrap. On GPUs a
+    reduction stays in registers, or in a warp, and assemblers know what such a difference is;
+    extracting and joining halves takes shared memory.
     """
     pairs = reshape(keys, (-1, 2, distance * keys.shape[2]))
-    other = pairs ^ reduce(pairs, 1, 0, _xor, keepdims=True)
-    is_first = arange(2)[None, :, None] == 0
-    return reshape(where(is_first, minimum(pairs, other), maximum(pairs, other)), keys.shape)
+    other = reduce_sum(pairs, 1, keepdims=True) - pairs
+    is_second = arange(2)[None, :, None] == 1
+    return reshape(where((pairs > other) != is_second, other, pairs), keys.shape)
 
 
-def _xor(a: Any, b: Any) -> Any:
-    return a ^ b
+def _inverted(keys: Tile[Any], places: Tile[i32], length: int) -> Tile[Any]:
+    """Invert the keys whose places have the bit of a length.
 
-
-def _inverted(keys: Tile[Any], length: int) -> Tile[Any]:
-    """Invert every second block of `length` keys, which turns ascending into descending order."""
-    n = keys.shape[1]
-    if n == length:
-        return keys
-    return where((arange(n)[None, :, None] & length) != 0, ~keys, keys)
+    Of numbers counted from 0 that is every second block of so many keys: its ascending order
+    becomes a descending one.
+    """
+    return where((places & length) != 0, ~keys, keys)

@@ -14,8 +14,8 @@ from ...base.errors import Error
 from ...base.shapes import Shape
 from ...ir.core import Func
 from ...ir.signature import OutputSpec, ScalarSpec
-from ...launch.hidden import hidden_memory
 from ...launch.inspection import Inspection
+from ...launch.kernel import hidden_memory
 from ...op.ambient import as_device
 from .recording import Launched, copied
 from .sources import Sources

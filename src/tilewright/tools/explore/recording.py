@@ -103,7 +103,7 @@ def _fitness(size: int) -> tuple[bool, int]:
 
 
 def _regions(bound: Bound) -> list[Region]:
-    return [*bound.memory, *[pointer.region for pointer in bound.pointers]]
+    return bound.used
 
 
 def size_of(bound: Bound) -> int:

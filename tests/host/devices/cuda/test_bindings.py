@@ -9,16 +9,15 @@ import pytest
 
 from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
-from support.native_driver import Plain, Recorded
+from support.native_driver import Plain
 from support.records import ALL_BYTES, MARK_WORDS, StorageWord
 from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS
 from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.native_records import PlanWord, SlowPath
-from tilewright.devices.timeline import ISSUED, OVER, SUBMITTED, UNSUBMITTED, Timeline
+from tilewright.devices.timeline import ISSUED, OVER, SUBMITTED, UNSUBMITTED
 from tilewright.op.place import here
-from tilewright.tensors.borrow import Use
 
 
 def test_a_launch_in_another_context(driver, native, record):
@@ -98,19 +97,6 @@ def test_a_plain_launch_that_is_refused_is_not_counted(driver, native):
     assert plain.timeline.words[UNSUBMITTED] == 0 and plain.timeline.words[SUBMITTED] == 0
 
 
-@pytest.mark.parametrize(("status", "answer"), [(0, 1), (701, -701)])
-def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
-    driver, native, record, status, answer
-):
-    timeline, unsubmitted = Timeline(), (ctypes.c_int64 * 3)(5, 1, 6)
-    timeline.words[UNSUBMITTED], driver.answers["cuLaunchKernel"] = 2, status
-    told = native.submit_begun(
-        ctypes.addressof(record), timeline.address, 11, ctypes.addressof(unsubmitted) + 8
-    )
-    assert (told, list(unsubmitted), timeline.words[UNSUBMITTED]) == (answer, [5, 0, 6], 1)
-    assert timeline.words[SUBMITTED] == (status == 0)
-
-
 def test_a_plain_launch_can_be_waited_for(driver, native):
     plain = Plain()
     assert plain.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
@@ -129,47 +115,6 @@ def test_what_others_are_about_to_put_there_is_not_over(driver, native):
     driver.passed.add(11)
     plain.submit(native, 1 << 60)
     assert plain.timeline.words[OVER] == 0
-
-
-def test_graphs(driver, native):
-    graph = Recorded()
-    assert graph.submit(native) == 1 << CUDA_STATUS_BITS
-    assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
-    driver.answers["cuGraphLaunch"] = 9
-    assert graph.submit(native) == -9
-    assert graph.timeline.words[UNSUBMITTED] == 0 and graph.timeline.words[SUBMITTED] == 1
-
-
-def test_a_graph_of_one_kernel_is_a_launch(driver, native, record):
-    assert Recorded(ctypes.addressof(record)).submit(native) == 1 << CUDA_STATUS_BITS
-    assert [entry[0] for entry in driver.log] == ["push", "launch", "pop"]
-
-
-def test_a_graph_borrows_its_memory_and_notes_who_did(native):
-    graph = Recorded()
-    graph.submit(native)
-    written, read = graph.memory
-    assert (written[StorageWord.EPOCH], read[StorageWord.EPOCH]) == (1, 0)
-    assert graph.states[0].last_write == Use(graph.what, graph.built)
-    assert graph.states[1].last_write is None
-    ((user, location),) = graph.uses
-    assert user == "submit()" and location[0] is Recorded.submit_again.__code__
-    assert graph.submit_again(native) == 0 and len(graph.uses) == 1
-
-
-def test_a_graph_whose_memory_is_not_plain_is_not_put_anywhere(driver, native):
-    graph = Recorded()
-    graph.memory[0][StorageWord.LOOK] = SlowPath.LEASES
-    assert graph.submit(native) == 0
-    assert driver.log == graph.uses == [] and graph.states[0].last_write is None
-
-
-def test_a_graph_can_be_waited_for(driver, native):
-    graph = Recorded()
-    assert graph.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
-    driver.passed.add(11)
-    assert graph.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
-    assert graph.timeline.words[OVER] == 2
 
 
 def test_streams(driver, native):
@@ -206,21 +151,19 @@ def test_one_of_many_events_or_a_word(driver, native):
 
 
 def test_launches_leave_no_references_behind(driver, native):
-    plain, graph, user = Plain(), Recorded(), "someone()"
-    location, what = here(), graph.what
+    plain, user, location = Plain(), "someone()", here()
 
     def launch():
         for status in (0, 701):
-            driver.answers["cuLaunchKernel"] = driver.answers["cuGraphLaunch"] = status
+            driver.answers["cuLaunchKernel"] = status
             for budget in (0, 1):
                 submit(plain, native, user, location, budget)
-                graph.submit(native, budget)
         plain.memory[0][StorageWord.EPOCH] += 1  # now it cannot begin
         assert submit(plain, native, user, location) == 0
         plain.memory[0][StorageWord.EPOCH] -= 1
         driver.log.clear()
 
-    watched = [user, location, plain.row, what, graph.built, native]
+    watched = [user, location, plain.row, native]
     assert_none_left(launch, watched, 40)
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from support.native_cuda import addresses, as_functions
-from support.native_driver import Plain, Recorded
+from support.native_driver import Plain
 from tilewright._core import CUDA_FUNCTIONS, CudaDriver, set_cuda_stream, set_process
 from tilewright.devices.completion_callbacks import CompletionCallbacks
 from tilewright.devices.cuda.stream import CudaStream
@@ -56,13 +56,6 @@ def test_others_go_on_while_somebody_waits(slow):
     assert other_runs_during(lambda: slow.drain(77, LONG, 1))
 
 
-def test_others_go_on_while_the_stream_is_full(slow):
-    graph = Recorded()
-    words, timeline = ctypes.addressof(graph.words), graph.timeline.address
-    given = (words, [], "sync()", 0, graph.built, timeline, 11, 0)
-    assert other_runs_during(lambda: slow.submit_graph(77, 0, LONG, *given))
-
-
 def test_a_driver_has_all_functions(driver):
     kept = as_functions(driver)
     whole = addresses(kept)
@@ -85,8 +78,6 @@ def test_a_driver_has_all_functions(driver):
 WRONG = {
     "launch": (0, "x"),
     "submit_launch": ("x", 5, None, "x", "x", 5, "x", "x", "x"),
-    "submit_begun": ("x", "x", "x", "x"),
-    "submit_graph": ("x", "x", "x", "x", 5, None, "x", 5, "x", "x", "x"),
     "record_event": ("x", "x", "x"),
     "query_event": ("x", "x"),
     "query_stream": ("x", "x"),
@@ -100,9 +91,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_arguments_are_refused(driver, native, name):
     call = getattr(native, name)
-    right = {"submit_launch": right_launch(), "submit_graph": right_graph()}.get(
-        name, (1,) * len(WRONG[name])
-    )
+    right = right_launch() if name == "submit_launch" else (1,) * len(WRONG[name])
     for i, wrong in enumerate(WRONG[name]):
         if type(wrong) is not type(right[i]):
             with pytest.raises(TypeError, match=f"{name}|location"):
@@ -114,7 +103,7 @@ def test_wrong_arguments_are_refused(driver, native, name):
     assert driver.log == []
 
 
-PLAIN, GRAPH = [], []
+PLAIN = []
 
 
 def right_launch():
@@ -122,14 +111,6 @@ def right_launch():
     return (
         ctypes.addressof(plain.plan), [], "submit()", 0, plain.row, pack("q", -5),
         plain.timeline.address, 11, 0,
-    )  # fmt: skip
-
-
-def right_graph():
-    GRAPH.append(graph := Recorded())
-    return (
-        77, 0, 5, ctypes.addressof(graph.words), [], "submit()", 0, graph.built,
-        graph.timeline.address, 11, 0,
     )  # fmt: skip
 
 

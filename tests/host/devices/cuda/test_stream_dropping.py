@@ -44,7 +44,6 @@ def over(stream):
 
 
 SEEN = {
-    "drain": lambda stream: stream.drain(None, None),
     "idle": lambda stream: stream.idle(),
     "waited": over,
     "synchronize": lambda stream: stream.synchronize(),

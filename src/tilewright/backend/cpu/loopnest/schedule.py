@@ -1,6 +1,8 @@
 """Schedule one segment into loop nests: the loops, their order, and what each one computes.
 
-Sections: drafts of nests (sinks and steps), and the scheduler.
+Greedy loop fusion in program order: a tile that is materialized or stored (a sink) goes into the
+earliest nest of its shape that runs after what it depends on, else into a new one. Lazy tiles are
+computed where they are used. Sections: drafts of nests (sinks and steps), and the scheduler.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from . import (  # fmt: skip
     memory,
     pointers,
     reduction,
+    reports,
 )
 from .emitter import Rule
 
@@ -24,7 +25,7 @@ FAMILIES: dict[str, Mapping[str, Rule]] = {
     "reduction": reduction.RULES,
     "matmul": matmul.RULES,
     "memory": {**memory.RULES, **pointers.RULES},
-    "control": control.RULES,
+    "control": {**control.RULES, **reports.RULES},
 }
 
 RULES: Mapping[str, Rule] = MappingProxyType(merged(FAMILIES))

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
+from ....analysis.bounds.check_placement import is_guarded_check
 from ....analysis.dataflow import Constants, constants
 from ....analysis.ranges import Ranges, ranges
 from ....analysis.structure import Structure, structure
 from ....base.errors import Code, CompileError
 from ....base.shapes import Shape
 from ....base.source import Span
+from ....ir.artifact import REPORTING
 from ....ir.core import Block, Func, Op, Value
+from ....ir.opdef import Effect
+from ....ir.ops.memory import CHECK
 from ..bytecode.enums import ComparisonCode, Version, version_text
 from ..bytecode.opcodes import OPCODES
 from ..bytecode.program import Identity, Instr, InstructionRegion, Val
@@ -101,6 +106,17 @@ class Reduced:
     axis: int
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedIndex:
+    """A check: whether it has failed, with what, and what reports the first failure of several."""
+
+    failed: Val
+    op: Op
+    index: Val
+    extent: Val
+    report: Callable[[Sequence[CheckedIndex]], None]
+
+
 class TileEmitter:
     """One function on its way to Tile IR."""
 
@@ -137,6 +153,8 @@ class TileEmitter:
         """The last reduction of each region, by the identity of its code."""
         self.converted: dict[tuple[int, Value], Reduced | None] = {}
         """What was converted in each region, and the last reduction before."""
+        self.failures: list[CheckedIndex] = []
+        """Checks of this region that are still to be reported."""
         self.makers: dict[Val, Instr] = {}
         """The instruction that each value is a result of."""
         self.streamed: set[Instr] = set()
@@ -244,9 +262,39 @@ class TileEmitter:
 
     def ops(self, ops: Sequence[Op]) -> None:
         """Lower ops into the current region."""
+        outer, self.failures = self.failures, []
+        for op in ops:
+            if self._waits_for_reports(op):
+                self.report()
+            self.plain_ops([op])
+        self.report()
+        self.failures = outer
+
+    def plain_ops(self, ops: Sequence[Op]) -> None:
+        """Lower ops into the current region, among others."""
         for op in ops:
             self.span = op.span
             self.bind(op.results, self._rules[op.name](self, op))
+
+    def is_guarded_check(self, op: Op) -> bool:
+        """Return whether an op is a check that may fail under a condition alone."""
+        return is_guarded_check(op, self.known)
+
+    def _waits_for_reports(self, op: Op) -> bool:
+        """Return whether failures so far are reported before an op: control flow, or a report."""
+        effects = op.defn.effects
+        is_report = bool(effects & REPORTING) and not op.is_a(CHECK)
+        is_control = bool(effects & Effect.CONTROL) or op.defn.terminator
+        return is_report or (is_control and not self.is_guarded_check(op))
+
+    def report(self) -> None:
+        """Emit one branch for all failures of checks that this region has not reported yet."""
+        found, self.failures = self.failures, []
+        if found:
+            failed = found[0].failed
+            for other in found[1:]:
+                failed = self.same("ori", failed, other.failed)
+            self.branch(failed, partial(found[0].report, found))
 
     def only_if(
         self, condition: Val, token: Val | None, access: Callable[[], Sequence[Val]]

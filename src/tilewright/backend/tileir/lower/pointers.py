@@ -140,7 +140,7 @@ def cas_loop(
 ) -> tuple[Val, Val]:
     """Combine values into memory by a CAS loop (without a mode: replace values equal to `compare`).
 
-    Gives the old values, those of `compare` where it is given and not the mask, and a token.
+    Return the old values and a token; where the mask is false, the values of `compare` if given.
     """
     words = _words(em, pointers, tile(value))
     shape = words.word.shape
@@ -262,9 +262,8 @@ def _combiner(
     if mode is AtomicMode.XCHG:
         return lambda old: value
     if dtype.is_float:
-        name = {AtomicMode.ADD: "addf", AtomicMode.MAX: "maxf", AtomicMode.MIN: "minf"}[mode]
-        nan = {} if mode is AtomicMode.ADD else {"propagate_nan": True}
-        return lambda old: em.same(name, old, value, **nan)
+        assert mode is AtomicMode.ADD, "floats have no atomic extremes"
+        return lambda old: em.same("addf", old, value)
     name = INTEGER_OPS[mode]
     if mode in (AtomicMode.MAX, AtomicMode.MIN):
         return lambda old: em.same(name, old, value, signedness=dtype.is_signed)

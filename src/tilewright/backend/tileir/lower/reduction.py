@@ -31,7 +31,7 @@ def _body(em: TileEmitter, op: Op) -> InstructionRegion:
     """
     body = em.region(op.regions[0])
     if op.is_a(SCAN):
-        # The assembler gives it what comes before, then the element.
+        # The assembler passes the sum of the elements before, then the element.
         pairs = zip(body.args[1::2], body.args[::2], strict=True)
         body = InstructionRegion(tuple(arg for pair in pairs for arg in pair), body.code)
     first = body.code[0]

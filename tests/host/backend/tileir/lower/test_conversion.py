@@ -7,8 +7,22 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.cuda import cuda_ir, lowered
 from support.expressions import Output
-from tilewright.base.dtypes import f4e2m1fn, f4e2m1fnx2, f8e8m0fnu, f32, f64, i64, u64
+from tilewright.backend.tileir.bytecode.program import program_text
+from tilewright.base.dtypes import (
+    f4e2m1fn,
+    f4e2m1fnx2,
+    f8e8m0fnu,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u64,
+)
 
 
 @tw.entry
@@ -60,6 +74,32 @@ def test_integers_beside_ties(dtype, simulated_gpu):
     # The next power above a tie and from it on, so many bits above 2**-127.
     powers = [n.bit_length() - 1 + (n >= 3 << n.bit_length() - 2) if n > 1 else 0 for n in numbers]
     assert ran(np.array(numbers, dtype.np), simulated_gpu) == [127 + p for p in powers]
+
+
+@tw.entry
+def to_nearest(out: tl.TensorMut, x: tl.Tensor) -> None:
+    out.store(tl.round(tl.load_tile_like(x, out)).astype(out.dtype))
+
+
+@pytest.mark.parametrize("dtype", [f16, f32, f64], ids=str)
+def test_rounded_floats_become_integers_once(dtype, simulated_gpu):
+    """Beside a tie, where f32 would make one of an f64."""
+    x = np.array([0.5 + 1e-9, 1.5 - 1e-9, 2.5, -2.5 - 1e-9, 127.5 - 1e-9, 1e9, -1e9, np.nan])
+    with np.errstate(over="ignore"):
+        x = x.astype(dtype.np)
+    z = Output(x.shape, i8)
+    to_nearest(z.cut(8), x).sync()
+    wide = x.astype(np.float64)
+    expected = np.where(np.isnan(wide), 0, np.clip(np.rint(wide), -128, 127)).astype(np.int8)
+    assert z.result().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("dtype", "to", "is_added"), [
+    (f32, i8, True), (f16, i16, True), (f32, i32, False), (f64, i8, False),
+])  # fmt: skip
+def test_short_integers_are_the_low_bits_of_a_sum(dtype, to, is_added):
+    func = cuda_ir(to_nearest, tw.meta((64,), to).partition_mut((64,)), tw.meta((64,), dtype))
+    assert ("ftoi" in program_text(lowered(func).program)) == (not is_added)
 
 
 @tw.entry

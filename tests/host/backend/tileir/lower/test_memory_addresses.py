@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
-from tilewright import f32
+from tilewright import f32, i32
 from tilewright.analysis.ranges import Interval
 from tilewright.backend.tileir.bytecode.program import Val, program_text
 from tilewright.backend.tileir.bytecode.types import I32, TileValueType
@@ -44,6 +44,12 @@ def gathered(
     at = rows.load_tile((count,), [0])
     view = tl.make_gather_scatter_view(x, (count, width), 0, padding=-1)
     z.store(view.load([at, column]))
+
+
+@tw.entry
+def added(total: tl.Accumulator[f32, tl.Dyn, tl.Dyn], x: tl.Tensor, rows: tl.Tensor[i32]) -> None:
+    tile = x.load_tile((8, 64), [0, 0])
+    total.add(tile, (rows.load_tile((8,), [0]), 0), clip=True)
 
 
 def text(x):
@@ -141,3 +147,13 @@ def test_gathered_rows_begin_at_any_column(count, wide, simulated_gpu, rng, monk
             z = tw.full((count, 64), float("nan"), f32).sync()
             gathered(z.partition_mut((count, 64)), x, rows, column, WIDE=wide).sync()
             assert np.array_equal(z.to_numpy(), expected)
+
+
+def test_adjacent_threads_add_adjacent_elements():
+    """In one dimension, at addresses that look unrelated: one element of a row for each thread."""
+    args = (tw.meta((99, 64), f32).borrow_mut(), tw.meta((8, 64), f32), tw.meta((8,), i32))
+    found = program_text(lowered(cuda_ir(added, *args)).program)
+    lines = [line for line in found.splitlines() if "atomic_rmw_tko" in line]
+    assert lines
+    assert all("tile<512xf32>" in line for line in lines)
+    assert "select" in found
