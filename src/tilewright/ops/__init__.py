@@ -39,19 +39,24 @@ from .ordering import argsort, sort, topk
 from .patching import patch, unpatch
 from .positions import rope
 from .quantization import dequantize, quantize, quantized_linear
-from .reductions import amax, amin, argmax, argmin, cumsum, mean, var
-from .reductions import sum as sum  # noqa: A004 - the name it has everywhere
+from .reductions import all as all  # noqa: A004 - the name it has everywhere
+from .reductions import amax, amin, argmax, argmin, mean, prod
+from .reductions import any as any  # noqa: A004
+from .reductions import sum as sum  # noqa: A004
+from .scans import cummax, cummin, cumprod, cumsum
 from .softmax import log_softmax, logsumexp, softmax
+from .variance import norm, std, var
 
 __all__ = [
-    "adamw", "amax", "amin", "argmax", "argmin", "argsort", "bincount", "bmm", "conv1d", "conv2d",
-    "cross_entropy", "cumsum", "decode_attention", "dequantize", "dropout", "elu", "embedding",
-    "geglu", "gelu", "glu", "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu",
-    "linear", "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "mla_decode",
-    "moe", "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "patch", "quantize",
+    "adamw", "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "bincount", "bmm",
+    "conv1d", "conv2d", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum",
+    "decode_attention", "dequantize", "dropout", "elu", "embedding", "geglu", "gelu", "glu",
+    "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu", "linear",
+    "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "mla_decode", "moe",
+    "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "norm", "patch", "prod", "quantize",
     "quantized_linear", "reglu", "relu", "rms_norm", "rope", "scaled_dot_product_attention", "sgd",
-    "sigmoid", "silu", "softmax", "softplus", "sort", "sum", "swiglu", "tanh", "topk", "unpatch",
-    "var",
+    "sigmoid", "silu", "softmax", "softplus", "sort", "std", "sum", "swiglu", "tanh", "topk",
+    "unpatch", "var",
 ]  # fmt: skip
 
 publish(__all__, globals())

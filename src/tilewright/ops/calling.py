@@ -17,7 +17,7 @@ from ..base.dtypes import AnyDType, DType
 from ..base.shapes import Shape
 from ..functions.describing import element_type
 from ..functions.tracing import one_node
-from ..op.core import DeviceOp
+from ..op.core import DeviceOp, value
 from ..op.zipping import zip as zip_ops
 from ..tensors.tensor import Tensor
 from .arguments import place_of_axis, problem_of, refuse_two_axes
@@ -90,7 +90,8 @@ def _call_later(call: Callable[..., Any], args: tuple[Any, ...], named: dict[str
 
     def later(*values: Any) -> Any:
         keywords = dict(zip(names, values[len(args) :], strict=True))
-        return call(*values[: len(args)], **keywords)
+        found = call(*values[: len(args)], **keywords)
+        return found if is_op(found) else value(found)  # as it was given
 
     return joined(*args, *named.values()).then(later)
 

@@ -183,6 +183,21 @@ _CONVERT: Function = Function(
 )  # fmt: skip
 
 
+@entry
+def change_type(y: TensorMut, x: Tensor) -> None:
+    """Convert elements to the type of the output."""
+    y.store(load_tile_like(x, y).astype(y.dtype))
+
+
+@cache
+def conversion(dtype: Any) -> Function:
+    """Return the function that converts elements to a type."""
+    return Function(
+        change_type, outputs=lambda x: (x.shape, dtype), tiles=tiles_of,
+        backward=lambda dy, x: conversion(element_type(x.dtype))(dy),
+    )  # fmt: skip
+
+
 def converted(x: Any, like: Any) -> Any:
     """Return an array in the element type of another one."""
     return x if x.dtype == like.dtype else _CONVERT(x, like)

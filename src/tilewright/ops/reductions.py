@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
-from ..base.dtypes import f64, i32, i64
+from ..base.dtypes import bool_, f64, i32, i64
 from ..base.shapes import Shape, cdiv, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
+from ..functions.gradient import no_gradient
 from ..lang import (
     Const,
     Tensor,
@@ -22,32 +23,23 @@ from ..lang import (
     block_id,
     full,
     isnan,
+    load_tile_like,
     pos_inf,
     reduce_max,
     reduce_min,
+    reduce_prod,
     reduce_sum,
+    scan,
     where,
     zeros,
 )
 from ..lang import argmax as argmax_of
 from ..lang import argmin as argmin_of
-from ..lang import cumsum as cumsum_of
 from ..lang.stdlib.elementary import is_float
 from ..launch import entry
-from .calling import (
-    axes_of,
-    axis_of,
-    first,
-    float_operation,
-    operation,
-    permuted,
-    remembered,
-    reshaped,
-    wide,
-)
-from .elementwise import converted
+from .calling import axes_of, axis_of, float_operation, operation, permuted, remembered, reshaped
+from .elementwise import apply, tiles_of
 from .rows import LONGEST, PART, by_length, columns_of, row_function, rows_in_tile, rows_of
-from .second_order import by_formula
 from .tiles import as_scalar, comparable, highest_of, lowest_of, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
@@ -67,12 +59,15 @@ def padding_of(kind: str, dtype: Any) -> Any:
         return lowest_of(dtype)
     if kind == "min":
         return pos_inf if dtype.is_float else highest_of(dtype)
+    if kind == "prod":
+        return True if dtype.is_bool else 1
     return False if dtype.is_bool else 0
 
 
-def _summed(tile: Any, kind: str) -> Any:
-    """Return elements in the type in which a reduction computes: sums of integers in i64."""
-    return tile.astype(i64) if kind == "sum" and not tile.dtype.is_float else widened(tile)
+def summed(tile: Any, kind: str) -> Any:
+    """Return elements in the type in which a reduction computes: of integers, i64."""
+    is_exact = (kind == "sum" or kind == "prod") and not tile.dtype.is_float
+    return tile.astype(i64) if is_exact else widened(tile)
 
 
 def _scaled(total: Any, factor: Any) -> Any:
@@ -80,12 +75,12 @@ def _scaled(total: Any, factor: Any) -> Any:
     return total * as_scalar(factor, total.dtype) if total.dtype.is_float else total
 
 
-def _types_of(kind: str, dtype: Any) -> tuple[Any, Any]:
+def types_of(kind: str, dtype: Any) -> tuple[Any, Any]:
     """Return the types of parts that are reduced again, and of results."""
     given = element_type(dtype)
     if given.is_float:
         return sum_type(given), dtype
-    return (i64, i64) if kind == "sum" else (dtype, dtype)
+    return (i64, i64) if kind in ("sum", "prod") else (dtype, dtype)
 
 
 def _reduced(tile: Any, kind: str) -> Any:
@@ -93,6 +88,8 @@ def _reduced(tile: Any, kind: str) -> Any:
         return reduce_sum(tile, 1, keepdims=True)
     if kind == "max":
         return reduce_max(tile, 1, keepdims=True)
+    if kind == "prod":
+        return reduce_prod(tile, 1, keepdims=True)
     return reduce_min(tile, 1, keepdims=True)
 
 
@@ -106,7 +103,7 @@ def reduce_parts(
 ) -> None:
     """Reduce each part of each row to one element, and multiply it."""
     parts = x.partition((y.shape[0], PART), padding=padding_of(KIND, x.dtype))
-    total = _reduced(_summed(parts.load((block_id(0), block_id(1))), KIND), KIND)
+    total = _reduced(summed(parts.load((block_id(0), block_id(1))), KIND), KIND)
     y.store(rounded(_scaled(total, factor), y))
 
 
@@ -128,6 +125,37 @@ def choose_parts(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64, *, KIND: Con
     dx.store(where(is_chosen, grad, zeros((1, 1), dx.dtype)))
 
 
+def _product_before(total: Any, before: Any, element: Any, nothing: Any) -> tuple[Any, Any]:
+    """Combine products, and products of all elements but the last."""
+    return total * element, total * nothing
+
+
+def _others(tile: Any) -> Any:
+    """Return the product of all other elements along axis 1, also where some are 0."""
+    one = full(tile.shape, 1.0, tile.dtype)
+    _, left = scan((tile, one), 1, (1.0, 1.0), _product_before)
+    _, right = scan((tile, one), 1, (1.0, 1.0), _product_before, reverse=True)
+    return left * right
+
+
+@entry
+def multiply_others(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
+    """Compute dy * the product of the other elements of each part."""
+    i, k = block_id(0), block_id(1)
+    tile = widened(x.partition(dx.shape, padding=1).load((i, k)))
+    grad = widened(dy.partition((dx.shape[0], 1)).load((i, k)))
+    dx.store(rounded(grad * _others(tile), dx))
+
+
+@entry
+def multiply_other_columns(dx: TensorMut, dy: Tensor, x: Tensor, factor: f64) -> None:
+    """Compute dy * the product of the other elements of each part of a column."""
+    at = block_id(0), block_id(1), block_id(2)
+    tile = widened(x.partition(dx.shape, padding=1).load(at))
+    grad = widened(dy.partition((1, 1, dx.shape[2])).load(at))
+    dx.store(rounded(grad * _others(tile), dx))
+
+
 # Axes before the last: arrays are (outer, elements, columns), and columns are next to each other.
 
 
@@ -137,7 +165,7 @@ def reduce_columns(
 ) -> None:
     """Reduce each part of each column to one element, and multiply it."""
     parts = x.partition((1, PART, y.shape[2]), padding=padding_of(KIND, x.dtype))
-    total = _reduced(_summed(parts.load((block_id(0), block_id(1), block_id(2))), KIND), KIND)
+    total = _reduced(summed(parts.load((block_id(0), block_id(1), block_id(2))), KIND), KIND)
     y.store(rounded(_scaled(total, factor), y))
 
 
@@ -165,11 +193,18 @@ def fill_rows(y: TensorMut, x: Tensor, value: f64) -> None:
     y.store(full(y.shape, value).astype(y.dtype))
 
 
+def _gradient_of(kind: str, kernels: tuple[Any, Any, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the kernel of a reduction's gradient, and its constants."""
+    of_sum, of_product, of_extreme = kernels
+    if kind in ("sum", "prod"):
+        return (of_sum if kind == "sum" else of_product), {}
+    return of_extreme, {"KIND": kind}
+
+
 @cache
 def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
     """Return the function that reduces parts of rows to elements of a type."""
-    kernel: Any = spread_parts if kind == "sum" else choose_parts
-    constants = {} if kind == "sum" else {"KIND": kind}
+    kernel, constants = _gradient_of(kind, (spread_parts, multiply_others, choose_parts))
     gradient: Function = Function(
         kernel, outputs="x", tiles=(rows, part), constants=constants,
         backward=lambda g, dy, x, factor: _second_gradient(
@@ -185,19 +220,24 @@ def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
     )
 
 
+def _no_second_gradient() -> Any:
+    raise no_gradient("multiply_others")
+
+
 def _second_gradient(total: Function, kind: str, gradient: Function, given: Any) -> Any:
     """Return the gradient of a gradient by dy: it is linear in dy, and does not depend on x."""
     g, dy, x, factor = given
     if kind == "sum":
         return total(g, factor), None
+    if kind == "prod":
+        return (lambda: total(g * gradient(dy * 0 + 1, x, 1.0), 1.0)), _no_second_gradient
     return total(g * gradient(dy * 0 + 1, x, 1.0), 1.0), None
 
 
 @cache
 def _column_reduction(kind: str, part: int, columns: int, dtype: Any) -> Function:
     """Return the function that reduces parts of columns to elements of a type."""
-    kernel: Any = spread_columns if kind == "sum" else choose_columns
-    constants = {} if kind == "sum" else {"KIND": kind}
+    kernel, constants = _gradient_of(kind, (spread_columns, multiply_other_columns, choose_columns))
     gradient: Function = Function(
         kernel, outputs="x", tiles=(1, part, columns), constants=constants,
         backward=lambda g, dy, x, factor: _second_gradient(
@@ -216,10 +256,15 @@ def _column_reduction(kind: str, part: int, columns: int, dtype: Any) -> Functio
 _SPREAD = Function(
     spread_parts, outputs="x", tiles=(16, 1), backward=lambda g, dy: (lambda: dy * 0, None)
 )
-_FILL = Function(
-    fill_rows, outputs=lambda x, value: (x.shape[0], 1), tiles=(16, 1),
-    backward=lambda dy, x, value: _SPREAD(dy, x, value),
-)  # fmt: skip
+
+
+@cache
+def _fill(dtype: Any) -> Function:
+    """Return the function that makes the results, of a type, of rows without elements."""
+    return Function(
+        fill_rows, outputs=lambda x, value: ((x.shape[0], 1), dtype), tiles=(16, 1),
+        backward=lambda dy, x, value: _SPREAD(dy, x, value),
+    )  # fmt: skip
 
 
 Steps: TypeAlias = tuple[tuple[Function, float], ...]
@@ -244,7 +289,8 @@ def _plan(name: str, kind: str, shape: Shape, axis: Axis, how: tuple[Any, bool, 
     axes = axes_of(name, len(shape), axis)
     others = [i for i in range(len(shape)) if i not in axes]
     length = math.prod([shape[i] for i in axes])
-    if not length and kind != "sum":
+    nothing = math.nan if mean else _OF_NOTHING.get(name)
+    if not length and nothing is None:
         raise ValueError(f"`{name}` of no elements has no value: the axes have extent 0")
     kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
     factor = 1.0 / length if mean and length else 1.0
@@ -253,18 +299,26 @@ def _plan(name: str, kind: str, shape: Shape, axis: Axis, how: tuple[Any, bool, 
         steps = _column_steps(kind, length, columns[2], dtype, factor)
         return Plan((), columns, steps, tuple(kept))
     rows = math.prod([shape[i] for i in others])
-    steps = _row_steps(kind, length, dtype, factor) if length else _no_steps(mean)
+    steps = (
+        _row_steps(kind, length, dtype, factor)
+        if length
+        else _no_steps(kind, dtype, nothing or 0.0)
+    )
     order = (*others, *axes)
     is_same = order == tuple(range(len(shape)))
     return Plan(() if is_same else order, (rows, length), steps, tuple(kept))
 
 
-def _no_steps(mean: bool) -> Steps:
-    return ((_FILL, math.nan if mean else 0.0),)
+def _no_steps(kind: str, dtype: Any, value: float) -> Steps:
+    return ((_fill(types_of(kind, dtype)[1]), value),)
+
+
+_OF_NOTHING = {"sum": 0.0, "prod": 1.0, "any": 0.0, "all": 1.0}
+"""What reductions of no elements are."""
 
 
 def _row_steps(kind: str, length: int, dtype: Any, factor: float) -> Steps:
-    before, last = _types_of(kind, dtype)
+    before, last = types_of(kind, dtype)
     steps: list[tuple[Function, float]] = []
     while length > LONGEST:
         steps.append((_reduction(kind, 1, PART, before), 1.0))
@@ -274,7 +328,7 @@ def _row_steps(kind: str, length: int, dtype: Any, factor: float) -> Steps:
 
 
 def _column_steps(kind: str, length: int, width: int, dtype: Any, factor: float) -> Steps:
-    before, last = _types_of(kind, dtype)
+    before, last = types_of(kind, dtype)
     tile = min(next_power_of_2(width), MOST_COLUMNS)
     part = COLUMN_TILE // tile
     steps: list[tuple[Function, float]] = []
@@ -285,7 +339,7 @@ def _column_steps(kind: str, length: int, width: int, dtype: Any, factor: float)
     return (*steps, (whole, factor))
 
 
-def _chosen(axis: Axis, dim: Axis) -> Axis:
+def chosen_axes(axis: Axis, dim: Axis) -> Axis:
     """Return the axes of a reduction; to PyTorch, no axes are all."""
     if dim is None:
         return axis
@@ -296,7 +350,7 @@ def _reduce(
     name: str, kind: str, x: Any, axis: Axis, dim: Axis, keepdims: bool, mean: bool = False
 ) -> Any:
     how = x.dtype, bool(keepdims), mean
-    plan = _plan(name, kind, tuple(x.shape), _chosen(axis, dim), how)
+    plan = _plan(name, kind, tuple(x.shape), chosen_axes(axis, dim), how)
     array = reshaped(permuted(x, plan.order) if plan.order else x, plan.shape)
     for function, factor in plan.functions:
         array = function(array, factor)
@@ -313,6 +367,50 @@ def sum(  # noqa: A001 - the name it has everywhere
     array([3., 3.], dtype=float32)
     """
     return _reduce("sum", "sum", x, axis, dim, keepdims)
+
+
+@operation
+def prod(x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None) -> Any:
+    """Compute the product along axes, by default of all elements.
+
+    >>> ops.prod(np.array([[2.0, 3.0]], "f4"), axis=1)
+    array([6.], dtype=float32)
+    """
+    return _reduce("prod", "prod", x, axis, dim, keepdims)
+
+
+@entry
+def find_nonzero(y: TensorMut, x: Tensor) -> None:
+    """Find the elements that are not 0."""
+    tile: Any = load_tile_like(x, y)
+    y.store(tile if tile.dtype.is_bool else tile != full(y.shape, 0).astype(tile.dtype))
+
+
+_NONZERO = Function(find_nonzero, outputs=lambda x: (x.shape, bool_), tiles=tiles_of)
+
+
+@operation
+def any(  # noqa: A001 - the name it has everywhere
+    x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None
+) -> Any:
+    """Return whether any element along axes is not 0, by default of all.
+
+    >>> ops.any(np.array([[0, 3], [0, 0]]), axis=1)
+    array([ True, False])
+    """
+    return _reduce("any", "max", apply(_NONZERO, x), axis, dim, keepdims)
+
+
+@operation
+def all(  # noqa: A001 - the name it has everywhere
+    x: Any, axis: Axis = None, keepdims: bool = False, *, dim: Axis = None
+) -> Any:
+    """Return whether no element along axes is 0, by default of all.
+
+    >>> ops.all(np.array([[0, 3], [1, 1]]), axis=1)
+    array([False,  True])
+    """
+    return _reduce("all", "min", apply(_NONZERO, x), axis, dim, keepdims)
 
 
 @float_operation
@@ -415,117 +513,3 @@ def argmin(
     array([0])
     """
     return _find("argmin", x, axis, dim, keepdims)
-
-
-# --- variance ----------------------------------------------------------------------------------
-
-
-@entry
-def var_rows(row_y: TensorMut, row_mean: TensorMut, x: Tensor, n: f64, divisor: f64, *,
-             PART: Const[int]) -> None:  # fmt: skip
-    """Compute the variances and the means of whole rows."""
-    i, rows = block_id(0), row_y.shape[0]
-    parts = x.partition((rows, PART))
-    total = zeros((rows, 1), sum_type(x.dtype))
-    for k in range(parts.num_tiles(1)):
-        total = total + reduce_sum(widened(parts.load((i, k))), 1, keepdims=True)
-    middle = total / as_scalar(n, total.dtype)
-    squares = zeros((rows, 1), sum_type(x.dtype))
-    for k in range(parts.num_tiles(1)):
-        tile = parts.load((i, k))
-        apart = where(tile.mask(), widened(tile) - middle, 0.0)
-        squares = squares + reduce_sum(apart * apart, 1, keepdims=True)
-    row_y.store(rounded(squares / as_scalar(divisor, squares.dtype), row_y))
-    row_mean.store(middle)
-
-
-@entry
-def var_backward(dx: TensorMut, dy: Tensor, x: Tensor, mean: Tensor, divisor: f64) -> None:
-    """Compute 2 * (x - mean) / divisor * dy."""
-    i, k = block_id(0), block_id(1)
-    grad = widened(dy.partition((dx.shape[0], 1)).load((i, 0)))
-    middle = mean.partition((dx.shape[0], 1)).load((i, 0))
-    tile = widened(x.partition(dx.shape).load((i, k)))
-    dx.store(rounded(grad * (tile - middle) * 2.0 / as_scalar(divisor, tile.dtype), dx))
-
-
-def _var_formula(dy: Any, x: Any, mean: Any, divisor: float) -> Any:
-    return converted(dy * (x - mean) * (2.0 / divisor if divisor else math.inf), x)
-
-
-@by_length
-def _var_of_rows(count: int, part: int) -> Function:
-    gradient = Function(
-        var_backward, outputs="x", tiles=(count, part),
-        backward=by_formula(var_backward, _var_formula),
-    )  # fmt: skip
-
-    def backward(
-        dy: Any, d_mean: Any = None, *, x: Any, row_mean: Any, n: float, divisor: float
-    ) -> Any:
-        dx = gradient(dy, x, row_mean, divisor)
-        return dx if d_mean is None else converted(dx + d_mean / n, x)
-
-    return row_function(
-        var_rows, count,
-        {
-            "row_y": lambda x, n, divisor: (x.shape[0], 1),
-            "row_mean": lambda x, n, divisor: ((x.shape[0], 1), wide(x)),
-        },
-        PART=part, backward=cast("Any", backward),
-    )  # fmt: skip
-
-
-@float_operation
-def var(
-    x: Any, axis: Axis = None, correction: float = 1, keepdims: bool = False, *, dim: Axis = None
-) -> Any:
-    """Compute sum((x - mean(x))**2) / (n - correction) along axes, by default of all n elements.
-
-    >>> ops.var(np.array([1.0, 3.0], "f4"))
-    array(2., dtype=float32)
-    """
-    rows = rows_of("var", x, _chosen(axis, dim))
-    divisor = float(max(rows.length - correction, 0))
-    found = _var_of_rows(rows.length)(rows.array, float(rows.length), divisor)
-    return rows.reduced(first(found), keepdims)
-
-
-# --- running sums ------------------------------------------------------------------------------
-
-
-@entry
-def cumsum_rows(y: TensorMut, x: Tensor, *, PART: Const[int], REVERSE: Const[bool]) -> None:
-    """Compute the running sums of whole rows, from the first element or from the last."""
-    assert y.shape[1] >= x.shape[1]
-    i, rows = block_id(0), y.shape[0]
-    parts, out = x.partition((rows, PART)), y.partition_mut((rows, PART))
-    carry = zeros((rows, 1), sum_type(x.dtype) if is_float(x) else i64)
-    for j in range(parts.num_tiles(1)):
-        k = parts.num_tiles(1) - 1 - j if REVERSE else j
-        tile = _summed(parts.load((i, k)), "sum")
-        out.store(rounded(cumsum_of(tile, 1, REVERSE) + carry, y), (0, k))
-        carry = carry + reduce_sum(tile, 1, keepdims=True)
-
-
-@by_length
-def _cumsum_of_rows(count: int, part: int) -> Function:
-    gradient: Function = row_function(
-        cumsum_rows, count, "x", PART=part, REVERSE=True, backward=lambda g: forward(g)
-    )
-    forward: Function = row_function(
-        cumsum_rows, count, lambda x: (x.shape, _types_of("sum", x.dtype)[1]),
-        PART=part, REVERSE=False, backward=lambda dy: gradient(dy),
-    )  # fmt: skip
-    return forward
-
-
-@operation
-def cumsum(x: Any, axis: int = -1, *, dim: int | None = None) -> Any:
-    """Compute the sums of the elements up to each one along an axis: y[i] = x[0] + ... + x[i].
-
-    >>> ops.cumsum(np.array([1.0, 2.0, 3.0], "f4"))
-    array([1., 3., 6.], dtype=float32)
-    """
-    rows = rows_of("cumsum", x, axis_of("cumsum", len(x.shape), axis if dim is None else dim))
-    return rows.restore(_cumsum_of_rows(rows.length)(rows.array))
