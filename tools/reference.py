@@ -14,11 +14,12 @@ from pathlib import Path
 from types import FunctionType
 
 from tilewright import lang, simt
+from tilewright.kernels import cooperative as of_threads
 from tilewright.lang import stdlib
 from tilewright.lang.compat import CANONICAL
 from tilewright.lang.marker import composed_body, declared_name
 
-STDLIB = "stdlib"
+STDLIB, COOPERATIVE = "stdlib", "cooperative"
 TOPICS: dict[str, dict[str, str]] = {
     "elementwise": {
         "arithmetic": "maximum", "math": "ceil", "comparison": "cmpi", "bitwise": "andi",
@@ -36,8 +37,9 @@ TOPICS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 """Pages by module of `lang`, each with the first function that it lists: readers look for one topic
 of a family. A page lists all functions up to the first of the next one."""
-PAGES = (*(topic for topics in TOPICS.values() for topic in topics), STDLIB)
-"""The pages with a table: one per topic, and one of the functions that ops compose."""
+PAGES = (*(topic for topics in TOPICS.values() for topic in topics), STDLIB, COOPERATIVE)
+"""The pages with a table: one per topic, one of the functions that ops compose, and one of the
+functions of threads that are written in their language."""
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 BEGIN, END = "<!-- functions: written by tools/reference.py -->\n", "<!-- end of functions -->\n"
 
@@ -47,6 +49,10 @@ def functions(topic: str) -> list[FunctionType]:
     if topic == STDLIB:
         names = [module.name for module in pkgutil.iter_modules(stdlib.__path__, "stdlib.")]
         return [function for name in names for function in declared(name)]
+    if topic == COOPERATIVE:
+        written = vars(of_threads).values()
+        return [f for f in written if isinstance(f, FunctionType) and f in vars(simt).values()
+                and f.__module__ == of_threads.__name__]  # fmt: skip
     module, topics = next((m, topics) for m, topics in TOPICS.items() if topic in topics)
     found = declared(module)
     starts = {name: i for i, name in enumerate(f.__name__ for f in found)}

@@ -62,8 +62,9 @@ class Tried:
 
     @property
     def megabytes(self) -> float:
-        """The weight of all but pip."""
-        return sum(n for name, n in self.sizes.items() if not name.startswith("pip ")) / MEGABYTE
+        """The weight of all but what was there before: pip, and setuptools up to Python 3.11."""
+        ours = [n for name, n in self.sizes.items() if name.split()[0] not in {"pip", "setuptools"}]
+        return sum(ours) / MEGABYTE
 
     def __str__(self) -> str:
         parts = sorted(self.sizes.items(), key=lambda item: -item[1])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from enum import Enum
+from types import FunctionType
 
 import pytest
 
@@ -19,6 +20,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT, relative
 from support.loops import for_each
+from tilewright import ops
 from tilewright.op import ambient
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -195,14 +197,14 @@ def test_contests_run(name, tmp_path, monkeypatch):
 
 def test_every_function_has_one_example():
     names = [f.__name__ for f in FUNCTIONS]
-    hosts = {f.__name__ for f in ON_HOST}
+    hosts = {name.removeprefix("tw.") for name in ON_HOST}
     shown = [name for table in TABLES for name in table if name not in hosts or name in names]
     assert sorted(shown) == sorted(names)
 
 
 @pytest.mark.parametrize(
     ("described", "meanings"),
-    [(FUNCTIONS, functions.PARAMETERS), (ON_HOST, functions.HOST_PARAMETERS)],
+    [(FUNCTIONS, functions.PARAMETERS), (ON_HOST.values(), functions.HOST_PARAMETERS)],
     ids=["kernels", "host"],
 )
 def test_every_parameter_is_described(described, meanings):
@@ -214,15 +216,15 @@ def test_every_parameter_is_described(described, meanings):
 
 def test_functions_of_the_host_have_examples(monkeypatch):
     monkeypatch.setattr(ambient._Process, "device", None)  # one of them sets it for the process
-    names = {f.__name__ for f in ON_HOST}
+    names = {name.removeprefix("tw.") for name in ON_HOST}
     assert names - set(function_examples.ELSEWHERE) == set(function_examples.HOST)
     for name in function_examples.HOST:
         shown = evaluation.host_example(name)
         assert shown is not None
         assert shown.output, name
-    (function,) = [f for f in ON_HOST if f.__name__ == "arange"]
-    assert "arange(start: int, stop: int | None = None" in functions.host_section(function)
-    assert "[2 5 8]" in functions.host_section(function)
+    said = functions.host_section("tw.arange", ON_HOST["tw.arange"])
+    assert "arange(start: int, stop: int | None = None" in said
+    assert "[2 5 8]" in said
 
 
 def test_expressions_run():
@@ -282,7 +284,8 @@ def _object(path):
 
 def _has(value, member):
     annotated = {name for base in value.__mro__ for name in vars(base).get("__annotations__", {})}
-    return hasattr(value, member) or member in annotated
+    made = getattr(inspect.unwrap(value.__init__), "__code__", None)  # attributes are set there
+    return hasattr(value, member) or member in annotated or member in getattr(made, "co_names", ())
 
 
 MEMBERS = {_object(path): members for path, members in OBJECTS}
@@ -306,20 +309,44 @@ def test_completion_lists_the_members_that_are_shown(case):
     assert not members or listed == shown, path
 
 
-def test_every_public_class_has_a_page():
-    shown = {_object(path) for path, _ in OBJECTS}
-    public = {getattr(tw, name) for name in tw.__all__} | {getattr(tl, name) for name in tl.__all__}
-    classes = {
-        value for value in public if inspect.isclass(value) and not issubclass(value, tw.DType)
-    }
-    missing = {value.__qualname__ for value in classes - shown if not issubclass(value, Enum)}
-    assert missing - SAID_ELSEWHERE == set(), "add them to docs/reference/objects"
+PUBLIC = functions.HOST_MODULES | {"tl": tl, "ops": ops}
+REFERENCE = "".join(p.read_text(encoding="utf-8") for p in (DOCS / "reference").rglob("*.md"))
 
 
-SAID_ELSEWHERE = {"Const", "Dyn", "Ptr", "PointerTile", "Tensor", "TensorMut"} | {
-    "AnyMappedPartitionMut", "AnyAccumulator",
+def _is_shown(called):
+    """Return whether the reference describes a public name: in a section, or else in its text."""
+    module, _, name = called.rpartition(".")
+    value = getattr(PUBLIC[module], name)
+    if isinstance(value, FunctionType):
+        return value in {*FUNCTIONS, *ON_HOST.values()} or PUBLIC[module] is ops
+    by_class = inspect.isclass(value) and not issubclass(value, tw.DType | Enum)
+    if by_class and called not in ANNOTATIONS:
+        return value in MEMBERS
+    names = [
+        name,
+        *(value.__members__ if inspect.isclass(value) and issubclass(value, Enum) else ()),
+    ]
+    return all(re.search(rf"`[^`\n]*\b{each}\b[^`\n]*`", REFERENCE) for each in names)
+
+
+def test_every_public_name_is_in_the_reference():
+    names = [f"{module}.{name}" for module, values in PUBLIC.items() for name in values.__all__]
+    assert [called for called in names if not _is_shown(called)] == []
+
+
+def test_a_name_without_a_section_is_found(monkeypatch):
+    monkeypatch.delitem(ON_HOST, "tw.arange")
+    monkeypatch.delitem(MEMBERS, tw.CudaGraph)
+    monkeypatch.setitem(globals(), "REFERENCE", REFERENCE.replace("OWNED", ""))
+    missing = [name for name in ("tw.arange", "tw.CudaGraph", "tw.OWNED") if not _is_shown(name)]
+    assert len(missing) == 3
+
+
+ANNOTATIONS = {
+    "tl.Dyn", "tl.PointerTile", "tl.Ptr", "tl.Tensor", "tl.TensorMut", "tl.AnyMappedPartitionMut",
+    "tl.AnyAccumulator",
 }  # fmt: skip
-"""Annotations, and classes whose members are those of a class that is shown."""
+"""Classes in annotations: those that have members have those of a class that is shown."""
 
 
 # --- examples and links ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 import tilewright as tw
 from book.function_examples import BODIES, EXPRESSIONS, HOST, INPUTS, POINTERS, THREADS
-from tilewright import f32
+from tilewright import f32, simt
 
 DTYPES = {"x": "f4", "y": "f4", "i": "i4", "j": "i4", "b": "?", "m": "f4"}
 IMPORTS = "import tilewright as tw\nimport tilewright.lang as tl\nfrom tilewright import simt\n"
@@ -55,7 +55,7 @@ def host_example(name: str) -> Shown | None:
     printed = io.StringIO()
     with tw.device("cpu"), contextlib.redirect_stdout(printed):
         t = tw.arange(6, dtype=f32).sync().reshape((2, 3))
-        exec("\n".join(_lines(code)), {"tw": tw, "np": np, "t": t, "add": add})
+        exec("\n".join(_lines(code)), {"tw": tw, "np": np, "simt": simt, "t": t, "add": add})
     return Shown(code, "", printed.getvalue().rstrip())
 
 

@@ -24,7 +24,8 @@ import tilewright.lang as tl
 from book.evaluation import IMPORTS, example, host_example, result
 from book.function_examples import ELSEWHERE, EXPRESSIONS
 from book.locate import fenced
-from tilewright import ops
+from tilewright import distributed, jit_cache, ops, simt, testing, tune
+from tilewright.interop import cuda
 from tilewright.lang.compat import CANONICAL
 
 _MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
@@ -52,21 +53,34 @@ def details(topic: str) -> str:
 HOST_PAGE, OPS_PAGE = "reference/host.md", "reference/ops.md"
 
 
-def host_functions() -> list[FunctionType]:
-    """Return the public functions of `tw`, in alphabetic order."""
-    found = [getattr(tw, name) for name in sorted(tw.__all__)]
-    return [value for value in found if isinstance(value, FunctionType)]
+HOST_MODULES = {
+    "tw": tw, "simt": simt, "tw.tune": tune, "tw.distributed": distributed,
+    "tw.jit_cache": jit_cache, "tilewright.testing": testing, "tilewright.interop.cuda": cuda,
+}  # fmt: skip
+"""Modules by the names that programs of the host have for them."""
+
+
+def host_functions() -> dict[str, FunctionType]:
+    """Return the public functions of the host by the names that programs use, in their order."""
+    in_kernels = {function for topic in reference.PAGES for function in reference.functions(topic)}
+    found: dict[FunctionType, str] = {}
+    for module, values in HOST_MODULES.items():
+        for name in sorted(values.__all__):
+            value = getattr(values, name)
+            if isinstance(value, FunctionType) and value not in in_kernels:
+                found.setdefault(value, f"{module}.{name}")  # its shortest name
+    return {name: function for function, name in found.items()}
 
 
 def host_details() -> str:
     """Return the sections that the page of the host has in the book."""
-    return "\n".join(host_section(function) for function in host_functions())
+    return "\n".join(host_section(name, function) for name, function in host_functions().items())
 
 
-def host_section(function: FunctionType) -> str:
+def host_section(called: str, function: FunctionType) -> str:
     """Return the section of one function of the host, as Markdown."""
-    name = function.__name__
-    lines = [f"### tw.{name} {{ #tw.{name} }}", "", "```python", *signatures(function), "```", ""]
+    name = called.removeprefix("tw.")
+    lines = [f"### {called} {{ #{called} }}", "", "```python", *signatures(function), "```", ""]
     lines += [_prose(function), "", *_parameters(function, HOST_PARAMETERS), ""]
     if name in ELSEWHERE:
         lines += [f"Example: [there]({ELSEWHERE[name]}).", ""]

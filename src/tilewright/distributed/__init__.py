@@ -6,6 +6,7 @@ names.
 
 from __future__ import annotations
 
+from ..base.tracebacks import publish
 from .ambient import default_group, init
 from .collectives import (
     Collective,
@@ -28,3 +29,5 @@ __all__ = [
     "ShardedTensor", "all_gather", "all_reduce", "all_to_all", "broadcast", "default_group", "init",
     "recv", "reduce_scatter", "replicate", "send", "shard",
 ]  # fmt: skip
+
+publish(__all__, globals())

@@ -156,6 +156,7 @@ def shard(
     if is_op(x):
         divided: DeviceOp[ShardedTensor] = x.then(lambda whole: shard(whole, mesh, axis, over))
         return divided
+    _refuse_no_mesh(mesh, "tw.shard")
     tensor = x if isinstance(x, ShardedTensor) else _as_tensor(x)
     cuts = dict(axis) if isinstance(axis, Mapping) else {axis: over or next(iter(mesh.axes))}
     cuts = _checked(mesh, tensor.shape, cuts)
@@ -169,6 +170,7 @@ def replicate(x: Any, mesh: Mesh) -> DeviceOp[ShardedTensor]:
     if is_op(x):
         copied: DeviceOp[ShardedTensor] = x.then(lambda whole: replicate(whole, mesh))
         return copied
+    _refuse_no_mesh(mesh, "tw.replicate")
     return _spread(x if isinstance(x, ShardedTensor) else _as_tensor(x), mesh, {}, "replicate")
 
 
@@ -223,6 +225,14 @@ def _common(
         for parts in (zip(both, index, strict=True), zip(both, other, strict=True))
     )
     return one, two
+
+
+def _refuse_no_mesh(mesh: object, function: str) -> None:
+    """Raise a TypeError unless devices are given as a mesh."""
+    if not isinstance(mesh, Mesh):
+        raise TypeError(
+            f"{function} takes a tw.Mesh, got {mesh!r}; make one of devices: tw.Mesh(tw.devices())"
+        )
 
 
 def _checked(mesh: Mesh, shape: Shape, cuts: Mapping[int, str]) -> dict[int, str]:

@@ -11,6 +11,7 @@ from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.config import current
 from ..base.errors import ContextError
 from ..base.shapes import Shape
+from ..base.tracebacks import public
 from ..devices.protocol import Device, LaunchConfig
 from ..frontend.capture.annotations import capture
 from ..frontend.capture.parameters import Parameter
@@ -252,7 +253,7 @@ def make_kernel(
     """Turn a function into a SIMT kernel: `@simt.kernel`, or `@simt.kernel(domain=2)`."""
     if function is None:
         return functools.partial(
-            make_kernel, domain=domain, block=block, unsafe=unsafe, source=source
+            public(make_kernel), domain=domain, block=block, unsafe=unsafe, source=source
         )
     names = locals_of_caller()
     contract = Contract.of(domain, block)

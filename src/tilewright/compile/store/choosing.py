@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from ...base.config import cache_directory, current
 from ...base.stage import Saved
+from ...base.tracebacks import block
 from .disk import Store
 from .entry import LARGEST, InvalidEntryError, Keeper, Record, Stats, decode, encode
 
@@ -199,7 +200,7 @@ def disable() -> None:
     _PROCESS.choice = _nowhere
 
 
-@contextmanager
+@block
 def using(store: JitStore | None) -> Generator[None, None, None]:
     """Use a store for a `with` block, or none, in this task or thread alone."""
     custom = None if store is None else Custom(store)
