@@ -358,6 +358,11 @@ def test_the_index_of_examples_is_current(request):
     assert gallery.INDEX.read_text() == gallery.index(), "run `python tools/book/gallery.py`"
 
 
+def test_the_readme_counts_the_examples():
+    (said,) = re.findall(r"one of (\d+) examples", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert int(said) == len(list(gallery.names()))
+
+
 def test_every_example_is_in_the_index():
     listed = [name for _, _, names in gallery.TOPICS.values() for name in names]
     assert sorted(listed) == sorted(gallery.names())

@@ -54,6 +54,9 @@ SHOWN = {
     "timing": "tw.bench(lambda: tw.ones((2,)), rounds=2)",
     "comparison": "tw.bench({'a<b': lambda: tw.ones((2,)), 'c': lambda: tw.ones((3,))}, rounds=2)",
     "borrow": "z.borrow_mut()[:2]",
+    "mesh": "tw.Mesh(['cpu'] * 2, {'rows': 2})",
+    "sharded": "tw.shard(np.ones((4, 2), 'f4'), tw.Mesh(['cpu'] * 2)).sync()",
+    "space": "tw.search(tile=[(32, 32), (64, 64)])",
 }
 MISTAKES = {
     "compiling": "wrong(z.partition_mut((64, 64)), a).sync()",
@@ -119,6 +122,9 @@ def test_pictures_say_what_there_is(shown):
     assert "add" in cells["graph"]["html"] and "<svg" in cells["graph"]["html"]
     assert "(64, 64)" in cells["tuned"]["html"]
     assert "a&lt;b" in cells["comparison"]["html"]
+    assert ">rows<" in cells["mesh"]["html"] and ">cpu<" in cells["mesh"]["html"]
+    assert "[0:2, :]" in cells["sharded"]["html"] and "[2:4, :]" in cells["sharded"]["html"]
+    assert cells["space"]["html"].count("Config(") == 2
     assert "\\n" not in cells["explain"]["text"] and cells["explain"]["text"][0] != "'"
 
 

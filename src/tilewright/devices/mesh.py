@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..base.errors import ContextError, ShapeError
+from ..base.showing import grid
 from .protocol import Device
 from .registry import get_device
 
@@ -69,6 +70,13 @@ class Mesh:
     def __repr__(self) -> str:
         axes = ", ".join([f"{name}={extent}" for name, extent in self.axes.items()])
         return f"Mesh({axes}: {', '.join([device.name for device in self.devices])})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (*position.values(), device.name)
+            for position, device in zip(self.positions(), self.devices, strict=True)
+        ]
+        return grid(f"Mesh of {self.size}", [*self.axes, "device"], rows)
 
 
 def _check(devices: Sequence[Device], axes: Mapping[str, int]) -> None:

@@ -121,7 +121,12 @@ class Group:
         """Join. `connect` gives the store in which the ranks meet, `holder` is the rank that holds
         it, where one does; `ranks` are the members of a part of another group.
         """
-        self.rank, self.size, self.name = rank, size, name
+        self.rank = rank
+        """The number of this process among the members."""
+        self.size = size
+        """How many members there are."""
+        self.name = name
+        """What messages call it."""
         self.ranks = tuple(range(size) if ranks is None else ranks)
         """Which ranks of all processes its members are."""
         self.patience = patience or Patience(300.0)

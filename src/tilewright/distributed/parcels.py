@@ -37,6 +37,9 @@ class Parcel:
         array = np.asarray(found) if visible else np.ascontiguousarray(found.to_numpy())
         self._array: Any = array.reshape(-1).view(np.uint8)
 
+    def __repr__(self) -> str:
+        return f"Parcel(shape={self._shape}, dtype={self._dtype})"
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if int(protocol) >= OUT_OF_BAND:
             buffer: Any = pickle.PickleBuffer(self._array)

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.dtypes import AnyDType
 from ..base.errors import ShapeError
 from ..base.shapes import Shape
+from ..base.showing import grid
 from ..devices.mesh import Mesh
 from ..devices.protocol import Device
 from ..launch.pieces import InPieces, OutputInPieces
@@ -53,6 +54,22 @@ class Sharded(InPieces):
         how = f"divided: {cut}" if cut else "replicated"
         name = type(self).__name__
         return f"{name}(shape={self.shape}, dtype={self.dtype.name}, {how}, {self.mesh!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (*position.values(), self._part(number), device.name)
+            for number, (position, device) in enumerate(
+                zip(self.mesh.positions(), self.mesh.devices, strict=True)
+            )
+        ]
+        title = f"{type(self).__name__} {self.shape}, {self.dtype.name}"
+        return grid(title, [*self.mesh.axes, "part", "device"], rows)
+
+    def _part(self, number: int) -> str:
+        """Return a piece as an index of the whole: `[0:2, :]`."""
+        cuts = zip(self.index(number), self.shape, strict=True)
+        said = [":" if part == slice(0, n) else f"{part.start}:{part.stop}" for part, n in cuts]
+        return f"[{', '.join(said)}]"
 
 
 class ShardedTensor(Sharded):

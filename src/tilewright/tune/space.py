@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, TypeAlias, TypeGuard, overload
 
 from ..base.dtypes import DTypeMeta
+from ..base.showing import grid
 from ..compile.options import CompileOptions
 from ..tensors.shape import ShapeLike
 
@@ -122,6 +123,11 @@ class Space(Sequence[Config]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} configurations, the first is {self._configs[0]!r}>"
+
+    def _repr_html_(self) -> str:
+        return grid(
+            f"{len(self)} configurations", ["configuration"], [(repr(each),) for each in self]
+        )
 
 
 def search(*, where: Callable[[Config], bool] | None = None, **alternatives: Any) -> Space:

@@ -34,6 +34,10 @@ def test_out_of_band_and_in_band(dtype, shape):
 
 
 @pytest.mark.cpu_alone
+def test_what_a_parcel_shows():
+    assert repr(Parcel(tw.ones((2, 3)).sync())) == "Parcel(shape=(2, 3), dtype=f32)"
+
+
 def test_bytes_are_not_copied_on_the_way():
     t = tw.ones((1 << 18,)).sync()
     buffers: list[pickle.PickleBuffer] = []
