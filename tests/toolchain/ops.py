@@ -228,16 +228,17 @@ def atomics() -> Iterator[Probe]:
         to = TileType(PtrType(dtype), (N,))
         for mode in AtomicMode:
             logical = dtype.is_int or dtype.is_bool
-            counted = dtype.has_arithmetic
-            if (mode in bits and not logical) or (
-                mode in (AtomicMode.ADD, AtomicMode.MAX, AtomicMode.MIN) and not counted
+            if (
+                (mode in bits and not logical)
+                or (mode is AtomicMode.ADD and not dtype.has_arithmetic)
+                or (mode in (AtomicMode.MAX, AtomicMode.MIN) and not dtype.is_int)
             ):
                 continue
             name = f"atomic_{mode.value}_{dtype.name}"
             yield probe(name, "atomic_rmw", [to, row(dtype), row(bool_)], mode=mode)
         yield probe(f"cas_{dtype.name}", "atomic_cas", [to, row(dtype), row(dtype)])
     scalar = TileType(PtrType(f16))
-    yield probe("atomic_max_one_f16", "atomic_rmw", [scalar, TileType(f16)], mode=AtomicMode.MAX)
+    yield probe("atomic_add_one_f16", "atomic_rmw", [scalar, TileType(f16)], mode=AtomicMode.ADD)
     for ordering in Ordering:
         yield probe(f"atomic_{ordering.value}", "atomic_rmw",
                     [TileType(PtrType(i32), (N,)), row(i32)], ordering=ordering)  # fmt: skip

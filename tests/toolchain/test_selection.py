@@ -120,9 +120,10 @@ def test_what_takes_long_to_compile_is_compiled_once(is_long, monkeypatch):
         out.store(tl.sin(tl.load_tile_like(x, out)))
 
     monkeypatch.setattr(selection, "LONG", 0.0 if is_long else 60.0)
-    x = tw.meta((1 << 20,))
+    monkeypatch.setattr(selection.CandidateTrial, "is_good", False)
+    x, tile = tw.meta((1 << 20,)), (4096 if is_long else 2048,)  # neither is in the cache
     with override(selection_seconds=1e-3 if is_long else 60.0):
-        found = kernel.compile_for("sm_90", x.partition_mut((4096,)), x)
+        found = kernel.compile_for("sm_90", x.partition_mut(tile), x)
     said = [line for line in found.candidates if line.startswith("no other candidate is tried")]
     assert len(said) == is_long
     assert (len(found.candidates) == 2) == is_long

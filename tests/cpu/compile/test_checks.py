@@ -58,7 +58,12 @@ def test_forced_checks_change_no_result(name):
         launch = case.kernel(*args, **case.constants).compile_options(checks=checks)
         out, *_ = launch.sync()
         results.append(out.unpartition().to_numpy() if hasattr(out, "unpartition") else None)
-    assert all(r is not None and np.array_equal(r, results[0]) for r in results)
+    assert all(r is not None for r in results)
+    if tw.default_device().name == "cpu":
+        assert all(np.array_equal(r, results[0]) for r in results)
+    else:  # where there is a branch, an assembler may fuse other products and sums
+        for result in results:
+            np.testing.assert_allclose(result, results[0], rtol=1e-5, atol=1e-6)
 
 
 @simt.kernel(domain=2, block=(16, 16))

@@ -150,9 +150,13 @@ def test_what_is_refused():
         ops.decode_attention(q, k, k, window=0)
     with pytest.raises(ValueError, match="`splits` is 1 or more parts, got 0"):
         ops.decode_attention(q, k, k, splits=0)
-    with pytest.raises(ValueError, match="`sinks` has a number for each of 4 heads"):
+    with pytest.raises(
+        ValueError, match="`sinks` of `decode_attention` has a number for each of 4 heads"
+    ):
         ops.decode_attention(q, k, k, sinks=np.ones(2, "f4"))
-    with pytest.raises(ValueError, match="`lengths` has a number for each of 2 sequences"):
+    with pytest.raises(
+        ValueError, match="`lengths` of `decode_attention` has a number for each of 2 sequences"
+    ):
         ops.decode_attention(q, k, k, np.ones(3, "i4"))
     with pytest.raises(ValueError, match=r"got \(2, 4, 3\) and None"):
         ops.decode_attention(q, k, k, query_rope=q[:, :, :3])

@@ -75,7 +75,7 @@ def test_what_is_refused():
     a = np.ones((2, 3), "f4")
     with pytest.raises(ValueError, match=r"cannot multiply shapes \(2, 3\) and \(2, 3\)"):
         ops.matmul(a, a)
-    with pytest.raises(ValueError, match=r"multiplies matrices, got shapes \(3,\) and \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"cannot multiply shapes \(1, 3\) and \(2, 3\)"):
         ops.matmul(a[0], a)
     with pytest.raises(ValueError, match=r"`linear` has the activations relu, .*; got 'elu'"):
         ops.linear(a, a, activation="elu")
