@@ -169,13 +169,17 @@ class Plan(NamedTuple):
     """That of the result."""
 
 
+def _unfit(name: str, left: tuple[int, ...], right: tuple[int, ...]) -> ValueError:
+    return ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
+
+
 @remembered
 def _plan(
     name: str, left: tuple[int, ...], right: tuple[int, ...], how: Epilogue, activation: str | None
 ) -> Plan:
     inner, columns = (right[-1], right[-2]) if how.turn_b else (right[-2], right[-1])
     if left[-1] != inner or (len(right) > 2 and left[:-2] != right[:-2]):
-        raise ValueError(f"`{name}` cannot multiply shapes {left} and {right}")
+        raise _unfit(name, left, right)
     batch = math.prod(right[:-2])  # one matrix for all rows is one product
     rows = math.prod(left[:-1]) // batch if batch else left[-2]
     tiles = tiles_for(rows, columns, inner)
@@ -233,6 +237,8 @@ def matmul(
         raise ValueError(
             f"`matmul` of a row takes one matrix, got shapes {tuple(a.shape)} and {tuple(b.shape)}"
         )
+    if a.shape[-1] != b.shape[max(right - 2, 0)]:  # of the shapes that were given
+        raise _unfit("matmul", tuple(a.shape), tuple(b.shape))
     found = _multiplied("matmul", rows, columns, False, None, activation, None)
     kept = a.shape[:-1] if right == 1 else b.shape[-1:]
     return reshaped(found, tuple(kept))
