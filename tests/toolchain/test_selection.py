@@ -129,6 +129,16 @@ def test_what_takes_long_to_compile_is_compiled_once(is_long, monkeypatch):
     assert (len(found.candidates) == 2) == is_long
 
 
+def test_what_spills_a_little_is_not_shipped_untried(tmp_path, monkeypatch):
+    """However long it takes to compile."""
+    monkeypatch.setattr(selection, "LONG", 0.0)
+    monkeypatch.setattr(selection, "WORTH_SAYING", 1 << 20)
+    with override(cache_dir=str(tmp_path / "cache"), selection_seconds=1e-3):
+        found = made()
+    assert not any(line.startswith("no other candidate is tried") for line in found.candidates)
+    assert len(found.candidates) > 1
+
+
 def test_hints_are_not_varied():
     asked = {"num_worker_warps_per_cta": 4, "occupancy": 7}
     found = made(**asked)

@@ -43,8 +43,8 @@ from .toolchain import Process, Toolchain
 PATIENCE = 3.0
 """If the default spills many bytes, the search may take so many times as long as compiling it."""
 LONG = 5.0
-"""Where compiling the default takes more seconds, others are not tried unless it spills many bytes:
-so much code is bound by its instructions, which they do not change."""
+"""Where compiling the default takes more seconds, others are not tried unless it spills: so much
+code is bound by its instructions, which they do not change."""
 STEP_SECONDS = 0.05
 OVER = "stopped, the time for candidates was over"
 
@@ -101,11 +101,11 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
     untried: tuple[str, ...] = ()
     if seconds and not default.careful and not default.is_good:
         limit = None
-        many = default.judged is not None and default.judged[1].spilled_bytes >= WORTH_SAYING
+        spilled = 0 if default.judged is None else default.judged[1].spilled_bytes
         if default.judged is not None:
             # The time of the default says how fast this machine is now.
-            limit = seconds + (PATIENCE if many else 1.0) * default.seconds
-        if default.judged is not None and not many and default.seconds > max(LONG, seconds):
+            limit = seconds + (PATIENCE if spilled >= WORTH_SAYING else 1.0) * default.seconds
+        if default.judged is not None and not spilled and default.seconds > max(LONG, seconds):
             untried = (f"no other candidate is tried: compiling took {default.seconds:.0f} s",)
         else:
             trials += compile_candidates(_others(default), made, tool, relower, limit)
