@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from tilewright import lang
 
 from ...lang.synonyms import SYNONYMS, hint
-from ..rules.table import RULES
+from ..rules import RULES
 
 LOADED = "load a tile first, tl.load_tile_like(x, out)"
 ON_HOST = ("reshape", "permute", "transpose", "T", "view", "flatten")

@@ -38,7 +38,7 @@ from ..capture.sources import (
     part_of_method,
     there_or_absent,
 )
-from ..rules.table import RULES
+from ..rules import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
 from . import advice

@@ -53,7 +53,6 @@ from ..semantics.values import (
     TensorRef,
     describe,
 )
-from . import memory
 from .memory import partition, read_only, shape_of, unchecked_load, writable
 from .memory import tensor as tensor_of
 
@@ -428,12 +427,6 @@ def _pointer_rank(em: SemanticBuilder, self: Any) -> int:
     return as_pointers(em, self).tile.rank
 
 
-POINTER_PROPERTIES: frozenset[str] = frozenset(
-    (*(f"PointerTile.{n}" for n in ("shape", "dtype", "rank", "ndim")), "Global.shape",
-     "Global.dtype")
-)  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of the atomics family: read-modify-write through pointers and views, in unsafe code.
 #
@@ -699,10 +692,6 @@ def _accept(
         )
 
 
-ATOMICS_PROPERTIES: frozenset[str] = frozenset(
-    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
-)
-
 RULES: dict[str, Callable[..., Any]] = {
     "PointerTile.offset": offset,
     "PointerTile.offset_tile": offset,
@@ -740,7 +729,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "make_gather_scatter_view": make_gather_scatter_view,
     "load_view_tko": load_view_tko,
     "store_view_tko": store_view_tko,
-    **memory.PROMISES_RULES,
     "atomic_rmw": atomic_rmw,
     "atomic_rmw_tko": atomic_rmw,
     "atomic_cas": atomic_cas,
@@ -757,5 +745,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "Accumulator.rank": _rank_of,
     "Accumulator.ndim": _rank_of,
 }
-
-PROPERTIES: frozenset[str] = POINTER_PROPERTIES | ATOMICS_PROPERTIES
