@@ -435,7 +435,7 @@ def _shown(rule: Callable[..., Any]) -> str:
     """Return a rule's signature as the user sees it: without the emitter, without annotations."""
     parameters = list(signature(rule).parameters.values())[1:]
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
-    return str(inspect.Signature(plain))
+    return str(inspect.Signature(plain)).replace("=Ellipsis", "=...")
 
 
 SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {

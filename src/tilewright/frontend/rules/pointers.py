@@ -635,8 +635,9 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
             f"`{ref.name}` takes one tile of indices, along one axis",
             expected="scalars, and at most one tile of rank 1",
             got=describe(tuple(given)),
-            hint="a tile numbers rows, and the others say where these begin: acc.add(tile, (rows,"
-            " 0)); for single elements flatten the tensor, and compute flat indices",
+            hint="the tile of indices selects rows, and a scalar is the start along its axis:"
+            " acc.add(tile, (rows, 0)); for single elements flatten the tensor, and compute flat"
+            " indices",
         )
     return found[0] if found else None
 
