@@ -237,7 +237,7 @@ class Group:
             else:
                 verdict = lane.agreement.find(run.call, self._pulse)
         except RuntimeError as error:  # of the engine
-            verdict = self._why_broken(_text(error))
+            verdict = self._why_broken(_forgotten(error))
         except Exception as error:  # such as what others have written, damaged
             verdict = Verdict(BROKEN, None, _text(error))
         if verdict is not None:
@@ -262,9 +262,9 @@ class Group:
         try:
             self._backend.run(run.call, run.target, run.source, run.peer, run.stream)
         except Exception as error:
-            verdict = self._why_broken(_text(error))
+            verdict = self._why_broken(_forgotten(error))
             run.error = self._error(verdict, run.call, begun=True)
-            run.error.__cause__ = error.with_traceback(None)  # its frames keep the connections
+            run.error.__cause__ = error
             self._fail(verdict)
         finally:
             del self._moving[run]
@@ -280,9 +280,13 @@ class Group:
             run.stream.after(lambda: (self._moving.pop(run, None), None)[1])
 
     def _why_broken(self, text: str) -> Verdict:
-        """Return the verdict on a collective that broke off, mostly that some rank is gone."""
+        """Return the verdict on a collective that broke off, mostly that some rank is gone.
+
+        This asks by the connection that there is: to make one takes until `late` where the store is
+        gone, and the process may end meanwhile.
+        """
         try:
-            found = find_gone(self._connect(""), self._others(), self.patience)
+            found = find_gone(self._store, self._others(), self.patience)
         except RuntimeError:
             return Verdict(UNREACHABLE, self._holder, text)
         if found is None:
@@ -295,7 +299,7 @@ class Group:
         published before.
         """
         try:
-            return publish(self._connect(""), verdict)
+            return publish(self._store, verdict)
         except RuntimeError:
             return verdict
 
@@ -451,6 +455,14 @@ class _Lane:
         """Return the stream of a device on which these run."""
         found = self._streams.get(device)
         return found or self._streams.setdefault(device, device.new_stream())
+
+
+def _forgotten(error: Exception) -> str:
+    """Return the text of an error of the engine, and drop its frames: they hold connections, and
+    other ranks wait until these end.
+    """
+    error.__traceback__ = None
+    return _text(error)
 
 
 def _text(error: Exception) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from tilewright.distributed import (
     send,
 )
 from tilewright.distributed.exchange import DATA
+from tilewright.distributed.pulse import Pulses, Seen
 from tilewright.distributed.store import Patience
 
 pytestmark = pytest.mark.cpu_alone
@@ -374,6 +377,36 @@ def test_a_backend_that_breaks_off_names_who_is_gone(pair):
     assert isinstance(error, RankError)
     assert (error.rank, error.op) == (1, "all_reduce")
     assert "Connection closed by peer" in error.got and "and more" not in error.got
+
+
+def test_a_backend_that_breaks_off_lets_go_of_its_connections_at_once(pair):
+    """Others wait for these, and to connect to a store that is gone takes minutes."""
+    made, _ = pair
+    kept, at_the_look = [], []
+
+    class Connection:
+        """What a frame of the engine holds."""
+
+    def broken(*given):
+        connection = Connection()
+        kept.append(weakref.ref(connection))
+        raise RuntimeError("Connection closed by peer")
+
+    def connect(name):
+        raise AssertionError(f"connects again: {name!r}")
+
+    def look(rank):
+        at_the_look.append(kept[0]())
+        return Seen(False, False, 60.0, "nothing", {})
+
+    all_reduce(tw.ones((4,)), group=made[0]).start()
+    all_reduce(tw.ones((4,)), group=made[1]).sync()
+    made[0]._backend.run, made[0]._connect = broken, connect
+    made[1]._backend.run = lambda *given: None
+    with mock.patch.object(Pulses, "look", lambda pulses, rank: look(rank)):
+        error = in_ranks(2, lambda rank: all_reduce(tw.ones((4,)), group=made[rank]).sync())[0]
+    assert isinstance(error, RankError) and error.rank == 1, error
+    assert at_the_look and at_the_look[0] is None
 
 
 def test_what_hangs_ends_when_another_rank_has_found_why():

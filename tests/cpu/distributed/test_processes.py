@@ -210,6 +210,34 @@ def test_rank_0_which_holds_the_store_is_named_too():
 
 
 @pytest.mark.full
+def test_who_survives_rank_0_in_the_middle_ends_as_usual():
+    """No thread is left in the engine then: one that came back while Python ends would end the
+    process with an error. Rank 2 of four is no neighbour of rank 0.
+    """
+    body = """
+        import atexit, threading
+        from tilewright.distributed import ambient
+        atexit.unregister(ambient._leave)  # what is registered last is called first
+        atexit.register(lambda: print(
+            {t.name for t in threading.enumerate() if "world" in t.name}, flush=True))
+        atexit.register(ambient._leave)
+        group = join(timeout=90, pulse=0.5)
+        x = tw.ones((1 << 18,)).sync()
+        all_reduce(x).sync()
+        if RANK == 0:
+            threading.Timer(0.5, lambda: os.kill(os.getpid(), 9)).start()
+        try:
+            while True:
+                all_reduce(x).sync()
+        except RankError as error:
+            print(error.rank, error.op)
+    """
+    ended = processes.run(body, 4)
+    for each in ended[1:]:
+        assert (each.code, each.out) == (0, "0 all_reduce\nset()\n"), ended
+
+
+@pytest.mark.full
 def test_a_program_that_ends_with_an_error_leaves():
     body = """
         group = join(timeout=90, pulse=0.3)
