@@ -88,6 +88,9 @@ class Run:
     source: Region | None
     peer: int
     stream: Stream
+    parts: Sequence[Region] = ()
+    """The tensors that are overwritten, if these are several; they are joined in `target`, or moved
+    one by one if there is none."""
     travels: bool = False
     """Whether its data travels with the messages by which the ranks agree."""
     error: Exception | None = None
@@ -96,7 +99,30 @@ class Run:
         """Return the bytes that this rank gives, or overwrites."""
         region = self.target if self.source is None else self.source
         assert region is not None  # a collective reads or writes
-        return region.array().reshape(-1).view(np.uint8)
+        return _bytes_of(region)
+
+    def targets(self) -> Sequence[Region | None]:
+        """Return what the engine overwrites, one after the other."""
+        return self.parts if self.parts and self.target is None else (self.target,)
+
+    def join(self) -> None:
+        """Copy several tensors to the target, one behind the other."""
+        for part, place in self._places():
+            place[:] = part
+
+    def divide(self) -> None:
+        """Copy the target back to the tensors that it is made of."""
+        for part, place in self._places():
+            part[:] = place
+
+    def _places(self) -> Generator[tuple[NDArray[np.uint8], NDArray[np.uint8]], None, None]:
+        """Yield the bytes of each tensor, and their place in the target."""
+        if self.target is None:
+            return
+        joined, begin = _bytes_of(self.target), 0
+        for part in map(_bytes_of, self.parts):
+            yield part, joined[begin : begin + part.size]
+            begin += part.size
 
 
 class Group:
@@ -147,6 +173,11 @@ class Group:
         self._pulse = Pulse(
             self._store, rank, self.patience.beat, each=self._look_around, lost=self._lose_store
         )
+
+    @property
+    def joins(self) -> bool:
+        """Whether several tensors are moved as one."""
+        return self._backend.on_host
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -209,10 +240,20 @@ class Group:
         return self._lane(call, peer).stream(given.device)
 
     def put(
-        self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
+        self,
+        call: Call,
+        target: Region | None,
+        source: Region | None,
+        peer: int,
+        stream: Stream,
+        parts: Sequence[Region] = (),
     ) -> Run:
-        """Enqueue a collective on a stream, behind those that were started before."""
-        run, lane = Run(call, target, source, peer, stream), self._lane(call, peer)
+        """Enqueue a collective on a stream, behind those that were started before.
+
+        `parts` are the tensors that it overwrites, if these are several. A target beside them is as
+        large as all of them; `joins` says whether there shall be one.
+        """
+        run, lane = Run(call, target, source, peer, stream, parts), self._lane(call, peer)
         if self._backend.on_host:
             run.travels = lane.exchange is not None and run.bytes().size <= DATA
             move, skip = partial(self._move, run), partial(self._skip, run)
@@ -247,11 +288,13 @@ class Group:
     def _carry(self, run: Run, lane: _Lane) -> None:
         """Move data with the messages by which the members agree."""
         assert lane.exchange is not None
+        run.join()
         self._agree(run, lane, run.bytes() if run.call.op != "recv" else None)
         if self.error is not None:
             self._skip(run)
         elif run.target is not None:
             lane.exchange.combine(run.call, run.target)
+            run.divide()
 
     def _move(self, run: Run) -> None:
         """Move data by a collective of the engine."""
@@ -260,7 +303,10 @@ class Group:
             return
         self._moving[run] = time.monotonic()
         try:
-            self._backend.run(run.call, run.target, run.source, run.peer, run.stream)
+            run.join()
+            for target in run.targets():
+                self._backend.run(run.call, target, run.source, run.peer, run.stream)
+            run.divide()
         except Exception as error:
             verdict = self._why_broken(_forgotten(error))
             run.error = self._error(verdict, run.call, begun=True)
@@ -455,6 +501,10 @@ class _Lane:
         """Return the stream of a device on which these run."""
         found = self._streams.get(device)
         return found or self._streams.setdefault(device, device.new_stream())
+
+
+def _bytes_of(region: Region) -> NDArray[np.uint8]:
+    return region.array().reshape(-1).view(np.uint8)
 
 
 def _forgotten(error: Exception) -> str:

@@ -30,6 +30,10 @@ ALL_OF_THEM = """
         same = np.testing.assert_allclose
         halves = all_reduce(tw.full((3,), RANK + 0.5), "mean").sync()
         same(halves.to_numpy(), np.full(3, SIZE / 2))
+        for extents in ((3, 0, 5), (3000, 1, 70000)):
+            several = [tw.full((n,), float(RANK + n)).sync() for n in extents]
+            for x, n in zip(all_reduce(several).sync(), extents, strict=True):
+                same(x.to_numpy(), np.full(n, sum(range(n, n + SIZE))))
         ring = tw.full((4,), float(RANK)).sync()
         came = tw.zeros((4,)).sync()
         if SIZE > 1:  # all around, at the same time
