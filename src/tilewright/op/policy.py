@@ -165,8 +165,8 @@ def spreads_devices(policy: SchedulingPolicy | None) -> TypeGuard[SpreadingPolic
 
 
 def as_stream(stream: Stream | ForeignStream, rule: str) -> Stream:
-    """Return a stream of ours, also for one of another library; raise, with the rule that was broken,
-    for anything else.
+    """Return a stream of ours, also for one of another library; raise, with the rule that it
+    breaks, for anything else.
     """
     if type(stream) in _KNOWN_STREAMS:
         return cast("Stream", stream)

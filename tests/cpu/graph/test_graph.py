@@ -254,7 +254,7 @@ def test_a_node_that_is_not_there(node):
 def test_a_node_is_a_number():
     z = poisoned()
     graph = scale(z.partition_mut(4), some(), 2.0).graph()
-    with pytest.raises(TypeError, match="takes the number of a node, .* got 'scale'"):
+    with pytest.raises(TypeError, match=r"takes the number of a node, .* got 'scale'"):
         graph.set_args("scale", z.partition_mut(4), some(), 3.0)
 
 
