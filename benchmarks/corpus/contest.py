@@ -91,7 +91,7 @@ def contest(
 def warm_up(row: Row, shape: Shape, dtype: str, device: str, without: Sequence[str]) -> None:
     """Run each setting once of all that compile, so that their code is kept on disk."""
     for name, make in contestants(row, row.make(shape, dtype, device), device).items():
-        if name in (*without, TORCH, COPY):
+        if name in (*without, TORCH, NUMBA, COPY):  # numba keeps no code
             continue
         with suppress(Exception):  # the contest itself will tell
             for runner in make():

@@ -122,9 +122,10 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path) -> None:
 
     asked = ["--device", "cpu", "--small", "--only", "nesterov", "--without", COMPILED]
     assert main([*asked, "--rounds", "1", "--out", str(tmp_path)]) == 0
-    made = report.from_json((tmp_path / "corpus.json").read_text(encoding="utf-8"))
+    made = report.from_json((tmp_path / "corpus_cpu.json").read_text(encoding="utf-8"))
     assert [r.dtype for r in made.records] == ["bfloat16", "float32"]
-    assert "nesterov" in (tmp_path / "corpus.md").read_text(encoding="utf-8")
+    page = (tmp_path / "corpus_cpu.md").read_text(encoding="utf-8")
+    assert page.startswith("# The corpus on a CPU") and "nesterov" in page
 
 
 def _in_numba(row: Row) -> bool:

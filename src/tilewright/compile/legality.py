@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from ..analysis.uniformity import Over, Parting, partings
+from ..analysis.uniformity import DivergentSync, Over, divergent_syncs
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.capture.sources import Dialect, KernelSource
@@ -34,21 +34,21 @@ HINTS = {
 }
 
 
-def refuse_parted(func: Func) -> None:
+def refuse_divergence(func: Func) -> None:
     """Raise for the first barrier that diverging threads may not reach."""
-    for parting in partings(func):
-        _refuse(parting)
+    for sync in divergent_syncs(func):
+        _refuse(sync)
 
 
-def _refuse(parting: Parting) -> None:
-    whose = TOGETHER[parting.over]
+def _refuse(sync: DivergentSync) -> None:
+    whose = TOGETHER[sync.over]
     raise CompileError(
-        f"not all threads of {whose} reach {_words(parting.meeting.span, 'this op')}",
+        f"not all threads of {whose} reach {_words(sync.op.span, 'this op')}",
         code=Code.DIVERGENT,
-        span=parting.meeting.span,
+        span=sync.op.span,
         expected=f"code that all threads of {whose} reach together",
-        got=f"{_where(parting)}, which diverges{_why(parting)}",
-        hint=HINTS[parting.over],
+        got=f"{_where(sync)}, which diverges{_why(sync)}",
+        hint=HINTS[sync.over],
     )
 
 
@@ -58,17 +58,17 @@ AROUND = {
 }  # fmt: skip
 
 
-def _where(parting: Parting) -> str:
+def _where(sync: DivergentSync) -> str:
     """Return the branch or loop in which threads diverge."""
-    made = parting.made.span if parting.made is not None else None
-    span = made or parting.at.span
-    return f"{AROUND[parting.at.name]} {_words(span, 'a condition')}{_line(span)}"
+    made = sync.made.span if sync.made is not None else None
+    span = made or sync.at.span
+    return f"{AROUND[sync.at.name]} {_words(span, 'a condition')}{_line(span)}"
 
 
-def _why(parting: Parting) -> str:
+def _why(sync: DivergentSync) -> str:
     """Return the reason why a condition varies."""
-    source = parting.source
-    if source is None or source is parting.made:
+    source = sync.source
+    if source is None or source is sync.made:
         return ""
     return f": it comes from {_named(source)}{_line(source.span)}"
 
@@ -137,7 +137,7 @@ def accept(func: Func, target: str, dialect: Dialect) -> None:
     """Reject divergent barriers, and what the target does not support."""
     refuse_breakpoints(func, target)
     if dialect == "simt":
-        refuse_parted(func)
+        refuse_divergence(func)
         refuse_ptx(func, target)
 
 

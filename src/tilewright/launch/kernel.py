@@ -16,8 +16,8 @@ from typing import Any
 
 from .. import compile as compiler
 from ..base.cuda_abi import POINTER_ALIGNMENT
-from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shapes import Shape
+from ..base.threads import begin_lengthy_work, end_lengthy_work
 from ..compile.cache import Compiled
 from ..compile.options import CAN_STOP, NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError

@@ -30,7 +30,7 @@ from ..capture.sources import (
     is_library,
     library_source,
 )
-from ..rules.table import RULES
+from ..rules import RULES
 from ..semantics.values import Memory, describe
 from . import advice
 from .branches import Conflict, coerce, fill, merge_type, same_structure

@@ -38,7 +38,7 @@ from ..capture.sources import (
     part_of_method,
     there_or_absent,
 )
-from ..rules.table import RULES
+from ..rules import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
 from . import advice
@@ -435,7 +435,7 @@ def _shown(rule: Callable[..., Any]) -> str:
     """Return a rule's signature as the user sees it: without the emitter, without annotations."""
     parameters = list(signature(rule).parameters.values())[1:]
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
-    return str(inspect.Signature(plain))
+    return str(inspect.Signature(plain)).replace("=Ellipsis", "=...")
 
 
 SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {

@@ -120,9 +120,6 @@ def _place(name: str, what: ThreadCoordinate) -> Callable[..., Value | int]:
     return rule
 
 
-THREADS_PROPERTIES: frozenset[str] = frozenset(("Index.row", "Index.col"))
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of the slices family: any index may read an element, only a witness may write one.
 
@@ -322,12 +319,6 @@ def _slice_dtype(em: SemanticBuilder, self: SliceRef) -> Any:
     return self.type.dtype
 
 
-SLICES_PROPERTIES: frozenset[str] = frozenset((
-    "Slice.dtype", "DisjointSlice.dtype", "DisjointSlice.elements",
-    "Tiles.width", "Tiles.shape", "TileView.shape",
-))  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of the shared family: memory of a block, its elements, the barrier.
 
@@ -429,9 +420,6 @@ def _shared_shape(em: SemanticBuilder, self: SharedRef) -> tuple[int, ...]:
 
 def _shared_dtype(em: SemanticBuilder, self: SharedRef) -> Any:
     return self.type.dtype
-
-
-SHARED_PROPERTIES: frozenset[str] = frozenset(("Shared.shape", "Shared.dtype"))
 
 
 # -------------------------------------------------------------------------------------------------
@@ -564,9 +552,6 @@ def _mask(em: SemanticBuilder, mask: Any) -> Value | None:
     return em.scalar(given, u32, "mask")
 
 
-WARPS_PROPERTIES: frozenset[str] = frozenset()
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of the assembly family: inline PTX.
 
@@ -619,8 +604,6 @@ def _check_places(em: SemanticBuilder, text: str, count: int) -> None:
                 hint="write $$ for a dollar",
             )
 
-
-ASSEMBLY_PROPERTIES: frozenset[str] = frozenset()
 
 RULES: dict[str, Callable[..., Any]] = {
     "index_1d": _index_1d,
@@ -676,11 +659,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "warp_id": _warp_place("warp_id", ThreadCoordinate.WARP),
     "inline_ptx": inline_ptx,
 }
-
-PROPERTIES: frozenset[str] = (
-    THREADS_PROPERTIES
-    | SLICES_PROPERTIES
-    | SHARED_PROPERTIES
-    | WARPS_PROPERTIES
-    | ASSEMBLY_PROPERTIES
-)

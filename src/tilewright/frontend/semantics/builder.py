@@ -378,6 +378,8 @@ def _load_hint(x: Memory) -> str:
     if isinstance(x, MappedRef):
         return f"load a tile first: {x.name}.load(index)"
     if isinstance(x, AccumulatorRef):
-        return f"no block reads what others add to: compute with {x.name} in a later launch"
+        return (
+            f"a kernel cannot read what its blocks add to: compute with {x.name} in a later launch"
+        )
     load = f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
     return f"load a tile first: {load}"

@@ -19,10 +19,9 @@ from ...ir.launch_expr import Expr, parts, show
 from ...ir.ops.control import BLOCK_ID, TILE_INDEX
 from ...ir.ops.memory import CHECK, LOAD_VIEW, STORE_VIEW
 from ...ir.types import TensorType
-from ..rules.control import ask_at_launch
 from .access import counted, make_view, tile_count
 from .builder import SemanticBuilder
-from .launch_exprs import expression
+from .launch_exprs import ask_at_launch, expression
 from .values import Extent, MappedRef, Origin, OwnedIndex, Space, describe
 
 REST = -1
