@@ -267,3 +267,31 @@ def test_whole_tiles_beside_loads_by_address_are_read_as_tiles():
     (branch,) = (i for i in kernel.body.code if i.op.name == "if")
     assert [loads(version) for version in branch.regions] == [(3, 3), (6, 0)]
     assert loads(lowered(func, whole_first=False).program.kernels[0].body) == (6, 0)
+
+
+@tw.entry
+def picked(
+    z: tl.TensorMut, x: tl.Tensor, places: tl.Tensor[tw.i32], *, AXIS: tl.Const[int]
+) -> None:
+    here = places.load_tile((z.shape[AXIS],), [tl.block_id(AXIS)])
+    view = tl.make_gather_scatter_view(x, z.shape, AXIS, padding=0)
+    if AXIS == 0:
+        z.store(view.load([here + 1, tl.block_id(1) * z.shape[1]]))
+    else:
+        z.store(view.load([tl.block_id(0) * z.shape[0], here + 1]))
+
+
+def test_places_in_rows_are_read_one_per_thread():
+    """Those of rows are not: a thread gathers vectors of a row."""
+    z, places = tw.meta((256, 256)), tw.meta((256,), tw.i32)
+    for axis in (0, 1):
+        func = cuda_ir(picked, z.partition_mut((8, 256)), z, places, AXIS=axis)
+        made = lowered(func)
+        (load,) = (a for op, a in made.decisions.accesses.items()
+                   if op.one("view").view.tensor.param == "places")  # fmt: skip
+        assert load.masked and load.apart == (axis == 1) and load.versioned == (axis == 0)
+        line = "by element address, predicated, one per thread"
+        assert any(line in each for each in made.decisions.lines) == (axis == 1)
+        body = made.program.kernels[0].body.code
+        selects = [i for i in body if i.op.name == "select"]
+        assert bool(selects) == (axis == 1), "of unrelated addresses"

@@ -387,8 +387,10 @@ def _load(em: TileEmitter, op: Op) -> Sequence[Val]:
         return _load_elements(em, op, elements(em, op), hints_of(em, access))
     index = place_of(em, op)
     inside = em.whole is True and access.versioned
-    if access.masked and (access.streamed or not inside):
-        where = near_elements(em, op, index, inside=inside)
+    if access.masked and (access.streamed or access.apart or not inside):
+        where = near_elements(em, op, index, inside=inside and not access.apart)
+        if access.apart:
+            where = _apart(em, op, where)
         loaded = _load_elements(em, op, where, hints_of(em, access))
         load = em.makers[loaded[0]]
         em.vectors[load] = access.vector
@@ -517,19 +519,25 @@ def _atomic_red(em: TileEmitter, op: Op) -> Sequence[Val]:
     """Emit a reduction into memory in which adjacent threads have adjacent elements.
 
     tileiras 13.4 gives a thread as many adjacent elements as 16 bytes hold, and adds them one by
-    one, so that each instruction of a warp touches four times the cache lines that it could. It
-    takes selected addresses for unrelated, and one element of a row for each thread.
+    one, so that each instruction of a warp touches four times the cache lines that it could.
     """
     pointers, mask = elements(em, op)
     value = em.get(op.one("value"))
     if mask is not None and tile(value).size > 1:
-        base = em.spread(em.memory[op.one("view")].base, tile(value).shape)
-        apart = em.one("select", pointers.kind, mask, pointers, base)
+        apart, _ = _apart(em, op, (pointers, mask))
         pointers, value, mask = (_in_a_row(em, v) for v in (apart, value, mask))
     _, token = pointer_ops.combine(
         em, op, pointers, value, mask, em.token_of(op), op.one("value").tile.dtype
     )
     return (token,)
+
+
+def _apart(em: TileEmitter, op: Op, where: tuple[Val, Val | None]) -> tuple[Val, Val | None]:
+    """Return addresses that tileiras takes for unrelated, so that each thread has single ones."""
+    pointers, mask = where
+    assert mask is not None, "only elements that may be outside are selected"
+    base = em.spread(em.memory[op.one("view")].base, tile(pointers).shape)
+    return em.one("select", pointers.kind, mask, pointers, base), mask
 
 
 def _in_a_row(em: TileEmitter, value: Val) -> Val:
