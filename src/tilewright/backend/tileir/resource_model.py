@@ -383,7 +383,8 @@ def _copied(report: Report) -> int:
     found, code = report.resources, report.code
     if code.bulk_copies:
         return found.shared_bytes
-    return min(code.copied * found.threads, found.shared_bytes)
+    # Each version has copies and room of its own, and a block runs one.
+    return min(code.copied * found.threads, found.shared_bytes) // report.versions
 
 
 def resident_blocks(found: Resources, processor: Processor, threads: int) -> int:
@@ -447,6 +448,9 @@ def candidates(
         fits = [(n, _fit(report, warps, n, processor)) for n in sorted(numbers)]
         most = {n: processor.threads // (n * WARP) for n in numbers}
         sizes = [_size(n, min(fit + 1, most[n])) for n, fit in fits]
+        if report is not None and report.code.copied:
+            # Loads of later iterations begin if there are registers for what they are followed by.
+            varied += [_size(n, fit // 2) for n, fit in fits if n == warps]
         if report is not None and report.loaded_bytes is not None:
             # Blocks that load once wait as often as they compute: many share a multiprocessor.
             varied += [

@@ -183,6 +183,58 @@ def test_grids_are_turned_where_blocks_in_a_row_share_tiles():
     assert not product((16, 16)).turned
 
 
+@tw.entry
+def shifted(z: tl.TensorMut, x: tl.Tensor, bias: tl.Tensor) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    tile = x.load_tile(z.shape, [i, j])
+    z.store(tile + bias.load_tile((z.shape[1],), [j])[None, :])
+
+
+@tw.entry
+def column_sums(z: tl.TensorMut, x: tl.Tensor) -> None:
+    _, n = z.shape
+    part, j, _ = tl.get_tile_block_id()
+    xs, total = x.partition((8, n)), tl.zeros((n,), tw.f32)
+    for i in range(part * 4, min(part * 4 + 4, xs.num_tiles(0))):
+        total = total + tl.reduce_sum(xs.load((i, j)), 0)
+    z.store(total.reshape(1, n))
+
+
+@tw.entry
+def crossed(z: tl.TensorMut, x: tl.Tensor) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    z.store(x.load_tile(z.shape, [j, i]))
+
+
+@tw.entry
+def taken(z: tl.TensorMut, x: tl.Tensor, places: tl.Tensor[tw.i32]) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    z.store(x.load_tile(z.shape, [places.load_tile((1,), [i]).item(), j]))
+
+
+@tw.entry
+def repeated(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.broadcast(x.load_tile((z.shape[0], 1), [tl.block_id(0), 0]), z.shape))
+
+
+def test_blocks_that_are_neighbours_in_memory_run_together():
+    z, row, places = tw.meta((1024, 1024)), tw.meta((1024,)), tw.meta((128,), tw.i32)
+    out = z.partition_mut((8, 64))
+    for kernel, rows, *args in ((shifted, 8, z, row), (column_sums, 1, z), (repeated, 8, z)):
+        func = cuda_ir(kernel, z.partition_mut((rows, 64)), *args)
+        assert lowered(func).decisions.turned, kernel
+        assert not lowered(func, block_group=1).decisions.turned
+    assert not lowered(cuda_ir(crossed, out, z)).decisions.turned
+    assert not lowered(cuda_ir(taken, out, z, places)).decisions.turned
+    assert not lowered(cuda_ir(shifted, out, z.T, row)).decisions.turned
+
+
+def test_a_grid_that_is_too_long_in_reverse_keeps_its_order():
+    z, row = tw.meta((1 << 17, 64)), tw.meta((64,))
+    for tile, turned in (((1, 64), False), ((8, 64), True)):
+        assert lowered(cuda_ir(shifted, z.partition_mut(tile), z, row)).decisions.turned is turned
+
+
 def explained(kernel, *args, **constants):
     """The decisions about a kernel, without the folders of its file."""
     lines = lowered(cuda_ir(kernel, *args, **constants)).decisions.lines

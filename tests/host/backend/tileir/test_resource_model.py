@@ -220,6 +220,18 @@ def test_other_forms_are_candidates_too():
     assert all(c.whole_first is None for c in kept)
 
 
+def test_loops_with_asynchronous_copies_may_have_half_as_many_blocks():
+    found = candidates(Choices(4, 4), report(96, 128, copied=128), HOPPER, FREE)
+    assert found[0] == Choices(4, 2)
+    assert Choices(4, 2) not in candidates(Choices(4, 4), report(96, 128), HOPPER, FREE)
+
+
+@pytest.mark.parametrize("versions", [1, 2])
+def test_the_copies_of_another_version_are_not_in_flight(versions):
+    found = judged(ahead=0, threads=128, copied=64, shared=8192, versions=versions)
+    assert found.bytes_in_flight == found.blocks * 8192 // versions
+
+
 def test_blocks_that_load_once_may_share_a_multiprocessor_with_many():
     crowded = report(146, 256, loaded_bytes=6 << 10)
     found = candidates(Choices(8), crowded, HOPPER, FREE)
