@@ -295,3 +295,22 @@ def test_places_in_rows_are_read_one_per_thread():
         body = made.program.kernels[0].body.code
         selects = [i for i in body if i.op.name == "select"]
         assert bool(selects) == (axis == 1), "of unrelated addresses"
+
+
+@tw.entry
+def joined(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor) -> None:
+    m, n = z.shape
+    pairs = x.load_tile((m, n // 2, 2), [tl.block_id(0), tl.block_id(1), 0]).reshape(m, n)
+    z.store(pairs + w.load_tile((1, n), [0, tl.block_id(1)]))
+
+
+def test_what_tileiras_would_misread_is_read_by_address_in_all_blocks():
+    z, w, x = tw.meta((64, 256)), tw.meta((1, 256)), tw.meta((64, 128, 2))
+    made = lowered(cuda_ir(joined, z.partition_mut((8, 256)), x, w))
+    found = {op.one("view").view.tensor.param: a for op, a in made.decisions.accesses.items()}
+    assert found["x"].masked and not found["x"].versioned and not found["x"].whole_as_tile
+    assert found["w"].masked and found["w"].versioned and found["w"].whole_as_tile
+    body = made.program.kernels[0].body.code
+    (branch,) = (i for i in body if i.op.name == "if")
+    for version, by_address in zip(branch.regions, (1, 2), strict=True):
+        assert sum(i.op.name == "load_ptr_tko" for i in version.code) == by_address
