@@ -30,8 +30,7 @@ from ..passes.split_loops import split_loops
 from ..passes.split_scans import split_scans
 from ..passes.transpose_products import transpose_products
 from ..passes.uniform_trip_counts import uniform_trip_counts
-from .checks import LEFT_OUT, accepted
-from .legality import HOSTS, accept, limit_depth
+from .legality import HOSTS, accept, accept_checks, limit_depth
 from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
 
@@ -56,6 +55,13 @@ PASSES = (
     needed_precision,
     dce,
 )
+
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "placed": (),
+    "pinned": ("place_checks",),
+    "forced": ("prove_checks", "place_checks"),
+}
+"""The passes that each way to place checks does without."""
 
 CUDA_PASSES = (
     lower_control_flow,
@@ -120,7 +126,7 @@ def compile_kernel(
         if pass_.__name__ not in LEFT_OUT[checks]:
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
-    obligations = accepted(kernel, func, checks)
+    obligations = accept_checks(kernel, func, checks)
     lanes = LANE_PASSES if (target, kernel.dialect) == ("cpu", "simt") else ()
     for lowering in cuda_passes(target, options) if tiles_on_cuda else lanes:
         func = run.pass_(lowering, func)
