@@ -7,6 +7,7 @@ from itertools import cycle
 from threading import Lock
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
+from .._core import next_of
 from ..base.errors import SchedulingError
 from ..devices.foreign import ForeignStream, foreign_stream
 from ..devices.protocol import Device, Stream
@@ -39,7 +40,7 @@ class StreamPoolRoundRobin:
 
     def next_stream(self) -> Stream:
         """Return the streams in turn."""
-        return next(self.turns)
+        return next_of(self.turns)
 
     def set_aside(self, stream: Stream) -> None:
         """Hand out another stream in the place of one that waits for long, as for other processes.
@@ -102,7 +103,7 @@ class SpreadDevices:
 
     def next_stream(self) -> Stream:
         """Return a stream of the next device."""
-        return self._pools[next(self._turns)].next_stream()
+        return self._pools[next_of(self._turns)].next_stream()
 
     def set_aside(self, stream: Stream) -> None:
         """Do as `StreamPoolRoundRobin.set_aside` with the streams of its device."""
