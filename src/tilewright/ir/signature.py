@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
+from ..base.trees import is_tuple
 
 # -------------------------------------------------------------------------------------------------
 # Identity of constants: True, 1 and 1.0 are equal in Python but compile to different code.
@@ -34,7 +35,7 @@ def constant_kind(constant: object) -> object:
         return type(constant), constant.tobytes()
     if isinstance(constant, float):
         return type(constant), copysign(1.0, constant)
-    if _is_tuple(constant):
+    if is_tuple(constant):
         return type(constant), *map(constant_kind, constant)
     if is_dataclass(constant) and not isinstance(constant, type):
         parts = [constant_kind(getattr(constant, f.name)) for f in fields(constant)]
@@ -44,10 +45,6 @@ def constant_kind(constant: object) -> object:
 
 def _is_scalar(value: object) -> TypeGuard[np.generic[object]]:
     return isinstance(value, np.generic)
-
-
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)
 
 
 # -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ...ir.core import Func, Op, Value
 from ...ir.opdef import Effect, OpDef, Trait
 from ...ir.ops.control import BLOCK_ID, FOR, TILE_INDEX
 from ...ir.ops.layout import PERMUTE, RESHAPE
-from ...ir.ops.matmul import PRODUCTS
+from ...ir.ops.matmul import MMAF, PRODUCTS
 from ...ir.ops.reduction import REDUCE, SCAN
 from ...ir.signature import OutputSpec, TensorSpec
 from ...ir.types import TileType, ViewType
@@ -47,8 +47,8 @@ class Traits:
 
     @cached_property
     def accumulator(self) -> int:
-        """The elements of the largest product."""
-        return max(op.result.tile.size for op in self.products)
+        """The elements of the largest product that are in registers at once."""
+        return max(op.result.tile.size * _accumulators(op) for op in self.products)
 
     @cached_property
     def chain(self) -> int:
@@ -267,6 +267,17 @@ class Traits:
         """The grid axes that the kernel looks at."""
         found = {op.attrs["axis"] for op in self.func.walk() if op.is_a(BLOCK_ID)}
         return tuple(sorted(found))
+
+
+def _accumulators(product: Op) -> int:
+    """Return how many accumulators a product has.
+
+    The tensor cores of Hopper add products of 8-bit floats with few bits. Exact sums are made of
+    short ones, which have an accumulator of their own.
+    """
+    dtype = product.one("lhs").tile.dtype
+    is_exact = product.is_a(MMAF) and not product.attrs["fast_acc"]
+    return 2 if is_exact and dtype.is_float and dtype.bits == 8 else 1
 
 
 def _given(op: Op) -> list[Value]:

@@ -147,7 +147,7 @@ class _Heuristics:
         # Products with fewer rows than a warp group multiplies at once were measured separately.
         is_flat = height < self.policy.flat
         row = found(self.policy.flat_chains if is_flat else self.policy.chains, chain)
-        warps = 8 if height >= self.policy.tall else 4
+        warps = row.warps or (8 if height >= self.policy.tall else 4)
         return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
 
     def kind_of_product(self) -> tuple[Sequence[OccupancyConfig], str]:
@@ -157,6 +157,8 @@ class _Heuristics:
         if not self.traits.is_bulk:
             return self.policy.gathers, ", loaded by its warps"
         if self.traits.loops_around_products <= 1:
+            if self.traits.computes_operands:
+                return self.policy.converted, " of computed operands"
             return self.policy.products, ""
         if reporting_ops(self.func):
             return self.policy.checked, " per visit, with checks"

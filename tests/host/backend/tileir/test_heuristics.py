@@ -83,6 +83,38 @@ def routed(z: tl.MappedPartitionMut, x: tl.Tensor, y: tl.Tensor, ways: tl.Tensor
         z.store(acc.astype(z.dtype), index)
 
 
+@tw.entry
+def converted(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor, *, FAST: tl.Const[bool] = False) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    bm, bn = z.shape
+    xs, ws = x.partition((bm, 64)), w.partition((64, bn))
+    acc = tl.zeros((bm, bn), tw.f32)
+    for k in range(tl.num_tiles(xs, 1)):
+        left, right = xs.load([i, k]), ws.load([k, j])
+        acc = tl.mmaf(left, right.astype(x.dtype), acc, fast_acc=FAST)
+    z.store(acc.astype(z.dtype))
+
+
+@pytest.mark.parametrize(("weights", "warps"), [(tw.i8, 8), (tw.bf16, 4)])
+def test_operands_that_are_converted_take_more_warps(weights, warps):
+    z, w = tw.meta((4096, 4096), tw.bf16), tw.meta((4096, 4096), weights)
+    found = hints(converted, z.partition_mut((128, 128)), z, w)
+    assert found == {"occupancy": 2, "num_worker_warps_per_cta": warps}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fast", "expected"),
+    [
+        (tw.f8e4m3fn, False, {"num_worker_warps_per_cta": 8}),
+        (tw.f8e4m3fn, True, {"occupancy": 2, "num_worker_warps_per_cta": 4}),
+        (tw.bf16, False, {"occupancy": 2, "num_worker_warps_per_cta": 4}),
+    ],
+)
+def test_exact_sums_of_small_floats_have_two_accumulators(dtype, fast, expected):
+    z, x = tw.meta((4096, 4096), tw.bf16), tw.meta((4096, 4096), dtype)
+    assert hints(converted, z.partition_mut((128, 128)), x, x, FAST=fast) == expected
+
+
 def test_visits_that_check_have_registers_for_it():
     x, y = tw.meta((4096, 4096), tw.bf16), tw.meta((8, 4096, 4096), tw.bf16)
     mapped = x.partition_mut((128, 128)).map((8, 1), 132)
@@ -97,6 +129,7 @@ def test_visits_that_check_have_registers_for_it():
     [
         (64, 64, 64, 4, 4), (64, 64, 32, 4, 4), (64, 128, 64, 2, 4), (64, 64, 128, 2, 4),
         (128, 64, 64, 2, 8), (128, 128, 128, 1, 8), (32, 64, 64, 2, 4), (16, 64, 128, 2, 4),
+        (128, 64, 128, 2, 4),
     ],
 )  # fmt: skip
 def test_chained_products_share_a_processor(rows, keys, depth, blocks, warps):
