@@ -383,7 +383,7 @@ def _copied(report: Report) -> int:
     found, code = report.resources, report.code
     if code.bulk_copies:
         return found.shared_bytes
-    # Each version has copies and room of its own, and a block runs one.
+    # Each version has separate copies, with separate room, and a block runs one of them.
     return min(code.copied * found.threads, found.shared_bytes) // report.versions
 
 
