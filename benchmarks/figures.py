@@ -39,11 +39,15 @@ class Part:
     """Options of a trial."""
 
 
+CORPUS = (
+    "--device", "cpu", "--quick", "--warm", "2", "--seconds", "330", "--without", "ours, tuned",
+)  # fmt: skip
 CPU = (
     Part("results", "benchmarks", ("--seconds", "0.6"), ("--only", "launch", "add_1m")),
     Part("host", "benchmarks.host", ("--device", "cpu"), ("--quick", "--only", "forms", "graph")),
     Part("interop", "benchmarks.interop", ("--device", "cpu"), ("--seconds", "0.02")),
     Part("compiled", "benchmarks.gpu.compiled", (), ("--only", "softmax")),
+    Part("corpus_cpu", "benchmarks.corpus", CORPUS, ("--small", "--only", "nesterov")),
 )
 GPU = (
     Part("gpu", "benchmarks.gpu", ("--all",), ("--only", "softmax f16, rows of 1024")),

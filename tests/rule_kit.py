@@ -13,7 +13,7 @@ from tilewright.backend.reference.storage import LaunchMemory
 from tilewright.backend.reference.watch import Watch
 from tilewright.base.dtypes import AnyDType
 from tilewright.base.errors import Code, CompileError
-from tilewright.frontend.rules.table import RULES
+from tilewright.frontend.rules import RULES
 from tilewright.frontend.semantics.builder import SemanticBuilder
 from tilewright.ir.builder import make_op
 from tilewright.ir.core import Block, Func, Op, Value

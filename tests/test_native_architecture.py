@@ -79,6 +79,36 @@ def test_length_and_width(path):
         assert "\t" not in line, f"{relative(path)}:{number} has a tab"
 
 
+ENTERED = (
+    r'\{"\w+",\s*([^,"]+),\s*METH_',  # a method
+    r'\bfast_method\(\s*"\w+",\s*([^,]+),',
+    r"\bas_method\((?!Function)([^)]+)\)",
+    r"\{Py_(?:tp_(?:call|clear|finalize|init|new)|am_send), as_slot\(([^)]+)\)",
+)
+"""How functions that Python calls are listed."""
+RUNS_PYTHON = r"(?<!out_of_turn\()\bPy(?:Object_(?:Vectorcall|Call(?!Finalizer))|Iter_Send)\w*\("
+OUT_OF_TURN = ("leaving.cpp", "xla.cpp")
+"""Files whose objects never change, and call Python all the time."""
+
+
+@for_each([f for f in FILES if f.parent.name == "python" and f.name not in OUT_OF_TURN])
+def test_python_enters_the_core_in_turn(path):
+    text = path.read_text()
+    entered = [found for pattern in ENTERED for found in re.findall(pattern, text)]
+    properties = re.findall(r"PyGetSetDef k\w+\[\] = \{(.*?)\n\};", text, re.DOTALL)
+    for getter, setter in re.findall(r'\{"\w+",\s*([^,]+),\s*([^,]+),', "".join(properties)):
+        entered += [getter, *[setter] * (setter != "nullptr")]
+    for function in entered:
+        assert re.match(r"(as_method\()?in_turn<|function", function), (
+            f"{relative(path)}: {function}"
+        )
+
+
+@for_each([f for f in FILES if f.parent.name == "python" and f.name not in OUT_OF_TURN])
+def test_the_core_calls_python_out_of_turn(path):
+    assert not re.findall(RUNS_PYTHON, path.read_text()), relative(path)
+
+
 @for_each([f for f in FILES if f.suffix == ".hpp"])
 def test_headers_are_included_once_and_say_what_they_are(path):
     text = path.read_text()

@@ -1,6 +1,7 @@
 """Measure the corpus: `python -m benchmarks.corpus`.
 
-Writes corpus.json after each row, and corpus.md at the end, to build/bench or where --out says.
+Writes corpus.json after each row, and corpus.md at the end, to build/bench or where --out says; of
+a CPU, corpus_cpu.json and corpus_cpu.md.
 `--compile` runs nothing: it compiles our kernels for a GPU and tells which of them spill.
 """
 
@@ -28,7 +29,18 @@ from . import compiling
 from .case import Row, Shape
 from .contest import QUICK_ROUNDS, contest, warm_up
 from .record import Record
-from .report import RIVALS, Report, best_rival, from_json, markdown, of_copy, ratio, title, to_json
+from .report import (
+    RIVALS,
+    STEMS,
+    Report,
+    best_rival,
+    from_json,
+    markdown,
+    of_copy,
+    ratio,
+    title,
+    to_json,
+)
 from .rows import ROWS
 
 
@@ -45,7 +57,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     which.add_argument("--open", action="store_true", help="only the other rows")
     add("--without", nargs="+", default=[], metavar="WHO", help="contestants to leave out")
     add("--rounds", type=int, help="turns of each contestant")
-    add("--seconds", type=float, default=0.0, help="start no row after so long")
+    add(
+        "--seconds",
+        type=float,
+        default=0.0,
+        help="start no row after so long; half of it is for compiling first",
+    )
     add("--warm", type=int, default=0, metavar="N", help="compile first, N at a time")
     add("--warm-only", action="store_true", help="compile, and measure nothing")
     add("--part", type=int, help=argparse.SUPPRESS)
@@ -95,9 +112,9 @@ def machine(device: str) -> dict[str, str]:
     }
 
 
-def measure(given: argparse.Namespace, device: str) -> Report:
-    """Run the rows, writing after each what there is."""
-    report, todo, begin = Report(machine(device), device, []), work(given, device), time.monotonic()
+def measure(given: argparse.Namespace, device: str, begin: float) -> Report:
+    """Run the rows, writing after each what there is; the time since `begin` counts."""
+    report, todo = Report(machine(device), device, []), work(given, device)
     rounds = given.rounds or (QUICK_ROUNDS if given.quick else ROUNDS)
     for number, (row, shape, dtype) in enumerate(todo, 1):
         passed = time.monotonic() - begin
@@ -111,9 +128,16 @@ def measure(given: argparse.Namespace, device: str) -> Report:
             record = Record(row.name, row.family, row.held_out, shape, dtype, 0.0, 0.0)
             record.absent["the row"] = why
         report.records.append(record)
-        print(f"[{number}/{len(todo)}, {passed:.0f} s] {line(record, device)}", flush=True)
-        (given.out / "corpus.json").write_text(to_json(report), encoding="utf-8")
+        bar = "#" * (20 * number // len(todo))
+        done = f"[{bar:<20}] {number}/{len(todo)} {passed:.0f} s"
+        print(f"{done}: {line(record, device)}", flush=True)
+        (given.out / f"{STEMS[device]}.json").write_text(to_json(report), encoding="utf-8")
     return report
+
+
+def write_page(report: Report, place: Path) -> None:
+    """Write the page of a report."""
+    (place / f"{STEMS[report.device]}.md").write_text(markdown(report), encoding="utf-8")
 
 
 def line(record: Record, device: str) -> str:
@@ -138,8 +162,11 @@ def compile_first(arguments: Sequence[str], processes: int) -> None:
 
 def warm_part(given: argparse.Namespace, device: str) -> None:
     """Compile what one of the processes has to."""
+    start = time.monotonic()
     for row, shape, dtype in work(given, device)[given.part :: given.warm]:
         begin = time.monotonic()
+        if given.seconds and begin - start > given.seconds / 2:
+            return
         try:
             warm_up(row, shape, dtype, device, given.without)
         except Exception as error:
@@ -156,8 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{row.name} ({row.family}{', held out' if row.held_out else ''})")
         return 0
     if given.draw is not None:
-        page = markdown(from_json(given.draw.read_text(encoding="utf-8")))
-        (given.out / "corpus.md").write_text(page, encoding="utf-8")
+        write_page(from_json(given.draw.read_text(encoding="utf-8")), given.out)
         return 0
     if given.compile:
         return compiling.run(work(given, "cuda"), given.arch, given.out, given.warm or 1)
@@ -173,14 +199,14 @@ def _run(given: Any, device: str, arguments: Sequence[str]) -> int:
     if given.part is not None:
         warm_part(given, device)
         return 0
+    begin = time.monotonic()
     if given.warm:
-        begin = time.monotonic()
         compile_first(arguments, given.warm)
         print(f"compiled in {time.monotonic() - begin:.0f} s", flush=True)
     if given.warm_only:
         return 0
-    report = measure(given, device)
-    (given.out / "corpus.md").write_text(markdown(report), encoding="utf-8")
+    report = measure(given, device, begin)
+    write_page(report, given.out)
     wrong = [
         title(r) for r in report.records if any("ours" in n or n == "the row" for n in r.absent)
     ]

@@ -15,6 +15,8 @@ from .record import Record
 
 RIVALS = {"cuda": (TRITON, COMPILED), "cpu": (TORCH, COMPILED, NUMBA)}
 """Those whose best ours are compared with."""
+STEMS = {"cuda": "corpus", "cpu": "corpus_cpu"}
+"""The names of the files of results, without what they end with."""
 GOALS = {
     "cuda": {"mean, plain": 1.05, "mean, tuned": 1.10, "least, plain": 0.92, "least, tuned": 0.97},
     "cpu": {"mean, plain": 1.3, "least, plain": 0.8},
@@ -115,7 +117,7 @@ def markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    yield from ("# The corpus", "")
+    yield from ("# The corpus" + " on a CPU" * (report.device == "cpu"), "")
     yield from table(("machine", ""), list(report.machine.items()))
     yield from ("", HOW[report.device] + SAME, "## Means", "")
     yield from table(

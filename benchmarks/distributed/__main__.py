@@ -2,13 +2,16 @@
 
     python -m benchmarks.distributed --processes 2 4
 
-Each process is pinned to one core. In turns they run the same step three ways (`programs.py`): with
-kernels and collectives of ours; with the same kernels, and all_reduce of torch.distributed called
-directly on their memory; and in torch alone. Between these turns each runs its steps without any
-all-reduce, as one process would alone. The efficiency is the time without over the time with them,
-and what counts is that of ours over torch's: of the least times, which other work on the machine
-changes least, and the median over all rounds. The last block measures all-reduces alone, whose
-figures calibrate the model of `benchmarks.scale`.
+Each process is pinned to one core, and all run on the CPU. In turns they run the same step three
+ways (`programs.py`): with kernels and collectives of ours; with the same kernels, and all_reduce of
+torch.distributed called directly on their memory; and in torch alone. Between these turns each runs
+its steps without any all-reduce, as one process would alone. The efficiency is the time alone over
+the time together. It falls where the rest of a step is fast, since all-reduces then take more of
+it, so two figures stand beside it: what a step costs more together than alone, and the time
+together of ours over torch's, which is what a user waits for. All are given by the least times and
+by the median over all rounds: the least times are those of lucky moments, of which two programs
+seldom have the same. The last blocks measure all-reduces alone, whose figures calibrate the model
+of `benchmarks.scale`, and those of many small tensors.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -40,6 +43,8 @@ STEPS = 2
 SIZES = [1 << n for n in range(10, 25, 2)]
 """Bytes of the all-reduces that are measured alone."""
 CALLS = 40
+GRADIENTS = [(1 << 12) + n for n in range(32)]
+"""Elements of the small tensors that are reduced after each other, or together."""
 KINDS = ("alone", "together")
 
 Times = dict[str, dict[str, list[float]]]
@@ -53,14 +58,15 @@ def worker(rank: int, size: int, port: int, width: int, rows: int, rounds: int) 
     torch: Any = import_module("torch")
     torch.set_num_threads(1)
     address = f"tcp://127.0.0.1:{port}"
-    with tw.distributed.init("gloo", address=address, rank=rank, size=size):
+    group = tw.distributed.init("gloo", address=address, rank=rank, size=size)
+    with tw.device("cpu"), group:
         steps = {
             name: _measured(torch, program(width, rows, size, rank), rounds)
             for name, program in PROGRAMS.items()
         }
-        alone = _all_reduces(torch)
+        alone, many = _all_reduces(torch), _many(torch)
     if rank == 0:
-        print(json.dumps({"size": size, "steps": steps, "all_reduce": alone}))
+        print(json.dumps({"size": size, "steps": steps, "all_reduce": alone, "many": many}))
 
 
 def _measured(torch: Any, program: Any, rounds: int) -> Times:
@@ -97,13 +103,34 @@ def _all_reduces(torch: Any) -> dict[str, dict[int, float]]:
     for nbytes in SIZES:
         x, y = tw.zeros((nbytes // 4,)).sync(), torch.zeros(nbytes // 4)
         ways = {"ops": partial(_reduced, x), "calls": partial(torch.distributed.all_reduce, y)}
-        times: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(CALLS):
-            for name, way in ways.items():
-                times[name].append(_timed(way))
-        for name, taken in times.items():
+        for name, taken in _in_turns(ways).items():
             found[name][nbytes] = min(taken)
     return found
+
+
+def _many(torch: Any) -> dict[str, list[float]]:
+    """Return the times of all-reduces of many small tensors: as ops, as one op, and as calls."""
+    ours = [tw.zeros((n,)).sync() for n in GRADIENTS]
+    theirs = [torch.zeros(n) for n in GRADIENTS]
+
+    def ops() -> None:
+        for x in ours:
+            all_reduce(x).start()
+        tw.synchronize()
+
+    def calls() -> None:
+        for pending in [torch.distributed.all_reduce(x, async_op=True) for x in theirs]:
+            pending.wait()
+
+    return _in_turns({"ops": ops, "one op": lambda: all_reduce(ours).sync(), "calls": calls})
+
+
+def _in_turns(ways: Mapping[str, Callable[[], object]]) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(CALLS):
+        for name, way in ways.items():
+            times[name].append(_timed(way))
+    return times
 
 
 def _reduced(x: Tensor[Any]) -> None:
@@ -136,36 +163,54 @@ def measured(size: int, width: int, rows: int, rounds: int) -> Any:
     return json.loads(outputs[0])
 
 
-def efficiencies(times: Times) -> dict[str, tuple[float, float]]:
-    """Return the efficiency of each way: of the least times, and the median over the rounds."""
-    return {
-        name: (
-            min(of["alone"]) / min(of["together"]),
-            statistics.median(
-                [a / b for a, b in zip(of["alone"], of["together"], strict=True)]
-            ),
-        )
-        for name, of in times.items()
-    }  # fmt: skip
+def figures(of: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
+    """Return what is known of a way: of the least times, and the median over all rounds."""
+    pairs = [*zip(of["alone"], of["together"], strict=True)]
+    pairs = [(min(of["alone"]), min(of["together"])), *pairs]
+    found = {
+        "alone": [alone for alone, _ in pairs],
+        "together": [together for _, together in pairs],
+        "cost": [together - alone for alone, together in pairs],
+        "efficiency": [alone / together for alone, together in pairs],
+    }
+    return {name: (least, statistics.median(all_)) for name, (least, *all_) in found.items()}
 
 
 def show(found: Any) -> None:
     """Print the figures of a run."""
-    print(f"{found['size']} processes; load {os.getloadavg()[0]:.1f}; ms per step, least times")
-    print(f"{'':8}{'':7} {'alone':>7} {'together':>9} {'efficiency':>11} {'median':>8}")
+    print(
+        f"{found['size']} processes; load {os.getloadavg()[0]:.1f}; ms of a step, least and median"
+    )
+    print(f"{'':14} {'alone':>15} {'together':>15} {'cost':>15} {'efficiency':>15}")
     for program, times in found["steps"].items():
-        reached = efficiencies(times)
-        for name, of in times.items():
-            alone, together = min(of["alone"]) * 1e3, min(of["together"]) * 1e3
-            least, median = reached[name]
-            print(f"{program:8}{name:7} {alone:7.2f} {together:9.2f} {least:11.1%} {median:8.1%}")
+        ways = {name: figures(of) for name, of in times.items()}
+        for name, of in ways.items():
+            shown = [_pair(of[what], 1e3, "7.2f") for what in ("alone", "together", "cost")]
+            print(
+                f"{program:7}{name:7} {' '.join(shown)} {_pair(of['efficiency'], 100, '6.1f', '%')}"
+            )
         for other in ("calls", "torch"):
-            least, median = (a / b for a, b in zip(reached["ops"], reached[other], strict=True))
-            print(f"{'':8}ops / {other:17} {'':7} {least:11.3f} {median:8.3f}")
+            ratio = {
+                what: tuple(
+                    a / b for a, b in zip(ways["ops"][what], ways[other][what], strict=True)
+                )
+                for what in ("alone", "together", "efficiency")
+            }
+            shown = [_pair(ratio[what], 1, "7.3f") for what in ("alone", "together")]
+            print(
+                f"ops / {other:8} {' '.join(shown)} {'':15} {_pair(ratio['efficiency'], 1, '7.3f')}"
+            )
     print(f"\n{'all_reduce':>12} {'op us':>10} {'call us':>10}")
     for nbytes, seconds in found["all_reduce"]["ops"].items():
         calls = found["all_reduce"]["calls"][nbytes]
         print(f"{int(nbytes):12} {seconds * 1e6:10.0f} {calls * 1e6:10.0f}")
+    print(f"\n{len(GRADIENTS)} all-reduces of 16 KiB, us, least and median")
+    for name, taken in found["many"].items():
+        print(f"{name:>12} {min(taken) * 1e6:10.0f} {statistics.median(taken) * 1e6:10.0f}")
+
+
+def _pair(given: tuple[float, ...], scale: float, form: str, unit: str = "") -> str:
+    return " ".join(f"{value * scale:{form}}{unit}" for value in given)
 
 
 def main() -> None:

@@ -1,26 +1,26 @@
-"""Blocks about the corpus of untuned kernels, from `corpus.json`, by medians."""
+"""Blocks about the corpus of untuned kernels, by medians: `corpus.json` and `corpus_cpu.json`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from ..corpus.report import CLOSE, Report, best_rival, from_json, ratio, summary
+from ..corpus.report import CLOSE, STEMS, Report, best_rival, from_json, ratio, summary
 from ..table import table
 from .reading import Block, judged, origin, wrapped
 
 
-def _report(results: Path) -> Report:
-    return from_json((results / "corpus.json").read_text(encoding="utf-8"))
+def _report(results: Path, device: str) -> Report:
+    return from_json((results / f"{STEMS[device]}.json").read_text(encoding="utf-8"))
 
 
-def means(results: Path) -> Iterator[str]:
+def means(results: Path, device: str = "cuda") -> Iterator[str]:
     """The means of open and held-out rows."""
-    report = _report(results)
-    yield from wrapped(
-        f"Measured at {origin(report.machine)}; torch {report.machine['torch']}, triton "
-        f"{report.machine['triton']}."
-    )
+    report = _report(results, device)
+    peers = (name for name in ("torch", "triton", "numba") if name in report.machine)
+    versions = ", ".join(f"{name} {report.machine[name]}" for name in peers)
+    yield from wrapped(f"Measured at {origin(report.machine)}; {versions}.")
     yield ""
     head = ("rows", "form", "measured", "geometric mean", "least", "at 1 or above", "losses")
     yield from table(head, [_row(row) for row in summary(report)])
@@ -31,9 +31,9 @@ def _row(row: list[str]) -> list[str]:
     return [group, form, measured, judged(float(mean)), judged(float(least)), ahead, lost]
 
 
-def losses(results: Path) -> Iterator[str]:
+def losses(results: Path, device: str = "cuda") -> Iterator[str]:
     """Every row in which the better of the others is noticeably faster, the slowest first."""
-    report = _report(results)
+    report = _report(results, device)
     found = sorted(
         (value, record.name, rival[0])
         for record in report.records
@@ -45,4 +45,9 @@ def losses(results: Path) -> Iterator[str]:
     yield from wrapped(f"The {len(found)} losses, as parts of the speed of {rivals}: {told}.")
 
 
-BLOCKS: dict[str, Block] = {"corpus": means, "corpus-losses": losses}
+BLOCKS: dict[str, Block] = {
+    "corpus": means,
+    "corpus-losses": losses,
+    "corpus-cpu": partial(means, device="cpu"),
+    "corpus-cpu-losses": partial(losses, device="cpu"),
+}

@@ -19,7 +19,7 @@ bool is_still(const Watch& watch) {
   if (watch.key != nullptr) {
     return PyDict_GetItemWithError(where, object_of(watch.key)) == watch.was;
   }
-  const Owned now(PyObject_CallNoArgs(where));
+  const Owned now(out_of_turn(PyObject_CallNoArgs, where));
   return now && now.get() == watch.was;
 }
 

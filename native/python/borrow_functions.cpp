@@ -97,13 +97,17 @@ PyObject* reap(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    fast_method("bind_tensors", bind_tensors, "Borrow the tensors that a kernel was given."),
-    fast_method("reserve", reserve, "Begin work whose borrows still stand."),
-    fast_method("reborrow", reborrow, "Borrow the memory of a replay again, and begin its work."),
-    fast_method("write_addresses", write_addresses, "Write addresses of tensors to their places."),
-    fast_method("note_submitted", note_submitted, "Count work that was submitted, or dropped."),
-    fast_method("note_passed", note_passed, "Count all work up to a number as over."),
-    fast_method("reap", reap, "Find up to which number all work is over."),
+    fast_method("bind_tensors", in_turn<bind_tensors>,
+                "Borrow the tensors that a kernel was given."),
+    fast_method("reserve", in_turn<reserve>, "Begin work whose borrows still stand."),
+    fast_method("reborrow", in_turn<reborrow>,
+                "Borrow the memory of a replay again, and begin its work."),
+    fast_method("write_addresses", in_turn<write_addresses>,
+                "Write addresses of tensors to their places."),
+    fast_method("note_submitted", in_turn<note_submitted>,
+                "Count work that was submitted, or dropped."),
+    fast_method("note_passed", in_turn<note_passed>, "Count all work up to a number as over."),
+    fast_method("reap", in_turn<reap>, "Find up to which number all work is over."),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,4 +1,5 @@
 // Borrow states of memory and the borrows that they know, as types of Python.
+#include <thread>
 #include <vector>
 
 #include "python/borrowing.hpp"
@@ -25,8 +26,8 @@ PyObject* ticket_of(Borrow* borrow) {
 
 // Asks Python, which knows the gaps. Where it has no answer they meet.
 bool meets_with_gaps(const Extent& one, const Extent& other) {
-  const Owned answer(PyObject_CallMethodOneArg(static_cast<PyObject*>(one.object), name_meets,
-                                               static_cast<PyObject*>(other.object)));
+  const Owned answer(out_of_turn(PyObject_CallMethodOneArg, static_cast<PyObject*>(one.object),
+                                 name_meets, static_cast<PyObject*>(other.object)));
   if (!answer) PyErr_Clear();
   return answer.get() != Py_False;
 }
@@ -39,16 +40,23 @@ const Extent* extent_in(PyObject* extent) {
 class Pinned {
  public:
   explicit Pinned(const MemoryState& state) {
-    pin(state.writers);
-    pin(state.readers);
+    while (!pin(state.writers) || !pin(state.readers)) {
+      kept_.clear();
+      const Unlocked unlocked;  // for whom is about to take a borrow out of its list
+      std::this_thread::yield();
+    }
   }
 
  private:
-  void pin(const BorrowList& list) {
-    if (list.is_empty()) return;
+  // False: one of them is being destroyed.
+  bool pin(const BorrowList& list) {
+    if (list.is_empty()) return true;
     for (Borrow* borrow = list.head.next; borrow != &list.head; borrow = borrow->next) {
-      kept_.push_back(Owned::borrowed(ticket_of(borrow)));
+      Owned ticket = owned_if_alive(ticket_of(borrow));
+      if (!ticket) return false;
+      kept_.push_back(std::move(ticket));
     }
+    return true;
   }
 
   std::vector<Owned> kept_;
@@ -144,14 +152,16 @@ PyObject* owner_of(PyObject* self, void*) {
 
 PyObject* exclusive_of(PyObject* self, void*) {
   Borrow* borrow = as_state(self).memory.exclusive;
-  return Py_NewRef(borrow == nullptr ? Py_None : ticket_of(borrow));
+  Owned found = borrow == nullptr ? Owned() : owned_if_alive(ticket_of(borrow));
+  return found ? found.release() : Py_NewRef(Py_None);
 }
 
 PyObject* listed_in(const BorrowList& list) {
   Owned found(PyList_New(0));
   if (!found || list.is_empty()) return found.release();
   for (Borrow* borrow = list.head.next; borrow != &list.head; borrow = borrow->next) {
-    if (PyList_Append(found.get(), ticket_of(borrow)) < 0) return nullptr;
+    const Owned ticket = owned_if_alive(ticket_of(borrow));
+    if (ticket && PyList_Append(found.get(), ticket.get()) < 0) return nullptr;
   }
   return found.release();
 }
@@ -312,16 +322,22 @@ PyObject* read_all(PyObject* self, PyObject* use) {
 }
 
 PyGetSetDef kStateProperties[] = {
-    {"epoch", epoch_of, nullptr, "How often the memory was borrowed exclusively.", nullptr},
-    {"record", record_address, nullptr, "The address of what launches know of it.", nullptr},
-    {"slow_path", slow_path_of, nullptr, "Why it cannot be judged by numbers alone.", nullptr},
-    {"owner", owner_of, nullptr, "The exclusive borrow of all of it, as a number.", nullptr},
-    {"exclusive", exclusive_of, nullptr, "The latest exclusive borrow of all of the memory.",
+    {"epoch", in_turn<epoch_of>, nullptr, "How often the memory was borrowed exclusively.",
      nullptr},
-    {"writers", writers_of, nullptr, "Exclusive borrows of parts.", nullptr},
-    {"readers", readers_of, nullptr, "Shared borrows of parts.", nullptr},
-    {"leases", leases_of, set_leases, "Who sees the memory; some may be gone.", nullptr},
-    {"neighbours", neighbours_of, set_neighbours, "States of memory that overlaps it.", nullptr},
+    {"record", in_turn<record_address>, nullptr, "The address of what launches know of it.",
+     nullptr},
+    {"slow_path", in_turn<slow_path_of>, nullptr, "Why it cannot be judged by numbers alone.",
+     nullptr},
+    {"owner", in_turn<owner_of>, nullptr, "The exclusive borrow of all of it, as a number.",
+     nullptr},
+    {"exclusive", in_turn<exclusive_of>, nullptr,
+     "The latest exclusive borrow of all of the memory.", nullptr},
+    {"writers", in_turn<writers_of>, nullptr, "Exclusive borrows of parts.", nullptr},
+    {"readers", in_turn<readers_of>, nullptr, "Shared borrows of parts.", nullptr},
+    {"leases", in_turn<leases_of>, in_turn<set_leases>, "Who sees the memory; some may be gone.",
+     nullptr},
+    {"neighbours", in_turn<neighbours_of>, in_turn<set_neighbours>,
+     "States of memory that overlaps it.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -335,26 +351,27 @@ PyMemberDef kStateMembers[] = {
 };
 
 PyMethodDef kStateMethods[] = {
-    fast_method("share", share, "Borrow for reading: ends exclusive borrows."),
-    fast_method("exclude", exclude, "Borrow for writing, or take over: ends all others."),
-    fast_method("rewrite", rewrite, "Borrow for a launch, out of whose borrow nothing comes."),
-    fast_method("mark", mark, "Say whether there is a reason for the slow path."),
-    {"write_all", write_all, METH_O, "All of the memory is written: all borrows end."},
-    {"read_all", read_all, METH_O, "All of the memory is read: exclusive borrows end."},
-    {"noted_work", noted_work, METH_NOARGS, "Work that is noted by number."},
-    {"has_noted_work", has_noted_work, METH_NOARGS, "Whether work is noted by number."},
-    {"forget_noted_work", forget_noted_work, METH_NOARGS, "Forget it: all of it is over."},
+    fast_method("share", in_turn<share>, "Borrow for reading: ends exclusive borrows."),
+    fast_method("exclude", in_turn<exclude>, "Borrow for writing, or take over: ends all others."),
+    fast_method("rewrite", in_turn<rewrite>,
+                "Borrow for a launch, out of whose borrow nothing comes."),
+    fast_method("mark", in_turn<mark>, "Say whether there is a reason for the slow path."),
+    {"write_all", in_turn<write_all>, METH_O, "All of the memory is written: all borrows end."},
+    {"read_all", in_turn<read_all>, METH_O, "All of the memory is read: exclusive borrows end."},
+    {"noted_work", in_turn<noted_work>, METH_NOARGS, "Work that is noted by number."},
+    {"has_noted_work", in_turn<has_noted_work>, METH_NOARGS, "Whether work is noted by number."},
+    {"forget_noted_work", in_turn<forget_noted_work>, METH_NOARGS, "Forget it: all of it is over."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot kStateSlots[] = {
     {Py_tp_doc, const_cast<char*>("Who may use a piece of memory.")},
-    {Py_tp_new, as_slot(new_state)},
+    {Py_tp_new, as_slot(in_turn<new_state>)},
     {Py_tp_getset, kStateProperties},
     {Py_tp_members, kStateMembers},
     {Py_tp_methods, kStateMethods},
     {Py_tp_traverse, as_slot(StateFields::visit)},
-    {Py_tp_clear, as_slot(StateFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<StateFields::clear>)},
     {Py_tp_dealloc, as_slot(free_state)},
     {0, nullptr},
 };
@@ -366,10 +383,16 @@ PyType_Spec kStateSpec = {"tilewright._core.BorrowState", sizeof(StateObject), 0
 
 void free_ticket(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  abandon(as_ticket(self).borrow);
-  as_ticket(self).borrow.memory = nullptr;
+  {
+    const Turn turn;
+    abandon(as_ticket(self).borrow);
+    as_ticket(self).borrow.memory = nullptr;
+  }
   if (as_ticket(self).weak_references != nullptr) PyObject_ClearWeakRefs(self);
-  TicketFields::clear(self);
+  {
+    const Turn turn;
+    TicketFields::clear(self);
+  }
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -412,9 +435,11 @@ PyObject* is_by_epoch(PyObject* self, void*) {
 PyObject* number_of(PyObject* self, void*) { return PyLong_FromVoidPtr(&as_ticket(self).borrow); }
 
 PyGetSetDef kTicketProperties[] = {
-    {"exclusive", is_exclusive, nullptr, "Whether no other use may stand beside it.", nullptr},
-    {"by_epoch", is_by_epoch, nullptr, "Whether it stands while the epoch is the same.", nullptr},
-    {"number", number_of, nullptr, "What the state names it by, as `owner`.", nullptr},
+    {"exclusive", in_turn<is_exclusive>, nullptr, "Whether no other use may stand beside it.",
+     nullptr},
+    {"by_epoch", in_turn<is_by_epoch>, nullptr, "Whether it stands while the epoch is the same.",
+     nullptr},
+    {"number", in_turn<number_of>, nullptr, "What the state names it by, as `owner`.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -433,9 +458,10 @@ PyMemberDef kTicketMembers[] = {
 };
 
 PyMethodDef kTicketMethods[] = {
-    {"ended_by", ended_by_method, METH_NOARGS, "The use that ended it; None while it stands."},
-    fast_method("reborrow", reborrow, "An exclusive borrow out of this one."),
-    {"hand_back", hand_back, METH_NOARGS, "It will not be used any more."},
+    {"ended_by", in_turn<ended_by_method>, METH_NOARGS,
+     "The use that ended it; None while it stands."},
+    fast_method("reborrow", in_turn<reborrow>, "An exclusive borrow out of this one."),
+    {"hand_back", in_turn<hand_back>, METH_NOARGS, "It will not be used any more."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -445,7 +471,7 @@ PyType_Slot kTicketSlots[] = {
     {Py_tp_members, kTicketMembers},
     {Py_tp_methods, kTicketMethods},
     {Py_tp_traverse, as_slot(TicketFields::visit)},
-    {Py_tp_clear, as_slot(clear_ticket)},
+    {Py_tp_clear, as_slot(in_turn<clear_ticket>)},
     {Py_tp_dealloc, as_slot(free_ticket)},
     {0, nullptr},
 };
@@ -474,7 +500,7 @@ PyObject* ticket_of_epoch(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("ticket_of_epoch", ticket_of_epoch, "A borrow that stands by its epoch."),
+    fast_method("ticket_of_epoch", in_turn<ticket_of_epoch>, "A borrow that stands by its epoch."),
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -502,6 +528,7 @@ PyObject* new_ticket(PyObject* state, PyObject* use, PyObject* extent, PyObject*
   ticket.extent = Py_NewRef(extent == nullptr ? Py_None : extent);
   ticket.parent = Py_NewRef(parent == nullptr ? Py_None : parent);
   ticket.ended = Py_NewRef(Py_None);
+  make_findable(self.get());
   return self.release();
 }
 

@@ -8,7 +8,7 @@
 #include "core/borrow.hpp"
 #include "python/location.hpp"
 #include "python/objects.hpp"
-#include "python/py.hpp"
+#include "python/turn.hpp"
 
 namespace tw::py {
 
@@ -99,7 +99,7 @@ int64_t leave_to_python();
 // `reserve` takes them. `examine` may be null: it needs none. Below 0: an error is set.
 inline int64_t examined(PyObject* examine) {
   if (examine == nullptr) return 0;
-  const Owned answer(PyObject_CallNoArgs(examine));
+  const Owned answer(out_of_turn(PyObject_CallNoArgs, examine));
   const int64_t how = answer ? PyLong_AsLongLong(answer.get()) : -1;
   if (how < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "bits are expected");
   return how;

@@ -141,10 +141,10 @@ int is_maker(PyObject* function, Py_ssize_t count) {
 Owned call_all(PyObject* function, const Results& results, PyObject* extra) {
   const Py_ssize_t more = PyTuple_GET_SIZE(extra);
   const auto all = static_cast<size_t>(results.count + more);
-  if (more == 0) return Owned(PyObject_Vectorcall(function, results.at, all, nullptr));
+  if (more == 0) return Owned(out_of_turn(PyObject_Vectorcall, function, results.at, all, nullptr));
   std::vector<PyObject*> given(results.at, results.at + results.count);
   for (Py_ssize_t i = 0; i < more; ++i) given.push_back(PyTuple_GET_ITEM(extra, i));
-  return Owned(PyObject_Vectorcall(function, given.data(), all, nullptr));
+  return Owned(out_of_turn(PyObject_Vectorcall, function, given.data(), all, nullptr));
 }
 
 bool has_host_data(PyObject* op, bool& found) {
@@ -192,11 +192,11 @@ PyObject* set_call_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("call_function", call_function,
+    fast_method("call_function", in_turn<call_function>,
                 "Call a function with an op's result, then the arguments bound when building."),
-    fast_method("admit", admit_function,
+    fast_method("admit", in_turn<admit_function>,
                 "Mark an op that a function made as used, if it may run here; gives it."),
-    {"set_call_classes", set_call_classes, METH_O, "Say what Python has for calls."},
+    {"set_call_classes", in_turn<set_call_classes>, METH_O, "Say what Python has for calls."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -213,7 +213,7 @@ Owned call_with(PyObject* verb, PyObject* function, PyObject* value, PyObject* e
     const Owned given = stands ? joined(value, results, extra) : Owned();
     if (!given) return Owned();
     PyObject* passed[] = {function, stands.get(), given.get()};
-    return Owned(PyObject_VectorcallMethod(names_call_at, passed, 3, nullptr));
+    return Owned(out_of_turn(PyObject_VectorcallMethod, names_call_at, passed, 3, nullptr));
   }
   Taken taken;
   if (!find_taken(function, taken)) return Owned();
@@ -239,7 +239,7 @@ Owned call_method(PyObject* verb, PyObject* name, PyObject* value, PyObject* giv
     call_python(classes.refuse_method, {verb, results.at[0]});
     return Owned();
   }
-  return Owned(PyObject_Call(method.get(), given, nullptr));
+  return Owned(out_of_turn(PyObject_Call, method.get(), given, nullptr));
 }
 
 bool admit(PyObject* made, PyObject* verb, ContextObject& context, PyObject* given) {

@@ -44,7 +44,7 @@ int initialize(PyObject* self, PyObject* args, PyObject* keywords) {
 PyObject* whence_method(PyObject* self, PyObject*) { return whence(as_context(self)).release(); }
 
 PyMethodDef kMethods[] = {
-    {"whence", whence_method, METH_NOARGS,
+    {"whence", in_turn<whence_method>, METH_NOARGS,
      "Find where the program stands that runs the ops that are under way."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -80,11 +80,11 @@ PyMemberDef kMembers[] = {
 
 PyType_Slot kTypeSlots[] = {
     {Py_tp_doc, const_cast<char*>("What an op is given when it runs.")},
-    {Py_tp_init, as_slot(initialize)},
+    {Py_tp_init, as_slot(in_turn<initialize>)},
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(ContextFields::visit)},
-    {Py_tp_clear, as_slot(ContextFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<ContextFields::clear>)},
     {Py_tp_dealloc, as_slot(ContextFields::free)},
     {0, nullptr},
 };

@@ -9,6 +9,7 @@
 #include "cpu/pool.hpp"
 #include "cpu/stream.hpp"
 #include "python/module.hpp"
+#include "python/types.hpp"
 
 namespace tw::py {
 
@@ -34,11 +35,6 @@ PyObject* unlocked(Function function) {
     answer = static_cast<std::int64_t>(function());
   }
   return PyErr_Occurred() ? nullptr : as_int(answer);
-}
-
-template <typename Function>
-PyCFunction as_method(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
 }
 
 // The pool.
@@ -115,30 +111,30 @@ int pool_set(PyObject* self, PyObject* value, void*) {
 }
 
 PyMethodDef kPoolMethods[] = {
-    {"serve", pool_serve, METH_NOARGS, "Be a worker, until `stop`."},
-    {"stop", pool_stop, METH_NOARGS, "Run nothing any more, and send workers home."},
-    {"alert", pool_alert, METH_NOARGS, "Count an alert now."},
-    {"wait_for_alert", as_method(pool_wait_for_alert), METH_FASTCALL,
+    {"serve", in_turn<pool_serve>, METH_NOARGS, "Be a worker, until `stop`."},
+    {"stop", in_turn<pool_stop>, METH_NOARGS, "Run nothing any more, and send workers home."},
+    {"alert", in_turn<pool_alert>, METH_NOARGS, "Count an alert now."},
+    {"wait_for_alert", as_method(in_turn<pool_wait_for_alert>), METH_FASTCALL,
      "Sleep until the count of alerts is not `seen`, or so many nanoseconds; the count."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef kPoolAttributes[] = {
-    {"address", pool_address, nullptr, "Where native code finds it.", nullptr},
-    {"workers", pool_workers, pool_set<&Pool::set_workers>, "How many workers were started.",
-     nullptr},
-    {"usual_threads", pool_usual_threads, pool_set<&Pool::set_usual_threads>,
+    {"address", in_turn<pool_address>, nullptr, "Where native code finds it.", nullptr},
+    {"workers", in_turn<pool_workers>, in_turn<pool_set<&Pool::set_workers>>,
+     "How many workers were started.", nullptr},
+    {"usual_threads", in_turn<pool_usual_threads>, in_turn<pool_set<&Pool::set_usual_threads>>,
      "How many threads a launch may use where no `with` block has other settings in force.",
      nullptr},
-    {"unfinished", pool_unfinished, nullptr,
+    {"unfinished", in_turn<pool_unfinished>, nullptr,
      "How many jobs were left unfinished by the threads that run them.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot kPoolSlots[] = {
     {Py_tp_doc, const_cast<char*>("What the streams of the CPU and their workers share.")},
-    {Py_tp_new, reinterpret_cast<void*>(new_pool)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(free_pool)},
+    {Py_tp_new, as_slot(in_turn<new_pool>)},
+    {Py_tp_dealloc, as_slot(free_pool)},
     {Py_tp_methods, kPoolMethods},
     {Py_tp_getset, kPoolAttributes},
     {0, nullptr},
@@ -175,8 +171,11 @@ PyObject* new_stream(PyTypeObject* type, PyObject* given, PyObject* named) {
 void free_stream(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   auto* freed = reinterpret_cast<StreamObject*>(self);
-  freed->stream.~Stream();
-  Py_DECREF(freed->pool);
+  {
+    const Turn turn;
+    freed->stream.~Stream();
+    Py_DECREF(freed->pool);
+  }
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -256,37 +255,37 @@ PyObject* stream_completed(PyObject* self, void*) { return as_int(stream_of(self
 PyObject* stream_submitted(PyObject* self, void*) { return as_int(stream_of(self).submitted()); }
 
 PyMethodDef kStreamMethods[] = {
-    {"enqueue", as_method(stream_enqueue), METH_FASTCALL,
+    {"enqueue", as_method(in_turn<stream_enqueue>), METH_FASTCALL,
      "Add the job at an address; its number, or FORKED."},
-    {"enqueue_wait", as_method(stream_enqueue_wait), METH_FASTCALL,
+    {"enqueue_wait", as_method(in_turn<stream_enqueue_wait>), METH_FASTCALL,
      "Add a wait until another stream has passed a number; as `enqueue`, or 0: out of memory."},
-    {"run_inline", as_method(stream_run_inline), METH_FASTCALL,
+    {"run_inline", as_method(in_turn<stream_run_inline>), METH_FASTCALL,
      "Add the job at an address and run it here, if the stream is idle: a status."},
-    {"resume", as_method(stream_resume), METH_FASTCALL,
+    {"resume", as_method(in_turn<stream_resume>), METH_FASTCALL,
      "Go on with a job of this thread, unless it is over: a status."},
-    {"is_first", as_method(stream_is_first), METH_FASTCALL,
+    {"is_first", as_method(in_turn<stream_is_first>), METH_FASTCALL,
      "Say whether the job at an address is the first one here."},
-    {"unfinished_of_caller", stream_unfinished_of_caller, METH_NOARGS,
+    {"unfinished_of_caller", in_turn<stream_unfinished_of_caller>, METH_NOARGS,
      "The address of the job that this thread has left unfinished here, and its scratch bytes."},
-    {"cancel_all", stream_cancel_all, METH_NOARGS, "Have nothing here run to its end."},
-    {"wait", as_method(stream_wait), METH_FASTCALL,
+    {"cancel_all", in_turn<stream_cancel_all>, METH_NOARGS, "Have nothing here run to its end."},
+    {"wait", as_method(in_turn<stream_wait>), METH_FASTCALL,
      "Sleep until so many jobs have passed: 1, or 0: time is up, or FORKED."},
-    {"alert_at", as_method(stream_alert_at), METH_FASTCALL,
+    {"alert_at", as_method(in_turn<stream_alert_at>), METH_FASTCALL,
      "Have the pool count an alert once so many jobs have passed: 0, or FORKED."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef kStreamAttributes[] = {
-    {"address", stream_address, nullptr, "Where native code finds it.", nullptr},
-    {"completed", stream_completed, nullptr, "How many jobs have passed.", nullptr},
-    {"submitted", stream_submitted, nullptr, "How many jobs were added.", nullptr},
+    {"address", in_turn<stream_address>, nullptr, "Where native code finds it.", nullptr},
+    {"completed", in_turn<stream_completed>, nullptr, "How many jobs have passed.", nullptr},
+    {"submitted", in_turn<stream_submitted>, nullptr, "How many jobs were added.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot kStreamSlots[] = {
     {Py_tp_doc, const_cast<char*>("The queue of a stream of the CPU.")},
-    {Py_tp_new, reinterpret_cast<void*>(new_stream)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(free_stream)},
+    {Py_tp_new, as_slot(in_turn<new_stream>)},
+    {Py_tp_dealloc, as_slot(free_stream)},
     {Py_tp_methods, kStreamMethods},
     {Py_tp_getset, kStreamAttributes},
     {0, nullptr},
@@ -373,7 +372,7 @@ bool has_raised() {
   {
     const Replaced unshielded(*known->main_thread, known->thread);
     const Replaced inside(known->inside, 1);
-    status = PyErr_CheckSignals();
+    status = out_of_turn(PyErr_CheckSignals);
   }
   if (!is_locked) PyEval_SaveThread();
   return status < 0;
@@ -389,19 +388,12 @@ PyObject* set_listener(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    {"cancel_job", as_method(cancel_job), METH_FASTCALL,
+    {"cancel_job", as_method(in_turn<cancel_job>), METH_FASTCALL,
      "Have the job at an address, or a list of jobs, not run to its end."},
-    {"set_listener", as_method(set_listener), METH_FASTCALL,
+    {"set_listener", as_method(in_turn<set_listener>), METH_FASTCALL,
      "Say where the words are that tell of the thread which runs the handlers of signals."},
     {nullptr, nullptr, 0, nullptr},
 };
-
-int add_type(PyObject* module, PyType_Spec& spec, PyTypeObject*& type) {
-  auto* made = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
-  if (made == nullptr) return -1;
-  type = made;  // for good
-  return PyModule_AddType(module, made);
-}
 
 int add_address(PyObject* module, const char* name, cpu::Kernel kernel) {
   const Owned address(PyLong_FromVoidPtr(reinterpret_cast<void*>(kernel)));
@@ -430,8 +422,9 @@ int add_constants(PyObject* module) {
 
 int add_cpu(PyObject* module) {
   if (PyModule_AddFunctions(module, kMethods) < 0) return -1;
-  if (add_type(module, kPoolSpec, pool_type) < 0) return -1;
-  if (add_type(module, kStreamSpec, stream_type) < 0) return -1;
+  pool_type = add_type(module, kPoolSpec);
+  stream_type = pool_type == nullptr ? nullptr : add_type(module, kStreamSpec);
+  if (stream_type == nullptr) return -1;
   if (add_constants(module) < 0 || add_job_layout(module) < 0) return -1;
   if (add_address(module, "COPY_KERNEL", cpu::copy_blocks) < 0) return -1;
   return add_address(module, "TIME_KERNEL", cpu::note_time);

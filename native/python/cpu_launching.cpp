@@ -65,7 +65,7 @@ Ending run_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Pre
     return put_back(prepared.plan.get(), memory.record()) ? Ending::kDone : Ending::kError;
   }
   PyObject* given[] = {op, prepared.plan.get(), memory.record()};
-  const Owned heard(PyObject_VectorcallMethod(names.hear, given, 3, nullptr));
+  const Owned heard(out_of_turn(PyObject_VectorcallMethod, names.hear, given, 3, nullptr));
   return heard ? Ending::kDone : Ending::kError;
 }
 
@@ -78,7 +78,7 @@ Ending prepare_start(const CpuQueue& queue) {
       stream.submitted() - stream.completed() < kMostWaiting) {
     return Ending::kDone;
   }
-  const Owned ready(PyObject_CallMethodNoArgs(queue.object, names.prepare_start));
+  const Owned ready(out_of_turn(PyObject_CallMethodNoArgs, queue.object, names.prepare_start));
   if (!ready) return Ending::kError;
   return ready.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
 }
@@ -89,8 +89,7 @@ Ending prepare_start(const CpuQueue& queue) {
 bool keep_until(const CpuQueue& queue, int64_t place, PyObject* started) {
   const Owned number(PyLong_FromLongLong(place));
   const Owned due(number ? PyTuple_Pack(3, number.get(), started, Py_None) : nullptr);
-  const Owned added(due ? PyObject_CallOneArg(queue.append, due.get())
-                        : nullptr);
+  const Owned added(due ? out_of_turn(PyObject_CallOneArg, queue.append, due.get()) : nullptr);
   if (!added) Py_INCREF(started);
   return added && PySet_Add(queue.waiting, queue.object) == 0;
 }
@@ -104,7 +103,7 @@ bool sweep(const CpuQueue& queue) {
   }
   const int64_t place = PyLong_AsLongLong(PyTuple_GetItem(first.get(), 0));
   if (place > queue.stream->completed()) return !PyErr_Occurred();
-  const Owned swept(PyObject_CallMethodNoArgs(queue.object, names.sweep));
+  const Owned swept(out_of_turn(PyObject_CallMethodNoArgs, queue.object, names.sweep));
   return static_cast<bool>(swept);
 }
 
@@ -119,7 +118,7 @@ Owned outcome_of(PyObject* op, const CpuQueue& queue, const Prepared& prepared,
 // It was not begun after all.
 Ending take_back(const Prepared& prepared, const RunMemory& memory, PyObject* outcome) {
   if (outcome != Py_None) {
-    const Owned settled(PyObject_CallMethodNoArgs(outcome, names.settle));
+    const Owned settled(out_of_turn(PyObject_CallMethodNoArgs, outcome, names.settle));
     if (!settled) return Ending::kError;
   }
   return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
@@ -168,23 +167,9 @@ std::optional<bool> runs_here(PyObject* code, const EndingUse& use) {
   if (use.waits || use.context == nullptr) return use.waits;
   if (!as_context(use.context).on_loop) return false;
   PyObject* given[] = {code, use.context};
-  const Owned told(PyObject_Vectorcall(classes.may_run_here, given, 2, nullptr));
+  const Owned told(out_of_turn(PyObject_Vectorcall, classes.may_run_here, given, 2, nullptr));
   if (!told) return std::nullopt;
   return told.get() == Py_True;
-}
-
-// The last item of a list that has some, which the list gives up. Null: an error is set.
-Owned take_last(PyObject* list) {
-  const Py_ssize_t last = PyList_GET_SIZE(list) - 1;
-#ifdef Py_GIL_DISABLED
-  Owned item = Owned::borrowed(PyList_GET_ITEM(list, last));
-  return PyList_SetSlice(list, last, last + 1, nullptr) < 0 ? Owned() : std::move(item);
-#else
-  // As `list.pop` does where it keeps the room.
-  Owned item(PyList_GET_ITEM(list, last));
-  Py_SET_SIZE(list, last);
-  return item;
-#endif
 }
 
 }  // namespace
@@ -216,15 +201,16 @@ const LaunchPlan* cpu_plan_of(PyObject* plan) {
 
 Owned take_record(PyObject* plan) {
   PyObject* idle = slot(plan, classes.idle);
-  if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
-    return take_last(idle);
+  if (idle != nullptr && PyList_Check(idle)) {
+    Owned record = take_last(idle);
+    if (record || PyErr_Occurred()) return record;
   }
   PyObject* launcher = slot(plan, classes.launcher);
   if (launcher == nullptr) {
     PyErr_SetString(PyExc_AttributeError, "a plan that was never initialized");
     return Owned();
   }
-  return Owned(PyObject_CallMethodNoArgs(launcher, names.record));
+  return Owned(out_of_turn(PyObject_CallMethodNoArgs, launcher, names.record));
 }
 
 bool put_back(PyObject* plan, PyObject* record) {

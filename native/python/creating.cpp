@@ -94,7 +94,7 @@ PyObject* execute(PyObject* self, PyObject* context) {
     Owned made = make_tensor(as_allocate(self), as_context(context));
     if (!made || made.get() != Py_None) return made.release();
   }
-  return PyObject_CallMethodOneArg(self, name_closely, context);
+  return out_of_turn(PyObject_CallMethodOneArg, self, name_closely, context);
 }
 
 // `(name, layout, home, is_bound, is_zeroed, is_lengthy, known)`
@@ -128,7 +128,7 @@ PyObject* new_allocate(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    {"execute", execute, METH_O, "Allocate."},
+    {"execute", in_turn<execute>, METH_O, "Allocate."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -151,7 +151,7 @@ PyType_Slot kTypeSlots[] = {
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(AllocateFields::visit)},
-    {Py_tp_clear, as_slot(AllocateFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<AllocateFields::clear>)},
     {Py_tp_dealloc, as_slot(AllocateFields::free)},
     {0, nullptr},
 };
@@ -176,8 +176,8 @@ PyObject* set_creating_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("new_allocate", new_allocate, "Make an op that makes a tensor."),
-    {"set_creating_classes", set_creating_classes, METH_O,
+    fast_method("new_allocate", in_turn<new_allocate>, "Make an op that makes a tensor."),
+    {"set_creating_classes", in_turn<set_creating_classes>, METH_O,
      "Say what Python has for ops that make tensors."},
     {nullptr, nullptr, 0, nullptr},
 };

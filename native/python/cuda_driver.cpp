@@ -4,6 +4,7 @@
 #include "python/borrowing.hpp"
 #include "python/cuda.hpp"
 #include "python/module.hpp"
+#include "python/types.hpp"
 
 namespace tw::py {
 
@@ -215,40 +216,40 @@ PyObject* await_any(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   });
 }
 
-PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
-}
-
 PyMethodDef kDriverMethods[] = {
-    {"open_queue", fast(open_queue), METH_FASTCALL,
+    {"open_queue", as_method(in_turn<open_queue>), METH_FASTCALL,
      "Make a stream one that others can wait for; gives the address of what they need."},
-    {"close_queue", fast(close_queue), METH_FASTCALL, "Take that back: nobody will wait any more."},
-    {"launch", fast(launch), METH_FASTCALL,
+    {"close_queue", as_method(in_turn<close_queue>), METH_FASTCALL,
+     "Take that back: nobody will wait any more."},
+    {"launch", as_method(in_turn<launch>), METH_FASTCALL,
      "Launch what the words at an address say; the driver's status."},
-    {"submit_launch", fast(submit_launch), METH_FASTCALL,
+    {"submit_launch", as_method(in_turn<submit_launch>), METH_FASTCALL,
      "Begin a launch, note who does, submit it, and wait for it if there is a budget."},
-    {"record_event", fast(record_event), METH_FASTCALL, "Record an event on a stream; the status."},
-    {"query_event", fast(query_event), METH_FASTCALL, "Whether an event has passed, as a status."},
-    {"query_stream", fast(query_stream), METH_FASTCALL,
+    {"record_event", as_method(in_turn<record_event>), METH_FASTCALL,
+     "Record an event on a stream; the status."},
+    {"query_event", as_method(in_turn<query_event>), METH_FASTCALL,
+     "Whether an event has passed, as a status."},
+    {"query_stream", as_method(in_turn<query_stream>), METH_FASTCALL,
      "Whether all on a stream is done, as a status."},
-    {"drain", fast(drain), METH_FASTCALL, "Wait until all on a stream is done, or so long."},
-    {"await_event", fast(await_event), METH_FASTCALL,
+    {"drain", as_method(in_turn<drain>), METH_FASTCALL,
+     "Wait until all on a stream is done, or so long."},
+    {"await_event", as_method(in_turn<await_event>), METH_FASTCALL,
      "Wait until an event has passed, or so long."},
-    {"await_any", fast(await_any), METH_FASTCALL,
+    {"await_any", as_method(in_turn<await_any>), METH_FASTCALL,
      "Wait until one of many events has passed, a word has changed, or so long."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef kDriverAttributes[] = {
-    {"address", driver_address, nullptr, "Where native code finds the table.", nullptr},
+    {"address", in_turn<driver_address>, nullptr, "Where native code finds the table.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot kDriverSlots[] = {
     {Py_tp_doc, const_cast<char*>("CudaDriver(addresses)\n--\n\n"
                                   "The driver's functions that are called all the time, by name.")},
-    {Py_tp_new, reinterpret_cast<void*>(new_driver)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(free_driver)},
+    {Py_tp_new, as_slot(in_turn<new_driver>)},
+    {Py_tp_dealloc, as_slot(free_driver)},
     {Py_tp_methods, kDriverMethods},
     {Py_tp_getset, kDriverAttributes},
     {0, nullptr},
@@ -277,8 +278,7 @@ PyObject* function_names() {
 }  // namespace
 
 int add_cuda_driver(PyObject* module) {
-  const Owned type(PyType_FromModuleAndSpec(module, &kDriverSpec, nullptr));
-  if (!type || PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) < 0) return -1;
+  if (add_type(module, kDriverSpec) == nullptr) return -1;
   const Owned names(function_names());
   if (!names || PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) < 0) return -1;
   return PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits);

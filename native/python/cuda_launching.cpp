@@ -88,7 +88,7 @@ PyObject* set_cuda_launch_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_cuda_launch_classes", set_cuda_launch_classes, METH_O,
+    {"set_cuda_launch_classes", in_turn<set_cuda_launch_classes>, METH_O,
      "Say what Python has for launches on CUDA."},
     {nullptr, nullptr, 0, nullptr},
 };

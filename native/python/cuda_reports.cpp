@@ -55,12 +55,11 @@ ReportedObject& as_reported(PyObject* self) { return *reinterpret_cast<ReportedO
 // A report of a plan that is as good as new. Null: an error is set.
 Owned take_report(PyObject* plan) {
   PyObject* idle = slot(plan, classes.idle);
-  if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
-    const Py_ssize_t last = PyList_GET_SIZE(idle) - 1;
-    Owned report = Owned::borrowed(PyList_GET_ITEM(idle, last));
-    return PyList_SetSlice(idle, last, last + 1, nullptr) < 0 ? Owned() : std::move(report);
+  if (idle != nullptr && PyList_Check(idle)) {
+    Owned report = take_last(idle);
+    if (report || PyErr_Occurred()) return report;
   }
-  return Owned(PyObject_CallMethodNoArgs(plan, names.new_report));
+  return Owned(out_of_turn(PyObject_CallMethodNoArgs, plan, names.new_report));
 }
 
 // Gives the report back, which is as good as new. False: an error is set, and it is dropped.
@@ -96,7 +95,7 @@ PyObject* call(PyObject* self, PyObject*, PyObject*) {
     Py_RETURN_NONE;
   }
   PyObject* given[] = {reported.plan, reported.report, self};
-  const Owned heard(PyObject_VectorcallMethod(names.hear_started, given, 3, nullptr));
+  const Owned heard(out_of_turn(PyObject_VectorcallMethod, names.hear_started, given, 3, nullptr));
   if (!heard) return nullptr;
   Py_CLEAR(reported.report);
   Py_RETURN_NONE;
@@ -116,9 +115,9 @@ PyMemberDef kMembers[] = {
 PyType_Slot kSlots[] = {
     {Py_tp_doc, const_cast<char*>("A launch on CUDA that reports; called once it is over.")},
     {Py_tp_members, kMembers},
-    {Py_tp_call, as_slot(call)},
+    {Py_tp_call, as_slot(in_turn<call>)},
     {Py_tp_traverse, as_slot(ReportedFields::visit)},
-    {Py_tp_clear, as_slot(ReportedFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<ReportedFields::clear>)},
     {Py_tp_dealloc, as_slot(ReportedFields::free)},
     {0, nullptr},
 };
@@ -142,7 +141,7 @@ PyObject* set_report_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_report_classes", set_report_classes, METH_O,
+    {"set_report_classes", in_turn<set_report_classes>, METH_O,
      "Say what Python has for launches that report."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -191,7 +190,7 @@ Ending hear_reported(PyObject* self, PyObject* op) {
   if (quiet) return put_back(reported) ? Ending::kDone : Ending::kError;
   const Owned report(std::exchange(reported.report, nullptr));
   PyObject* given[] = {op, reported.plan, report.get()};
-  const Owned heard(PyObject_VectorcallMethod(names.hear, given, 3, nullptr));
+  const Owned heard(out_of_turn(PyObject_VectorcallMethod, names.hear, given, 3, nullptr));
   return heard ? Ending::kDone : Ending::kError;
 }
 

@@ -4,6 +4,7 @@
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/slots.hpp"
+#include "python/types.hpp"
 
 namespace tw::py {
 
@@ -76,13 +77,13 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    {"set_cuda_stream", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_cuda_stream)),
+    {"set_cuda_stream", as_method(in_turn<set_cuda_stream>),
      METH_FASTCALL, "Say what streams of CUDA, contexts, timelines and completion callbacks are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 bool call_method(PyObject* object, PyObject* name) {
-  const Owned told(PyObject_CallMethodNoArgs(object, name));
+  const Owned told(out_of_turn(PyObject_CallMethodNoArgs, object, name));
   return static_cast<bool>(told);
 }
 
@@ -120,7 +121,7 @@ bool drop_kept(PyObject* stream, const StreamPoint& before) {
   const Owned upto(PyLong_FromLongLong(before.upto));
   if (!upto) return false;
   PyObject* given[] = {stream, before.kept.get(), upto.get()};
-  const Owned told(PyObject_VectorcallMethod(drop_name, given, 3, nullptr));
+  const Owned told(out_of_turn(PyObject_VectorcallMethod, drop_name, given, 3, nullptr));
   return static_cast<bool>(told);
 }
 
@@ -160,7 +161,7 @@ bool leave_unfinished(PyObject* unfinished, PyObject* label, PyObject* keep, PyO
   if (!others || !upto || !told) return false;
   PyObject* given[] = {label, keep, stream, others.get(), before.kept.get(), upto.get(),
                        told.get()};
-  const Owned done(PyObject_Vectorcall(unfinished, given, std::size(given), nullptr));
+  const Owned done(out_of_turn(PyObject_Vectorcall, unfinished, given, std::size(given), nullptr));
   return static_cast<bool>(done);
 }
 
@@ -212,7 +213,8 @@ bool call_when_passed(PyObject* stream, int64_t submitted, PyObject* callback) {
   const Owned number(PyLong_FromLongLong(number_in(stream, streams.others) + submitted));
   const Owned due(number ? PyTuple_Pack(3, number.get(), callback, Py_None) : nullptr);
   PyObject* append = slot(slot(stream, streams.callbacks), streams.callbacks_append);
-  const Owned added(due && append != nullptr ? PyObject_CallOneArg(append, due.get()) : nullptr);
+  const Owned added(due && append != nullptr ? out_of_turn(PyObject_CallOneArg, append, due.get())
+                                             : nullptr);
   if (!added) Py_INCREF(callback);  // the device works with what it keeps
   return added && PySet_Add(slot(stream, streams.waiting), stream) == 0;
 }
@@ -221,7 +223,7 @@ StreamPoint point_of(PyObject* stream) {
   StreamPoint point;
   point.handle = address_in<cuda::OpaqueStream>(stream, streams.handle);
   point.others = number_in(stream, streams.others);
-  point.kept = Owned::borrowed(slot(stream, streams.kept));
+  point.kept = Owned::borrowed(slot_value(stream, streams.kept).get());
   point.upto = number_in(stream, streams.dropped) + PyList_GET_SIZE(point.kept.get());
   PyObject* object = slot(stream, streams.timeline_object);
   auto* timeline = address_in<Timeline>(object, streams.timeline_address);

@@ -90,10 +90,10 @@ bool surely_stands(PyObject* pledge) {
 bool check_pledges(PyObject* pledges) {
   const Owned each(PyObject_GetIter(pledges));
   while (each) {
-    const Owned pledge(PyIter_Next(each.get()));
+    const Owned pledge(out_of_turn(PyIter_Next, each.get()));
     if (!pledge) return !PyErr_Occurred();
     if (surely_stands(pledge.get())) continue;
-    const Owned checked(PyObject_CallMethodNoArgs(pledge.get(), names.check));
+    const Owned checked(out_of_turn(PyObject_CallMethodNoArgs, pledge.get(), names.check));
     if (!checked) return false;
   }
   return false;
@@ -159,7 +159,7 @@ PyType_Slot kPledgeSlots[] = {
     {Py_tp_doc, const_cast<char*>("The borrow of one thing that an op was given.")},
     {Py_tp_members, kPledgeMembers},
     {Py_tp_traverse, as_slot(PledgeFields::visit)},
-    {Py_tp_clear, as_slot(PledgeFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<PledgeFields::clear>)},
     {Py_tp_dealloc, as_slot(PledgeFields::free)},
     {0, nullptr},
 };
@@ -200,7 +200,7 @@ bool begin(StepsObject& steps) {
   if (steps.values == nullptr || launch.args == nullptr) return false;
   if (as_context(steps.context).lent == Py_None) return true;
   const Owned noted(PyObject_GetAttr(steps.context, names.borrowed));
-  const Owned done(noted ? PyObject_Call(noted.get(), steps.args, nullptr) : nullptr);
+  const Owned done(noted ? out_of_turn(PyObject_Call, noted.get(), steps.args, nullptr) : nullptr);
   return static_cast<bool>(done);
 }
 
@@ -238,13 +238,13 @@ int bind_plainly(StepsObject& steps) {
   if (!values) return -1;
   const int found = bind_as_before(as_launch(steps.launch), values.get());
   if (found != 0) return found;
-  const Owned bound(PyObject_CallMethodOneArg(steps.launch, names.bind, values.get()));
+  const Owned bound(out_of_turn(PyObject_CallMethodOneArg, steps.launch, names.bind, values.get()));
   return bound ? PyObject_IsTrue(bound.get()) : -1;
 }
 
 int must_leave_loop(StepsObject& steps) {
   if (!as_context(steps.context).on_loop) return 0;
-  const Owned lengthy(PyObject_CallMethodNoArgs(steps.launch, names.is_lengthy));
+  const Owned lengthy(out_of_turn(PyObject_CallMethodNoArgs, steps.launch, names.is_lengthy));
   return lengthy ? PyObject_IsTrue(lengthy.get()) : -1;
 }
 
@@ -255,7 +255,7 @@ PySendResult done(PyObject* given, PyObject*& result) {
 
 PySendResult run_bound(StepsObject& steps, PyObject*& result) {
   PyObject* given[] = {steps.launch, steps.context};
-  return done(PyObject_VectorcallMethod(names.execute, given, 2, nullptr), result);
+  return done(out_of_turn(PyObject_VectorcallMethod, names.execute, given, 2, nullptr), result);
 }
 
 // All arguments are known: runs the kernel, or has Python look closer.
@@ -271,10 +271,10 @@ PySendResult run(StepsObject& steps, PyObject*& result) {
     return PYGEN_NEXT;
   }
   PyObject* given[] = {steps.launch, steps.values, steps.context};
-  steps.closely = PyObject_VectorcallMethod(names.run_closely, given, 3, nullptr);
+  steps.closely = out_of_turn(PyObject_VectorcallMethod, names.run_closely, given, 3, nullptr);
   if (steps.closely == nullptr) return PYGEN_ERROR;
   steps.state = State::kClosely;
-  return PyIter_Send(steps.closely, Py_None, &result);
+  return out_of_turn(PyIter_Send, steps.closely, Py_None, &result);
 }
 
 PySendResult go_on(StepsObject& steps, PyObject* value, PyObject*& result) {
@@ -289,7 +289,7 @@ PySendResult go_on(StepsObject& steps, PyObject* value, PyObject*& result) {
     case State::kBound:
       return run_bound(steps, result);
     case State::kClosely:
-      return PyIter_Send(steps.closely, value, &result);
+      return out_of_turn(PyIter_Send, steps.closely, value, &result);
     case State::kOver:
       return done(Py_NewRef(Py_None), result);
   }
@@ -327,7 +327,7 @@ PyObject* throw_method(PyObject* self, PyObject* error) {
     return nullptr;
   }
   if (steps.state == State::kClosely) {
-    PyObject* given = PyObject_CallMethodOneArg(steps.closely, names.throw_, error);
+    PyObject* given = out_of_turn(PyObject_CallMethodOneArg, steps.closely, names.throw_, error);
     if (given == nullptr) fail(steps);
     return given;
   }
@@ -340,24 +340,24 @@ PyObject* close_method(PyObject* self, PyObject*) {
   StepsObject& steps = as_steps(self);
   const Owned kept_alive = Owned::borrowed(self);
   const Owned closed(steps.state == State::kClosely
-                         ? PyObject_CallMethodNoArgs(steps.closely, names.close)
+                         ? out_of_turn(PyObject_CallMethodNoArgs, steps.closely, names.close)
                          : Py_NewRef(Py_None));
   if (steps.state != State::kOver) fail(steps);
   return closed ? Py_NewRef(Py_None) : nullptr;
 }
 
 PyMethodDef kStepsMethods[] = {
-    {"throw", throw_method, METH_O, "Raise an error where it stands."},
-    {"close", close_method, METH_NOARGS, "Give it up."},
+    {"throw", in_turn<throw_method>, METH_O, "Raise an error where it stands."},
+    {"close", in_turn<close_method>, METH_NOARGS, "Give it up."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot kStepsSlots[] = {
     {Py_tp_doc, const_cast<char*>("The steps of a launch whose arguments are ops.")},
-    {Py_am_send, as_slot(send)},
+    {Py_am_send, as_slot(in_turn<send>)},
     {Py_tp_methods, kStepsMethods},
     {Py_tp_traverse, as_slot(StepsFields::visit)},
-    {Py_tp_clear, as_slot(StepsFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<StepsFields::clear>)},
     {Py_tp_dealloc, as_slot(StepsFields::free)},
     {0, nullptr},
 };
@@ -383,7 +383,7 @@ PyObject* set_defer_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_defer_classes", set_defer_classes, METH_O,
+    {"set_defer_classes", in_turn<set_defer_classes>, METH_O,
      "Say what Python has for launches that wait for argument ops."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -56,7 +56,10 @@ std::vector<Deletion>& due() {
 
 void free_imported(PyObject* self) {
   const Deletion& deletion = reinterpret_cast<ImportedObject*>(self)->deletion;
-  if (deletion.deleter != nullptr) due().push_back(deletion);
+  if (deletion.deleter != nullptr) {
+    const Turn turn;
+    due().push_back(deletion);
+  }
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -91,9 +94,9 @@ PyObject* sweep_imports_function(PyObject*, PyObject*) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"take_capsule", take_capsule_function, METH_O,
+    {"take_capsule", in_turn<take_capsule_function>, METH_O,
      "Take over what is in a capsule of DLPack: gives what keeps it."},
-    {"sweep_imports", sweep_imports_function, METH_NOARGS,
+    {"sweep_imports", in_turn<sweep_imports_function>, METH_NOARGS,
      "Call the deleters of what was taken over and is not needed any longer."},
     {nullptr, nullptr, 0, nullptr},
 };

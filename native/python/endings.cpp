@@ -77,10 +77,10 @@ PyObject* next_in_turn(PyObject* home) {
       PyTuple_GET_ITEM(chosen, kPolicy) != Py_None) {
     return nullptr;
   }
-  PyObject* policy = PyDict_GetItemWithError(choosing.policies, home);
-  if (policy == nullptr || Py_TYPE(policy) != choosing.round_robin) return nullptr;
-  PyObject* turns = slot(policy, choosing.turns);
-  return turns == nullptr ? nullptr : PyIter_Next(turns);
+  const Owned policy = item_of(choosing.policies, home);
+  if (!policy || Py_TYPE(policy.get()) != choosing.round_robin) return nullptr;
+  const SlotValue turns = slot_value(policy.get(), choosing.turns);
+  return turns ? PyIter_Next(turns.get()) : nullptr;
 }
 
 Owned choose_stream(PyObject* op, PyObject* home) {
@@ -130,7 +130,7 @@ Arrival arrival_of(const Delivery& delivery) {
 // Undoes what was done for a result that nobody got. False: an error is set, and nothing changed.
 bool undo_if_lost(const Delivery& delivery) {
   if (Py_REFCNT(delivery.result.get()) > delivery.known) return true;
-  const Owned undone(PyObject_CallNoArgs(delivery.undo.get()));
+  const Owned undone(out_of_turn(PyObject_CallNoArgs, delivery.undo.get()));
   return static_cast<bool>(undone);
 }
 
@@ -151,6 +151,7 @@ bool undo_lost_results() {
 // Python makes pending calls behind every call, after it has run the handlers of signals: then the
 // caller has the result, or nobody has.
 int look_for_lost(void*) {
+  const Turn turn;
   if (!undo_lost_results()) return -1;
   if (!deliveries.empty()) Py_AddPendingCall(look_for_lost, nullptr);
   return 0;
@@ -195,14 +196,14 @@ bool finish(PyObject* context, PyObject* stream, bool waits) {
 // All has gone well, and the result is returned next: how to undo that. Null: an error is set.
 Owned conclude(PyObject* context) {
   if (as_context(context).settling == Py_None) return Owned::borrowed(Py_None);
-  return Owned(PyObject_CallMethodNoArgs(context, names.deliver));
+  return Owned(out_of_turn(PyObject_CallMethodNoArgs, context, names.deliver));
 }
 
 // The ops of a context failed, by the error that is set: what they were given goes back.
 void end_failed(PyObject* context) {
   const SavedError saved;
   PyObject* given[] = {context, Py_True};
-  const Owned ended(PyObject_VectorcallMethod(names.end, given, 1, names.failed));
+  const Owned ended(out_of_turn(PyObject_VectorcallMethod, names.end, given, 1, names.failed));
 }
 
 // Ends an op that may be run now, in the way of all ops.
@@ -302,12 +303,25 @@ PyObject* undo_lost(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* next_of(PyObject*, PyObject* iterator) {
+  if (!PyIter_Check(iterator)) {
+    PyErr_Format(PyExc_TypeError, "next_of() takes an iterator, got %.100s",
+                 Py_TYPE(iterator)->tp_name);
+    return nullptr;
+  }
+  PyObject* found = PyIter_Next(iterator);
+  if (found == nullptr && !PyErr_Occurred()) PyErr_SetNone(PyExc_StopIteration);
+  return found;
+}
+
 PyMethodDef kFunctions[] = {
-    {"undo_lost", undo_lost, METH_NOARGS,
+    {"next_of", in_turn<next_of>, METH_O, "Take the next item of an iterator that threads share."},
+    {"undo_lost", in_turn<undo_lost>, METH_NOARGS,
      "Undo what was done for results that an interrupt has dropped as they were returned."},
-    {"stream_for", stream_for, METH_O, "Choose the stream of an op that is told none."},
-    {"set_choosing", set_choosing, METH_O, "Say how streams are chosen for ops that name none."},
-    {"set_ending_classes", set_ending_classes, METH_O, "Say what Python has for endings."},
+    {"stream_for", in_turn<stream_for>, METH_O, "Choose the stream of an op that is told none."},
+    {"set_choosing", in_turn<set_choosing>, METH_O,
+     "Say how streams are chosen for ops that name none."},
+    {"set_ending_classes", in_turn<set_ending_classes>, METH_O, "Say what Python has for endings."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -325,8 +339,8 @@ bool name_all() {
            .zero = PyLong_FromLong(0)};
   PyObject* sync = name("sync()");
   PyObject* start = name("start()");
-  PyObject* gave_sync = name("the caller of sync_on");
-  PyObject* gave_start = name("the caller of start_on");
+  PyObject* gave_sync = name("`sync_on` takes a stream");
+  PyObject* gave_start = name("`start_on` takes a stream");
   verbs[static_cast<int>(Verb::kSync)] = {sync, sync, gave_sync, true, false};
   verbs[static_cast<int>(Verb::kSyncOn)] = {name("sync_on()"), sync, gave_sync, true,
                                                true};
@@ -368,7 +382,8 @@ PyObject* call_slowly(PyObject* name, PyObject* self, PyObject* const* given, Py
   }
   passed[0] = self;
   for (Py_ssize_t i = 0; i < all; ++i) passed[i + 1] = given[i];
-  return PyObject_VectorcallMethod(name, passed, static_cast<size_t>(count) + 1, names);
+  return out_of_turn(PyObject_VectorcallMethod, name, passed, static_cast<size_t>(count) + 1,
+                     names);
 }
 
 PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObject* const* given,

@@ -46,17 +46,19 @@ template <EndOn end, HomeOf home>
 struct EndingMethods {
   static constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
   static PyMethodDef sync() {
-    return {"sync", as_method(ending<Verb::kSync, end, home>), kFlags, "As `Endings.sync`."};
+    return {"sync", as_method(in_turn<ending<Verb::kSync, end, home>>), kFlags,
+            "As `Endings.sync`."};
   }
   static PyMethodDef sync_on() {
-    return {"sync_on", as_method(ending<Verb::kSyncOn, end, home>), kFlags,
+    return {"sync_on", as_method(in_turn<ending<Verb::kSyncOn, end, home>>), kFlags,
             "As `Endings.sync_on`."};
   }
   static PyMethodDef start() {
-    return {"start", as_method(ending<Verb::kStart, end, home>), kFlags, "As `Endings.start`."};
+    return {"start", as_method(in_turn<ending<Verb::kStart, end, home>>), kFlags,
+            "As `Endings.start`."};
   }
   static PyMethodDef start_on() {
-    return {"start_on", as_method(ending<Verb::kStartOn, end, home>), kFlags,
+    return {"start_on", as_method(in_turn<ending<Verb::kStartOn, end, home>>), kFlags,
             "As `Endings.start_on`."};
   }
 };

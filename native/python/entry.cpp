@@ -104,7 +104,7 @@ Owned numbers_of(BinderObject& binder, PyObject* arguments, PyObject* held) {
   Owned sure(sure_numbers(binder, arguments, known_in(held)));
   if (sure || PyErr_Occurred()) return sure;
   PyObject* given[] = {reinterpret_cast<PyObject*>(&binder), arguments, held};
-  Owned found(PyObject_VectorcallMethod(names_numbers, given, 3, nullptr));
+  Owned found(out_of_turn(PyObject_VectorcallMethod, names_numbers, given, 3, nullptr));
   if (found || !PyErr_ExceptionMatches(PyExc_Exception)) return found;
   PyErr_Clear();
   return found;
@@ -142,7 +142,7 @@ Owned new_deferred(const EntryObject& entry, const KernelCall& call, PyObject* r
   if (call.keywords) set_field(as_launch(op.get()).keywords, call.keywords.get());
   if (defer(op.get())) return op;
   const SavedError saved;
-  const Owned refused(PyObject_CallMethodNoArgs(op.get(), names_refuse));
+  const Owned refused(out_of_turn(PyObject_CallMethodNoArgs, op.get(), names_refuse));
   return Owned();
 }
 
@@ -183,7 +183,7 @@ PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   Owned op = build(self, arguments, keywords, zero);
   if (!op || op.get() != Py_None) return leaving(op.release());
   const Owned method(PyObject_GetAttr(self, names_call));
-  return leaving(method ? PyObject_Call(method.get(), arguments, keywords) : nullptr);
+  return leaving(method ? out_of_turn(PyObject_Call, method.get(), arguments, keywords) : nullptr);
 }
 
 PyObject* call_at(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
@@ -214,19 +214,19 @@ PyObject* set_launches(PyObject* self, PyObject* cls) {
 }
 
 PyMethodDef kEntryMethods[] = {
-    {"call_at", as_method(call_at), METH_FASTCALL | METH_KEYWORDS,
+    {"call_at", as_method(in_turn<call_at>), METH_FASTCALL | METH_KEYWORDS,
      "Call it with these arguments, for a program that stands there."},
-    {"_set_launches", set_launches, METH_O, "Say of which class its launches are."},
+    {"_set_launches", in_turn<set_launches>, METH_O, "Say of which class its launches are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot kEntrySlots[] = {
     {Py_tp_doc, const_cast<char*>("A kernel, as users call it.")},
-    {Py_tp_call, as_slot(call)},
+    {Py_tp_call, as_slot(in_turn<call>)},
     {Py_tp_members, kEntryMembers},
     {Py_tp_methods, kEntryMethods},
     {Py_tp_traverse, as_slot(EntryFields::visit)},
-    {Py_tp_clear, as_slot(EntryFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<EntryFields::clear>)},
     {Py_tp_dealloc, as_slot(EntryFields::free)},
     {0, nullptr},
 };
@@ -246,7 +246,7 @@ PyType_Slot kBinderSlots[] = {
     {Py_tp_doc, const_cast<char*>("Binds plain calls of one kernel.")},
     {Py_tp_members, kBinderMembers},
     {Py_tp_traverse, as_slot(BinderFields::visit)},
-    {Py_tp_clear, as_slot(BinderFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<BinderFields::clear>)},
     {Py_tp_dealloc, as_slot(BinderFields::free)},
     {0, nullptr},
 };

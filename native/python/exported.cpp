@@ -26,7 +26,7 @@ Owned own_attribute(PyTypeObject* type, PyObject* name) {
   const Owned attributes = Owned::borrowed(type->tp_dict);
 #endif
   if (!attributes) return Owned();
-  return Owned::borrowed(PyDict_GetItemWithError(attributes.get(), name));
+  return item_of(attributes.get(), name);
 }
 
 // What is in a capsule that nobody has taken, in either form.
@@ -49,10 +49,10 @@ Exported in_capsule(Owned capsule) {
 Owned call_dlpack(PyObject* array, PyObject* stream) {
   PyObject* given[] = {array, array_classes.version, stream};
   PyObject* wishes = stream != nullptr ? array_classes.gpu_wishes : array_classes.wishes;
-  Owned capsule(PyObject_VectorcallMethod(name_dlpack, given, 1, wishes));
+  Owned capsule(out_of_turn(PyObject_VectorcallMethod, name_dlpack, given, 1, wishes));
   if (capsule || stream != nullptr || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
   PyErr_Clear();  // it knows the first version of the protocol alone
-  return Owned(PyObject_VectorcallMethod(name_dlpack, given, 1, nullptr));
+  return Owned(out_of_turn(PyObject_VectorcallMethod, name_dlpack, given, 1, nullptr));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ bool needs_gradient(PyObject* array) {
 
 int is_negated(PyObject* array) {
   if (!has_method(array, name_is_neg)) return 0;
-  const Owned told(PyObject_CallMethodNoArgs(array, name_is_neg));
+  const Owned told(out_of_turn(PyObject_CallMethodNoArgs, array, name_is_neg));
   return told ? PyObject_IsTrue(told.get()) : -1;
 }
 

@@ -113,7 +113,8 @@ Ending run(const ExternalLaunch& launch, const CpuQueue& queue) {
   if (!memory.job().has_report()) {
     return put_back(launch.plan_object, memory.record()) ? Ending::kDone : Ending::kError;
   }
-  const Owned heard(PyObject_CallMethodOneArg(launch.plan_object, name_hear, memory.record()));
+  const Owned heard(
+      out_of_turn(PyObject_CallMethodOneArg, launch.plan_object, name_hear, memory.record()));
   return heard ? Ending::kDone : Ending::kError;
 }
 
@@ -156,9 +157,9 @@ PyObject* run_external_function(PyObject*, PyObject* const* given, Py_ssize_t co
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("are_apart", are_apart_function,
+    fast_method("are_apart", in_turn<are_apart_function>,
                 "Tell whether what is written is used once, and nobody here knows any of it."),
-    fast_method("run_external", run_external_function,
+    fast_method("run_external", in_turn<run_external_function>,
                 "Run a launch of the CPU on memory of another library, if its stream is idle."),
     {nullptr, nullptr, 0, nullptr},
 };

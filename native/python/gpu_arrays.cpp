@@ -69,7 +69,7 @@ bool find_device(PyObject* array, int32_t& type, int32_t& number) {
   if (!PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(array)), name_dlpack_device)) {
     return false;
   }
-  const Owned told(PyObject_CallMethodNoArgs(array, name_dlpack_device));
+  const Owned told(out_of_turn(PyObject_CallMethodNoArgs, array, name_dlpack_device));
   return told && PyTuple_Check(told.get()) && PyArg_ParseTuple(told.get(), "ii", &type, &number);
 }
 

@@ -122,18 +122,18 @@ const ReplayMemory* memory_of(const GraphObject& graph, Owned& kept_alive) {
 }
 
 // The turn of a replay, for a scope. Another thread may have it meanwhile.
-class Turn {
+class ReplayTurn {
  public:
   // `taken()` is false where an error is set.
-  Turn(PyObject* replay, const TurnSlots& turn)
+  ReplayTurn(PyObject* replay, const TurnSlots& turn)
       : leave_(Owned::borrowed(slot(replay, turn.leave))),
-        taken_(PyObject_CallNoArgs(slot(replay, turn.take))) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
+        taken_(out_of_turn(PyObject_CallNoArgs, slot(replay, turn.take))) {}
+  ReplayTurn(const ReplayTurn&) = delete;
+  ReplayTurn& operator=(const ReplayTurn&) = delete;
+  ~ReplayTurn() {
     if (!taken_) return;
     const SavedError saved;
-    const Owned left(PyObject_CallNoArgs(leave_.get()));
+    const Owned left(out_of_turn(PyObject_CallNoArgs, leave_.get()));
     if (!left) PyErr_WriteUnraisable(leave_.get());
   }
 
@@ -153,12 +153,13 @@ bool says_yes(PyObject* answer) {
 // The run that is next, whose turn it is. Null without an error: another one is under way.
 Owned next_run(PyObject* replay) {
   PyObject* last = slot(replay, classes.cpu_last);
-  if (last != Py_None && !says_yes(PyObject_CallMethodNoArgs(replay, names.is_over))) {
+  if (last != Py_None && !says_yes(out_of_turn(PyObject_CallMethodNoArgs, replay, names.is_over))) {
     return Owned();
   }
   PyObject* run = slot(replay, classes.run);
   if (run != nullptr && run != Py_None) return Owned::borrowed(run);
-  return Owned(PyObject_CallMethodNoArgs(replay, names.new_run));  // an interrupt has left none
+  return Owned(
+      out_of_turn(PyObject_CallMethodNoArgs, replay, names.new_run));  // an interrupt has left none
 }
 
 // Lets the nodes of a replay use as many threads as a run may now; false: an error is set.
@@ -167,7 +168,7 @@ bool spread_nodes(PyObject* replay, const CpuQueue& queue, const cpu::Job& run) 
   const int64_t threads = threads_for(queue);
   if (threads < 0) return false;
   if (number_in(replay, classes.threads) == threads) return true;
-  const Owned told(PyObject_CallMethodOneArg(replay, names.spread, queue.object));
+  const Owned told(out_of_turn(PyObject_CallMethodOneArg, replay, names.spread, queue.object));
   return static_cast<bool>(told);
 }
 
@@ -205,7 +206,7 @@ Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
     if (run.job().has_report()) {
       if (ending == Ending::kDone) {
         PyObject* given[] = {op, graph, run.record()};
-        const Owned heard(PyObject_VectorcallMethod(names.hear, given, 3, nullptr));
+        const Owned heard(out_of_turn(PyObject_VectorcallMethod, names.hear, given, 3, nullptr));
         ending = heard ? Ending::kDone : Ending::kError;
       }
       forget_reports(run.job());
@@ -221,7 +222,7 @@ Ending tidy(const GraphObject& graph) {
                           ? slot(graph.memory, classes.records)
                           : nullptr;
   if (records == nullptr) return Ending::kSlowPath;
-  const Owned tidied(PyObject_CallOneArg(classes.tidy, records));
+  const Owned tidied(out_of_turn(PyObject_CallOneArg, classes.tidy, records));
   if (!tidied) return Ending::kError;
   return tidied.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
 }
@@ -236,14 +237,15 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
     return Ending::kSlowPath;
   }
   // This thread runs it already: this is the handler of a signal, and Python refuses it.
-  if (says_yes(PyObject_CallNoArgs(slot(replay, classes.is_mine)))) return Ending::kSlowPath;
+  if (says_yes(out_of_turn(PyObject_CallNoArgs, slot(replay, classes.is_mine))))
+    return Ending::kSlowPath;
   if (PyErr_Occurred()) return Ending::kError;
   bool awaited = false;
   while (true) {
     Waits waits;
     Ending ending;
     {
-      const Turn turn(replay, classes.cpu_turn);
+      const ReplayTurn turn(replay, classes.cpu_turn);
       if (!turn.taken()) return Ending::kError;
       ending = run_next(op, graph, replay, queue, use, waits);
     }
@@ -307,7 +309,7 @@ Ending submit_there(PyObject* op, PyObject* graph, PyObject* replay, PyObject* s
   cuda::Submission submission = cuda::Submission::none();
   Ending ending;
   {
-    std::optional<Turn> turn;
+    std::optional<ReplayTurn> turn;
     if (!is_alone() && !turn.emplace(replay, classes.cuda_turn).taken()) return Ending::kError;
     ending = put_there(op, replay, stream, *found, before, use, submission);
   }
@@ -390,7 +392,7 @@ PyObject* launch(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObj
 }
 
 PyMethodDef kGraphMethods[] = {
-    {"launch", as_method(launch), METH_FASTCALL | METH_KEYWORDS,
+    {"launch", as_method(in_turn<launch>), METH_FASTCALL | METH_KEYWORDS,
      "Build an op that runs the captured work once."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -411,7 +413,7 @@ PyType_Slot kGraphSlots[] = {
     {Py_tp_members, kGraphMembers},
     {Py_tp_methods, kGraphMethods},
     {Py_tp_traverse, as_slot(GraphFields::visit)},
-    {Py_tp_clear, as_slot(GraphFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<GraphFields::clear>)},
     {Py_tp_dealloc, as_slot(GraphFields::free)},
     {0, nullptr},
 };
@@ -438,7 +440,7 @@ PyType_Slot kLaunchSlots[] = {
     {Py_tp_members, kLaunchMembers},
     {Py_tp_methods, kLaunchMethods},
     {Py_tp_traverse, as_slot(GraphLaunchFields::visit)},
-    {Py_tp_clear, as_slot(GraphLaunchFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<GraphLaunchFields::clear>)},
     {Py_tp_dealloc, as_slot(GraphLaunchFields::free)},
     {0, nullptr},
 };
@@ -482,7 +484,8 @@ PyObject* set_graph_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_graph_classes", set_graph_classes, METH_O, "Say how what graphs meet is laid out."},
+    {"set_graph_classes", in_turn<set_graph_classes>, METH_O,
+     "Say how what graphs meet is laid out."},
     {nullptr, nullptr, 0, nullptr},
 };
 

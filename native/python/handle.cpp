@@ -61,7 +61,7 @@ PyObject* has_former_of(PyObject* self, void*) {
 }
 
 PyGetSetDef kTitleProperties[] = {
-    {"has_former", has_former_of, nullptr,
+    {"has_former", in_turn<has_former_of>, nullptr,
      "Whether somebody is left who gave the tensor away and may get it back.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -78,11 +78,11 @@ PyMemberDef kTitleMembers[] = {
 
 PyType_Slot kTitleSlots[] = {
     {Py_tp_doc, const_cast<char*>("Ownership of a tensor, held by whoever owns it now.")},
-    {Py_tp_new, as_slot(new_title)},
+    {Py_tp_new, as_slot(in_turn<new_title>)},
     {Py_tp_getset, kTitleProperties},
     {Py_tp_members, kTitleMembers},
     {Py_tp_traverse, as_slot(TitleFields::visit)},
-    {Py_tp_clear, as_slot(TitleFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<TitleFields::clear>)},
     {Py_tp_dealloc, as_slot(free_title)},
     {0, nullptr},
 };
@@ -162,15 +162,16 @@ int set_region(PyObject* self, PyObject* value, void*) {
 }
 
 PyGetSetDef kHandleProperties[] = {
-    {"region", region_of, set_region, "The memory behind the tensor, for launchers and drivers.",
-     nullptr},
-    {"is_usable", is_usable_of, nullptr,
+    {"region", in_turn<region_of>, in_turn<set_region>,
+     "The memory behind the tensor, for launchers and drivers.", nullptr},
+    {"is_usable", in_turn<is_usable_of>, nullptr,
      "Whether it was not moved away, and is no view whose borrow has ended.", nullptr},
-    {"is_simply_owned", is_simply_owned_of, nullptr,
+    {"is_simply_owned", in_turn<is_simply_owned_of>, nullptr,
      "Whether it belongs to its variable, and to nobody else who is still there.", nullptr},
-    {"plain", plain_of, nullptr,
+    {"plain", in_turn<plain_of>, nullptr,
      "Its region, if that is all of its memory and it is simply owned; None: it needs the slow"
-     " path.", nullptr},
+     " path.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -191,11 +192,11 @@ PyMemberDef kHandleMembers[] = {
 
 PyType_Slot kHandleSlots[] = {
     {Py_tp_doc, const_cast<char*>("A tensor as a variable holds it.")},
-    {Py_tp_init, as_slot(init_handle)},
+    {Py_tp_init, as_slot(in_turn<init_handle>)},
     {Py_tp_getset, kHandleProperties},
     {Py_tp_members, kHandleMembers},
     {Py_tp_traverse, as_slot(HandleFields::visit)},
-    {Py_tp_clear, as_slot(HandleFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<HandleFields::clear>)},
     {Py_tp_dealloc, as_slot(free_handle)},
     {0, nullptr},
 };
@@ -250,10 +251,10 @@ PyMemberDef kAccessMembers[] = {
 
 PyType_Slot kAccessSlots[] = {
     {Py_tp_doc, const_cast<char*>("Exclusive access to a tensor.")},
-    {Py_tp_init, as_slot(init_access)},
+    {Py_tp_init, as_slot(in_turn<init_access>)},
     {Py_tp_members, kAccessMembers},
     {Py_tp_traverse, as_slot(AccessFields::visit)},
-    {Py_tp_clear, as_slot(AccessFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<AccessFields::clear>)},
     {Py_tp_dealloc, as_slot(free_access)},
     {0, nullptr},
 };
@@ -347,11 +348,11 @@ bool is_exact_shape(PyObject* shape) {
 }
 
 // How a layout was cut before into such tiles. Null: it was not.
-PyObject* known_tiling(const HandleObject& handle, PyObject* tile) {
-  if (!is_exact_shape(tile)) return nullptr;
+Owned known_tiling(const HandleObject& handle, PyObject* tile) {
+  if (!is_exact_shape(tile)) return Owned();
   PyObject* layout = as<RegionObject>(handle.region).layout;
-  PyObject* found = PyDict_GetItemWithError(as<LayoutObject>(layout).tilings, tile);
-  if (found == nullptr) PyErr_Clear();  // it may have items that cannot be compared
+  Owned found = item_of(as<LayoutObject>(layout).tilings, tile);
+  if (!found) PyErr_Clear();  // it may have items that cannot be compared
   return found;
 }
 
@@ -361,7 +362,7 @@ PyObject* partition_mut(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* tile = arguments.object();
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(handle)) return nullptr;
-  const Owned tiling = Owned::borrowed(known_tiling(as_handle(handle), tile));
+  const Owned tiling = known_tiling(as_handle(handle), tile);
   PyObject* state = tiling ? writable_state(as_handle(handle)) : nullptr;
   if (state == nullptr) Py_RETURN_NONE;
   const Owned use(use_here(classes.borrowed_for_writing, known));
@@ -465,7 +466,7 @@ PyObject* partition(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* hint = arguments.string();
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(self)) return nullptr;
-  const Owned tiling = Owned::borrowed(known_tiling(as_handle(self), tile));
+  const Owned tiling = known_tiling(as_handle(self), tile);
   PyObject* state = tiling ? takeable_state(as_handle(self)) : nullptr;
   if (state == nullptr) Py_RETURN_NONE;
   const Owned shape(PyObject_GetAttr(tiling.get(), classes.tile));
@@ -519,13 +520,15 @@ PyObject* set_tensor_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("borrow_exclusive", borrow_exclusive, "Borrow all of a tensor for writing."),
-    fast_method("partition_mut", partition_mut, "Borrow a tensor for writing, cut into tiles."),
-    fast_method("partition", partition, "Give a tensor over to a partition into tiles."),
-    fast_method("take_over", take_over, "Move a tensor out of its handle."),
-    fast_method("unpartition", unpartition, "Turn a partition back into its tensor."),
-    {"new_tensor", new_tensor_function, METH_O, "A tensor that owns its memory."},
-    {"set_tensor_classes", set_tensor_classes, METH_O, "Say of what classes tensors are."},
+    fast_method("borrow_exclusive", in_turn<borrow_exclusive>,
+                "Borrow all of a tensor for writing."),
+    fast_method("partition_mut", in_turn<partition_mut>,
+                "Borrow a tensor for writing, cut into tiles."),
+    fast_method("partition", in_turn<partition>, "Give a tensor over to a partition into tiles."),
+    fast_method("take_over", in_turn<take_over>, "Move a tensor out of its handle."),
+    fast_method("unpartition", in_turn<unpartition>, "Turn a partition back into its tensor."),
+    {"new_tensor", in_turn<new_tensor_function>, METH_O, "A tensor that owns its memory."},
+    {"set_tensor_classes", in_turn<set_tensor_classes>, METH_O, "Say of what classes tensors are."},
     {nullptr, nullptr, 0, nullptr},
 };
 

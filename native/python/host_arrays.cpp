@@ -196,9 +196,9 @@ PyObject* regions_of_arrays_function(PyObject*, PyObject* const* given, Py_ssize
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("regions_of_arrays", regions_of_arrays_function,
+    fast_method("regions_of_arrays", in_turn<regions_of_arrays_function>,
                 "Find the memory of arrays of other libraries among what a kernel was given."),
-    {"set_array_classes", set_array_classes, METH_O, "Say what Python has for arrays."},
+    {"set_array_classes", in_turn<set_array_classes>, METH_O, "Say what Python has for arrays."},
     {nullptr, nullptr, 0, nullptr},
 };
 

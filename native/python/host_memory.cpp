@@ -45,6 +45,7 @@ void free_pool(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   if (type->tp_finalize != nullptr && PyObject_CallFinalizerFromDealloc(self) < 0) return;
   PyObject_GC_UnTrack(self);
+  const Turn turn;
   cpu::Block block{};
   while (cache_of(self).drop_oldest(block)) Py_XDECREF(static_cast<PyObject*>(block.keeper));
   delete as<PoolObject>(self).cache;
@@ -119,10 +120,11 @@ PyObject* size_class(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kPoolMethods[] = {
-    {"_take", take, METH_O, "Memory of so many bytes that was used before; None: there is none."},
-    fast_method("_adopt", adopt, "Make memory of what the system gave, by what keeps it."),
-    {"_drop_oldest", drop_oldest, METH_NOARGS, "Let go of what was not used for longest."},
-    {"_counts", counts, METH_NOARGS, "Bytes: used, unused, most used, most there were."},
+    {"_take", in_turn<take>, METH_O,
+     "Memory of so many bytes that was used before; None: there is none."},
+    fast_method("_adopt", in_turn<adopt>, "Make memory of what the system gave, by what keeps it."),
+    {"_drop_oldest", in_turn<drop_oldest>, METH_NOARGS, "Let go of what was not used for longest."},
+    {"_counts", in_turn<counts>, METH_NOARGS, "Bytes: used, unused, most used, most there were."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -135,13 +137,13 @@ PyMemberDef kPoolMembers[] = {
 };
 
 PyGetSetDef kPoolProperties[] = {
-    {"unused", unused_of, nullptr, "How many bytes are kept.", nullptr},
+    {"unused", in_turn<unused_of>, nullptr, "How many bytes are kept.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot kPoolSlots[] = {
     {Py_tp_doc, const_cast<char*>("Keeps memory that is unused, by size.")},
-    {Py_tp_new, as_slot(new_pool)},
+    {Py_tp_new, as_slot(in_turn<new_pool>)},
     {Py_tp_members, kPoolMembers},
     {Py_tp_methods, kPoolMethods},
     {Py_tp_getset, kPoolProperties},
@@ -159,6 +161,7 @@ void free_memory(PyObject* self) {
   if (memory.weak_references != nullptr) PyObject_ClearWeakRefs(self);
   PyTypeObject* type = Py_TYPE(self);
   if (memory.pool != nullptr) {
+    const Turn turn;
     cache_of(memory.pool).give_back(memory.block);
     Py_DECREF(memory.pool);
   }
@@ -185,7 +188,7 @@ PyType_Spec kMemorySpec = {"tilewright._core.PooledMemory", sizeof(MemoryObject)
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kMemorySlots};
 
 PyMethodDef kFunctions[] = {
-    {"size_class", size_class, METH_O, "The size that is allocated for a size asked for."},
+    {"size_class", in_turn<size_class>, METH_O, "The size that is allocated for a size asked for."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -208,7 +211,8 @@ Owned allocate_from(PyObject* pool, int64_t bytes) {
   if (found || PyErr_Occurred()) return found;
   const Owned number(PyLong_FromLongLong(bytes));
   PyObject* given[] = {pool, number.get(), Py_False};
-  Owned made(number ? PyObject_VectorcallMethod(name_allocate, given, 2, names_zeroed) : nullptr);
+  Owned made(number ? out_of_turn(PyObject_VectorcallMethod, name_allocate, given, 2, names_zeroed)
+                    : nullptr);
   if (made && Py_TYPE(made.get()) != memory_type) {
     PyErr_SetString(PyExc_TypeError, "memory of a pool is expected");
     return Owned();

@@ -129,14 +129,14 @@ PyObject* set_import_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("find_import", find_import_function,
+    fast_method("find_import", in_turn<find_import_function>,
                 "Find the storage for memory that other libraries know, or make it."),
-    {"include_import", include_import, METH_O,
+    {"include_import", in_turn<include_import>, METH_O,
      "Have memory of our own that others see found when it comes back."},
-    fast_method("meets_import", meets_import_function,
+    fast_method("meets_import", in_turn<meets_import_function>,
                 "Tell whether some of these addresses are known."),
-    {"count_imports", count_imports, METH_NOARGS, "Count the storages that are known."},
-    {"set_import_classes", set_import_classes, METH_O, "Say what Python has for imports."},
+    {"count_imports", in_turn<count_imports>, METH_NOARGS, "Count the storages that are known."},
+    {"set_import_classes", in_turn<set_import_classes>, METH_O, "Say what Python has for imports."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -150,7 +150,7 @@ Owned variant_of(PyObject* self, PyObject* arguments) {
   if (kernel.variant_key == key && kernel.variant != Py_None) {
     return Owned::borrowed(kernel.variant);
   }
-  Owned found(PyObject_CallMethodOneArg(self, names_variant, arguments));
+  Owned found(out_of_turn(PyObject_CallMethodOneArg, self, names_variant, arguments));
   if (!found || !PyObject_TypeCheck(found.get(), kernel_type)) return Owned();
   kernel.variant_key = key;
   set_field(kernel.variant, found.get());
@@ -206,7 +206,7 @@ PyObject* set_calls(PyObject* self, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    {"_set_calls", as_method(set_calls), METH_FASTCALL,
+    {"_set_calls", as_method(in_turn<set_calls>), METH_FASTCALL,
      "Say how calls give its arguments: by position, numbers by keyword, and those that are None."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -228,7 +228,7 @@ PyType_Slot kSlots[] = {
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(KernelFields::visit)},
-    {Py_tp_clear, as_slot(KernelFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<KernelFields::clear>)},
     {Py_tp_dealloc, as_slot(KernelFields::free)},
     {0, nullptr},
 };
@@ -271,7 +271,7 @@ Owned request_of(PyObject* self, PyObject* constants) {
   if (are_latest(kernel.latest, constants)) {
     return Owned::borrowed(PyTuple_GET_ITEM(kernel.latest, PyTuple_GET_SIZE(kernel.latest) - 1));
   }
-  Owned request(PyObject_CallMethodOneArg(self, names_asked, constants));
+  Owned request(out_of_turn(PyObject_CallMethodOneArg, self, names_asked, constants));
   if (request && request.get() != Py_None && !remember(kernel, constants, request.get())) {
     return Owned();
   }

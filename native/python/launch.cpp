@@ -89,7 +89,8 @@ PyObject* execute(PyObject* op, PyObject* const* given, Py_ssize_t count, PyObje
 
 PyObject* is_lengthy(PyObject* op, PyObject*) {
   if (is_surely_ready(op)) Py_RETURN_FALSE;
-  return PyErr_Occurred() ? nullptr : PyObject_CallMethodNoArgs(op, names.must_compile);
+  return PyErr_Occurred() ? nullptr
+                          : out_of_turn(PyObject_CallMethodNoArgs, op, names.must_compile);
 }
 
 PyObject* steps(PyObject* op, PyObject* context) { return steps_of_launch(op, context); }
@@ -111,7 +112,7 @@ Owned home_of_raw(PyObject* op) {
 // Has Python say how a raw launch is submitted, where the core can. False: an error is set.
 bool plan_raw(PyObject* op) {
   if (as_launch(op).held != Py_None) return true;
-  return static_cast<bool>(Owned(PyObject_CallMethodNoArgs(op, names.plan)));
+  return static_cast<bool>(Owned(out_of_turn(PyObject_CallMethodNoArgs, op, names.plan)));
 }
 
 // As the launch of a kernel, whose arguments nobody gets back.
@@ -136,7 +137,7 @@ PyMethodDef kRawMethods[] = {
     RawMethods::sync_on(),
     RawMethods::start(),
     RawMethods::start_on(),
-    {"execute", as_method(execute_raw), METH_FASTCALL | METH_KEYWORDS,
+    {"execute", as_method(in_turn<execute_raw>), METH_FASTCALL | METH_KEYWORDS,
      "Launch it as a part of other work."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -148,10 +149,10 @@ PyMethodDef kMethods[] = {
     Methods::sync_on(),
     Methods::start(),
     Methods::start_on(),
-    {"is_lengthy", is_lengthy, METH_NOARGS, "Whether it must be compiled first."},
-    {"steps", steps, METH_O, "The argument ops, then the kernel."},
-    {"_defer", defer_method, METH_NOARGS, "Have it wait for its argument ops."},
-    {"execute", as_method(execute), METH_FASTCALL | METH_KEYWORDS,
+    {"is_lengthy", in_turn<is_lengthy>, METH_NOARGS, "Whether it must be compiled first."},
+    {"steps", in_turn<steps>, METH_O, "The argument ops, then the kernel."},
+    {"_defer", in_turn<defer_method>, METH_NOARGS, "Have it wait for its argument ops."},
+    {"execute", as_method(in_turn<execute>), METH_FASTCALL | METH_KEYWORDS,
      "Run the kernel as a part of other work; argument ops run first."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -179,8 +180,8 @@ PyMemberDef kMembers[] = {
 };
 
 PyGetSetDef kProperties[] = {
-    {"name", get_name, nullptr, "The kernel's name.", nullptr},
-    {"home", get_home, nullptr,
+    {"name", in_turn<get_name>, nullptr, "The kernel's name.", nullptr},
+    {"home", in_turn<get_home>, nullptr,
      "The device its tensors live on, as far as is known before argument ops have run.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -191,7 +192,7 @@ PyType_Slot kTypeSlots[] = {
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(LaunchFields::visit)},
-    {Py_tp_clear, as_slot(LaunchFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<LaunchFields::clear>)},
     {Py_tp_dealloc, as_slot(LaunchFields::free)},
     {0, nullptr},
 };
@@ -203,7 +204,7 @@ PyType_Slot kRawSlots[] = {
     {Py_tp_doc, const_cast<char*>("A function of a module with its arguments.")},
     {Py_tp_methods, kRawMethods},
     {Py_tp_traverse, as_slot(LaunchFields::visit)},
-    {Py_tp_clear, as_slot(LaunchFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<LaunchFields::clear>)},
     {Py_tp_dealloc, as_slot(LaunchFields::free)},
     {0, nullptr},
 };

@@ -20,7 +20,8 @@ PyObject* set_launch_trace(PyObject*, PyObject* function) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_launch_trace", set_launch_trace, METH_O, "Say what traces are told of launches."},
+    {"set_launch_trace", in_turn<set_launch_trace>, METH_O,
+     "Say what traces are told of launches."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -49,12 +50,13 @@ bool LaunchTrace::ran(int64_t begun, int64_t ended) const {
   const Owned times(Py_BuildValue("(LL)", static_cast<long long>(begun),
                                   static_cast<long long>(ended)));
   const Owned method(times ? PyObject_GetAttr(object(), names_ran) : nullptr);
-  return method && Owned(PyObject_CallObject(method.get(), times.get()));
+  return method && Owned(out_of_turn(PyObject_CallObject, method.get(), times.get()));
 }
 
 bool LaunchTrace::submitted(const Waits& waits) const {
   const Owned waited = addresses_of(waits);
-  return waited && Owned(PyObject_CallMethodOneArg(object(), names_submitted, waited.get()));
+  return waited &&
+         Owned(out_of_turn(PyObject_CallMethodOneArg, object(), names_submitted, waited.get()));
 }
 
 int add_launch_trace(PyObject* module) {

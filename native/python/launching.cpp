@@ -71,14 +71,14 @@ bool is_held(PyObject* held) {
 
 // Finds the code of a launch, and how it is submitted.
 Ending find_code(PyObject* known, PyObject* request, Prepared& prepared) {
-  PyObject* latest = slot(known, classes.latest);
-  if (latest != nullptr && PyTuple_Check(latest) && PyTuple_GET_SIZE(latest) == 3 &&
-      PyTuple_GET_ITEM(latest, 0) == request) {
-    prepared.code = Owned::borrowed(PyTuple_GET_ITEM(latest, 1));
-    prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
+  const SlotValue latest = slot_value(known, classes.latest);
+  if (latest && PyTuple_Check(latest.get()) && PyTuple_GET_SIZE(latest.get()) == 3 &&
+      PyTuple_GET_ITEM(latest.get(), 0) == request) {
+    prepared.code = Owned::borrowed(PyTuple_GET_ITEM(latest.get(), 1));
+    prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(latest.get(), 2));
     return Ending::kDone;
   }
-  const Owned found(PyObject_CallMethodOneArg(known, names.asked, request));
+  const Owned found(out_of_turn(PyObject_CallMethodOneArg, known, names.asked, request));
   if (!found) return Ending::kError;
   if (!PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ending::kSlowPath;
   prepared.code = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 0));
@@ -89,8 +89,8 @@ Ending find_code(PyObject* known, PyObject* request, Prepared& prepared) {
 // Where the code depends on the numbers of a launch: finds how one with these is submitted.
 Ending choose_by_numbers(Prepared& prepared) {
   if (Py_TYPE(prepared.plan.get()) != classes.plans_by_numbers) return Ending::kDone;
-  const Owned chosen(
-      PyObject_CallMethodOneArg(prepared.plan.get(), names.choose, prepared.numbers.get()));
+  const Owned chosen(out_of_turn(PyObject_CallMethodOneArg, prepared.plan.get(), names.choose,
+                                 prepared.numbers.get()));
   if (!chosen) return Ending::kError;
   if (!PyTuple_CheckExact(chosen.get()) || PyTuple_GET_SIZE(chosen.get()) != 2) {
     return Ending::kSlowPath;
@@ -121,7 +121,7 @@ Ending end_there(PyObject* op, PyObject* stream, Prepared& prepared, const Endin
 
 // Lets memory forget work that is over; whether that may have been what kept a launch.
 Ending tidy(PyObject* held) {
-  const Owned tidied(PyObject_CallOneArg(classes.tidy, held));
+  const Owned tidied(out_of_turn(PyObject_CallOneArg, classes.tidy, held));
   if (!tidied) return Ending::kError;
   return tidied.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
 }
@@ -239,8 +239,8 @@ Ending examine(PyObject* op, const EndingUse& use, int tries, Prepared& prepared
 
 // What remains to be done for a launch that was submitted. False: an error is set.
 bool conclude(PyObject* op, const EndingUse& use, const Prepared& prepared) {
-  if (prepared.examination &&
-      !Owned(PyObject_CallMethodNoArgs(prepared.examination.get(), names.mark_written))) {
+  if (prepared.examination && !Owned(out_of_turn(PyObject_CallMethodNoArgs,
+                                                 prepared.examination.get(), names.mark_written))) {
     return false;
   }
   if (!has_former_in(prepared.held.get())) return true;
@@ -321,7 +321,7 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_launch_classes", set_launch_classes, METH_O,
+    {"set_launch_classes", in_turn<set_launch_classes>, METH_O,
      "Say how what launches meet is laid out."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -330,8 +330,8 @@ PyMethodDef kFunctions[] = {
 
 Ending accept_numbers(const LaunchPlan& plan, const Prepared& prepared) {
   if (plan.checks_numbers == 0) return Ending::kDone;
-  const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed,
-                                               prepared.numbers.get()));
+  const Owned passed(out_of_turn(PyObject_CallMethodOneArg, prepared.code.get(), names.has_passed,
+                                 prepared.numbers.get()));
   if (!passed) return Ending::kError;
   return passed.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
 }
@@ -352,7 +352,7 @@ Ending PackedNumbers::pack(const LaunchPlan& plan, PyObject* its, int64_t packin
     return Ending::kDone;
   }
   if (PyErr_Occurred()) return Ending::kError;
-  bytes_ = Owned(PyObject_CallMethodOneArg(its, names.packed, numbers));
+  bytes_ = Owned(out_of_turn(PyObject_CallMethodOneArg, its, names.packed, numbers));
   if (!bytes_) return Ending::kError;
   if (!PyBytes_Check(bytes_.get()) || PyBytes_GET_SIZE(bytes_.get()) != 8 * plan.numbers) {
     return Ending::kSlowPath;
@@ -369,12 +369,12 @@ bool is_surely_ready(PyObject* op) {
   const LaunchObject& launch = as_launch(op);
   if (!LaunchFields::are_set(op) || !is_held(launch.held)) return false;
   const Owned held = Owned::borrowed(launch.held);
-  PyObject* latest = slot(known_in(held.get()), classes.latest);
-  if (latest == nullptr || !PyTuple_Check(latest) || PyTuple_GET_SIZE(latest) != 3 ||
-      PyTuple_GET_ITEM(latest, 0) != launch.request) {
+  const SlotValue latest = slot_value(known_in(held.get()), classes.latest);
+  if (!latest || !PyTuple_Check(latest.get()) || PyTuple_GET_SIZE(latest.get()) != 3 ||
+      PyTuple_GET_ITEM(latest.get(), 0) != launch.request) {
     return false;
   }
-  const Owned kept_alive = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
+  const Owned kept_alive = Owned::borrowed(PyTuple_GET_ITEM(latest.get(), 2));
   const LaunchPlan* plan = plan_in(kept_alive.get());
   return plan != nullptr && is_fresh(*plan) && !PyErr_Occurred();
 }
@@ -394,7 +394,7 @@ bool note_lent(PyObject* op, PyObject* context) {
     return true;
   }
   const Owned noted(PyObject_GetAttr(context, names.borrowed));
-  return noted && Owned(PyObject_Call(noted.get(), args.get(), nullptr));
+  return noted && Owned(out_of_turn(PyObject_Call, noted.get(), args.get(), nullptr));
 }
 
 }  // namespace

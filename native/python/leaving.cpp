@@ -156,7 +156,7 @@ void set_error(Owned error) {
 void trim_error() {
   if (trimmer == nullptr || !PyErr_Occurred()) return;
   Owned error = take_error();
-  const Owned done(PyObject_CallOneArg(trimmer, error.get()));
+  const Owned done(out_of_turn(PyObject_CallOneArg, trimmer, error.get()));
   if (!done) PyErr_WriteUnraisable(trimmer);
   set_error(std::move(error));
 }

@@ -188,11 +188,12 @@ bool entrust(PyObject* pledges, PyObject* context) {
   const Owned each(PyObject_GetIter(pledges));
   if (!each) return false;
   while (true) {
-    const Owned pledge(PyIter_Next(each.get()));
+    const Owned pledge(out_of_turn(PyIter_Next, each.get()));
     if (!pledge) return !PyErr_Occurred();
-    const Owned checked(PyObject_CallMethodNoArgs(pledge.get(), names.check));
+    const Owned checked(out_of_turn(PyObject_CallMethodNoArgs, pledge.get(), names.check));
     const Owned entrusted(
-        checked ? PyObject_CallMethodOneArg(pledge.get(), names.entrust, context) : nullptr);
+        checked ? out_of_turn(PyObject_CallMethodOneArg, pledge.get(), names.entrust, context)
+                : nullptr);
     if (!entrusted) return false;
   }
 }
@@ -223,12 +224,12 @@ PyObject* made_of(PyObject* self, void*) {
 }
 
 PyMethodDef kMethods[] = {
-    {"spend", spend_link, METH_NOARGS, "Let go of its function: it has run."},
+    {"spend", in_turn<spend_link>, METH_NOARGS, "Let go of its function: it has run."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef kProperties[] = {
-    {"made_of", made_of, nullptr, "The op that it follows.", nullptr},
+    {"made_of", in_turn<made_of>, nullptr, "The op that it follows.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -256,7 +257,7 @@ PyType_Slot kTypeSlots[] = {
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(LinkFields::visit)},
-    {Py_tp_clear, as_slot(LinkFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<LinkFields::clear>)},
     {Py_tp_dealloc, as_slot(LinkFields::free)},
     {0, nullptr},
 };
@@ -279,9 +280,11 @@ PyObject* set_link_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("link", link, "Make a link that goes on with the result of an op, by a recipe."),
-    fast_method("join_names", join_names, "Join the name of an op and that of a link behind it."),
-    {"set_link_classes", set_link_classes, METH_O, "Say what Python has for links."},
+    fast_method("link", in_turn<link>,
+                "Make a link that goes on with the result of an op, by a recipe."),
+    fast_method("join_names", in_turn<join_names>,
+                "Join the name of an op and that of a link behind it."),
+    {"set_link_classes", in_turn<set_link_classes>, METH_O, "Say what Python has for links."},
     {nullptr, nullptr, 0, nullptr},
 };
 

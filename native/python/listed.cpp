@@ -22,7 +22,7 @@ PyObject* set_listing(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_listing", set_listing, METH_O, "Say where timelines list work."},
+    {"set_listing", in_turn<set_listing>, METH_O, "Say where timelines list work."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -49,7 +49,7 @@ bool unlist_work(PyObject* timeline_object, Timeline& timeline, int64_t number) 
   if (!key) return false;
   const BorrowLock lock;
   PyObject* pending = pending_of(timeline_object);
-  const Owned work = Owned::borrowed(PyDict_GetItemWithError(pending, key.get()));
+  const Owned work = item_of(pending, key.get());
   if (!work) return !PyErr_Occurred();
   if (PyDict_DelItem(pending, key.get()) < 0) return false;
   Py_ssize_t position = 0;

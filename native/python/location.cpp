@@ -38,7 +38,7 @@ Owned frame_at(PyObject* known) {
   const int64_t up = PyLong_AsLongLong(known);
   if (up == -1 && PyErr_Occurred()) return Owned();
   if (up <= 0) return Owned(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
-  Owned found(PyObject_CallOneArg(get_frame, known));
+  Owned found(out_of_turn(PyObject_CallOneArg, get_frame, known));
   // The stack is not so deep.
   if (!found && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
   return found;
@@ -62,7 +62,6 @@ PyObject* as_tuple(PyObject* code, int instruction) {
   return number ? PyTuple_Pack(2, code, number.get()) : nullptr;
 }
 
-#ifndef Py_GIL_DISABLED  // they are shared without a lock
 constexpr size_t kSeen = 64;
 std::array<SeenLocation, kSeen> seen_locations{};
 
@@ -71,24 +70,14 @@ SeenLocation& entry_of(PyObject* code, int instruction) {
   const auto low = static_cast<uintptr_t>(instruction) >> 1;
   return seen_locations[(high + low) % kSeen];
 }
-#endif
 
 // The entry of a location that was seen lately: it is a user's. Null: it was not.
 SeenLocation* seen_at(PyObject* code, int instruction) {
-#ifdef Py_GIL_DISABLED
-  (void)code, (void)instruction;
-  return nullptr;
-#else
   SeenLocation& entry = entry_of(code, instruction);
   return entry.code == code && entry.instruction == instruction ? &entry : nullptr;
-#endif
 }
 
 SeenLocation* remember(PyObject* code, int instruction, PyObject* location) {
-#ifdef Py_GIL_DISABLED
-  (void)code, (void)instruction, (void)location;
-  return nullptr;
-#else
   SeenLocation& entry = entry_of(code, instruction);
   SeenLocation before =
       std::exchange(entry, SeenLocation{code, instruction, Py_NewRef(location), {}, {}});
@@ -97,7 +86,6 @@ SeenLocation* remember(PyObject* code, int instruction, PyObject* location) {
   before.use.forget();
   Py_XDECREF(before.location);
   return &entry;
-#endif
 }
 
 Caller location_of(const Owned& frame, const Owned& code) {
@@ -130,9 +118,10 @@ PyObject* location(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    {"set_ours", set_ours, METH_O, "Say by which dict files are told to be Tilewright's own."},
+    {"set_ours", in_turn<set_ours>, METH_O,
+     "Say by which dict files are told to be Tilewright's own."},
     fast_method(
-        "location", location,
+        "location", in_turn<location>,
         "Find the innermost frame that is not Tilewright's own, `known` frames up or further."),
     {nullptr, nullptr, 0, nullptr},
 };

@@ -33,11 +33,11 @@ PyObject* release(PyObject*, PyObject* const*, Py_ssize_t) {
 PyObject* is_mine(PyObject*, PyObject*) { return PyBool_FromLong(borrow_lock().is_mine()); }
 
 PyMethodDef kMethods[] = {
-    {"acquire", acquire, METH_NOARGS, "Take it, once nobody else holds it."},
-    fast_method("release", release, "Give it up, as often as it was taken."),
-    {"is_mine", is_mine, METH_NOARGS, "Whether this thread holds it."},
-    {"__enter__", acquire, METH_NOARGS, "As `acquire`."},
-    fast_method("__exit__", release, "As `release`."),
+    {"acquire", in_turn<acquire>, METH_NOARGS, "Take it, once nobody else holds it."},
+    fast_method("release", in_turn<release>, "Give it up, as often as it was taken."),
+    {"is_mine", in_turn<is_mine>, METH_NOARGS, "Whether this thread holds it."},
+    {"__enter__", in_turn<acquire>, METH_NOARGS, "As `acquire`."},
+    fast_method("__exit__", in_turn<release>, "As `release`."),
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -53,7 +53,7 @@ PyType_Spec kSpec = {"tilewright._core.BorrowLock", sizeof(PyObject), 0, Py_TPFL
 }  // namespace
 
 BorrowLock::BorrowLock([[maybe_unused]] bool may_run_python) {
-#ifndef Py_GIL_DISABLED
+#ifndef Py_GIL_DISABLED  // a turn may be given up where Python has to wait for a lock of its own
   if (!may_run_python && borrow_lock().is_free()) return;
 #endif
   take();

@@ -1,7 +1,7 @@
 // What each file of native/python adds to the module. 0, or -1 with an error set.
 #pragma once
 
-#include "python/py.hpp"
+#include "python/turn.hpp"
 
 namespace tw::py {
 

@@ -43,12 +43,22 @@ bool name_all() {
   return !PyErr_Occurred();
 }
 
+// Whether the interpreter is ending: modules may have lost their names already.
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 void finalize(PyObject* self) {
   PyObject* used = as_op(self).used;  // null: an interrupt came before it was set
   if (used == nullptr || !PyTuple_Check(used) || PyTuple_GET_SIZE(used) > 0) return;
+  if (is_finalizing()) return;
   // An error that is on its way goes on afterwards; nobody would hear one of a finalizer.
   const SavedError saved;
-  const Owned told(PyObject_CallMethodNoArgs(self, names.warn_never_run));
+  const Owned told(out_of_turn(PyObject_CallMethodNoArgs, self, names.warn_never_run));
   if (!told) PyErr_WriteUnraisable(self);
 }
 
@@ -107,12 +117,12 @@ PyMethodDef kMethods[] = {
     Endings::sync_on(),
     Endings::start(),
     Endings::start_on(),
-    {"claim", as_method(claim), METH_FASTCALL,
+    {"claim", as_method(in_turn<claim>), METH_FASTCALL,
      "Mark this op as used; a second use raises and names the first. Safe from any thread.\n\n"
      "So many callers are known to be Tilewright's own."},
-    {"claim_at", as_method(claim_at_method), METH_FASTCALL,
+    {"claim_at", as_method(in_turn<claim_at_method>), METH_FASTCALL,
      "Claim it, where the program is known to stand."},
-    {"spend", spend_method, METH_NOARGS,
+    {"spend", in_turn<spend_method>, METH_NOARGS,
      "Let go of what the op was made of: it has run, and may stay in a variable for long."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -129,9 +139,9 @@ PyType_Slot kTypeSlots[] = {
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(OpFields::visit)},
-    {Py_tp_clear, as_slot(OpFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<OpFields::clear>)},
     {Py_tp_dealloc, as_slot(OpFields::free)},
-    {Py_tp_finalize, as_slot(finalize)},
+    {Py_tp_finalize, as_slot(in_turn<finalize>)},
     {0, nullptr},
 };
 
@@ -176,11 +186,12 @@ PyObject* set_op_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"new_op", as_method(new_op), METH_FASTCALL | METH_KEYWORDS,
+    {"new_op", as_method(in_turn<new_op>), METH_FASTCALL | METH_KEYWORDS,
      "Make an op of a class, and remember the line that builds it."},
-    {"is_op", is_op_function, METH_O, "Tell whether an object is an op."},
-    {"has_op", has_op_function, METH_O, "Tell whether one of some values is an op."},
-    {"set_op_classes", set_op_classes, METH_O, "Say what Python has for ops of all kinds."},
+    {"is_op", in_turn<is_op_function>, METH_O, "Tell whether an object is an op."},
+    {"has_op", in_turn<has_op_function>, METH_O, "Tell whether one of some values is an op."},
+    {"set_op_classes", in_turn<set_op_classes>, METH_O,
+     "Say what Python has for ops of all kinds."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -197,12 +208,12 @@ bool has_op(PyObject* values) {
 
 bool claim_at(PyObject* op, PyObject* user, PyObject* location) {
   PyObject* given[] = {op, user, location};
-  const Owned claimed(PyObject_VectorcallMethod(names.claim_at, given, 3, nullptr));
+  const Owned claimed(out_of_turn(PyObject_VectorcallMethod, names.claim_at, given, 3, nullptr));
   return static_cast<bool>(claimed);
 }
 
 bool spend(PyObject* op) {
-  const Owned spent(PyObject_CallMethodNoArgs(op, names.spend));
+  const Owned spent(out_of_turn(PyObject_CallMethodNoArgs, op, names.spend));
   return static_cast<bool>(spent);
 }
 

@@ -26,7 +26,7 @@ Owned tensor_of(PyObject* self, PyObject* result) {
     Owned tensor = unpartitioned(result, zero);
     if (!tensor || tensor.get() != Py_None) return tensor;
   }
-  return Owned(PyObject_CallMethodOneArg(self, name_one, result));
+  return Owned(out_of_turn(PyObject_CallMethodOneArg, self, name_one, result));
 }
 
 PyObject* call(PyObject* self, PyObject* results, PyObject* keywords) {
@@ -70,11 +70,11 @@ PyMemberDef kMembers[] = {
 
 PyType_Slot kTypeSlots[] = {
     {Py_tp_doc, const_cast<char*>("Takes the outputs of a launch out of its results.")},
-    {Py_tp_init, as_slot(initialize)},
-    {Py_tp_call, as_slot(call)},
+    {Py_tp_init, as_slot(in_turn<initialize>)},
+    {Py_tp_call, as_slot(in_turn<call>)},
     {Py_tp_members, kMembers},
     {Py_tp_traverse, as_slot(OutputsFields::visit)},
-    {Py_tp_clear, as_slot(OutputsFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<OutputsFields::clear>)},
     {Py_tp_dealloc, as_slot(OutputsFields::free)},
     {0, nullptr},
 };
@@ -92,7 +92,7 @@ PyObject* set_outputs_class(PyObject*, PyObject* cls) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_outputs_class", set_outputs_class, METH_O,
+    {"set_outputs_class", in_turn<set_outputs_class>, METH_O,
      "Say of which class those are whose results are partitions."},
     {nullptr, nullptr, 0, nullptr},
 };

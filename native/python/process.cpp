@@ -55,7 +55,7 @@ PyObject* set_process(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    {"set_process", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_process)),
+    {"set_process", as_method(in_turn<set_process>),
      METH_FASTCALL,
      "Say where tracing, the ops that threads start, and waiting for submissions are noted."},
     {nullptr, nullptr, 0, nullptr},
@@ -105,7 +105,7 @@ bool announce_submission() {
   const int64_t waiting = number_in(process.submissions, process.waiting);
   if (waiting == 0) return true;
   if (waiting == -1 && PyErr_Occurred()) return false;
-  const Owned told(PyObject_CallNoArgs(process.tell));
+  const Owned told(out_of_turn(PyObject_CallNoArgs, process.tell));
   return static_cast<bool>(told);
 }
 

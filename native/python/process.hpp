@@ -2,7 +2,7 @@
 // and who waits for work to be submitted.
 #pragma once
 
-#include "python/py.hpp"
+#include "python/turn.hpp"
 
 namespace tw::py {
 

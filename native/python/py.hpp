@@ -59,6 +59,26 @@ class Unlocked {
   PyThreadState* thread_;
 };
 
+// The lock of an object on a Python that has one for each, for a scope: Python takes it to assign
+// to a slot.
+#ifdef Py_GIL_DISABLED
+class ObjectLock {
+ public:
+  explicit ObjectLock(PyObject* object) { PyCriticalSection_Begin(&section_, object); }
+  ObjectLock(const ObjectLock&) = delete;
+  ObjectLock& operator=(const ObjectLock&) = delete;
+  ~ObjectLock() { PyCriticalSection_End(&section_); }
+
+ private:
+  PyCriticalSection section_;
+};
+#else
+class ObjectLock {
+ public:
+  explicit ObjectLock(PyObject*) {}
+};
+#endif
+
 // A function of a module that is given its arguments as an array, and their number.
 inline PyMethodDef fast_method(const char* name,
                                PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t),

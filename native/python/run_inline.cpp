@@ -87,11 +87,11 @@ bool see_through(const CpuQueue& queue, const RunMemory& memory, int64_t budget)
   if (PyErr_Occurred()) return false;
   if (status == cpu::RunStatus::kUnfinished) {
     const Owned helped(
-        PyObject_CallMethodOneArg(queue.object, names_have_helpers, memory.record()));
+        out_of_turn(PyObject_CallMethodOneArg, queue.object, names_have_helpers, memory.record()));
     if (!helped) return false;
   }
   while (status == cpu::RunStatus::kUnfinished) {
-    if (PyErr_CheckSignals() < 0) return false;
+    if (out_of_turn(PyErr_CheckSignals) < 0) return false;
     status = resume(queue, memory, kSlice);
     if (PyErr_Occurred()) return false;
   }
@@ -120,7 +120,7 @@ PyObject* set_cpu_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_cpu_classes", set_cpu_classes, METH_O,
+    {"set_cpu_classes", in_turn<set_cpu_classes>, METH_O,
      "Say how streams of the CPU and records of their work are laid out."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -156,14 +156,14 @@ CpuQueue cpu_queue_of(PyObject* stream) {
 int is_idle(PyObject* stream) {
   const CpuQueue queue = cpu_queue_of(stream);
   if (queue && queue.stream->completed() >= queue.stream->submitted()) return 1;
-  const Owned idle(PyObject_CallMethodNoArgs(stream, names_idle));
+  const Owned idle(out_of_turn(PyObject_CallMethodNoArgs, stream, names_idle));
   return idle ? PyObject_IsTrue(idle.get()) : -1;
 }
 
 int is_full(PyObject* stream) {
   const CpuQueue queue = cpu_queue_of(stream);
   if (queue) return queue.stream->submitted() - queue.stream->completed() >= kMostWaiting;
-  const Owned full(PyObject_CallMethodNoArgs(stream, names_full));
+  const Owned full(out_of_turn(PyObject_CallMethodNoArgs, stream, names_full));
   return full ? PyObject_IsTrue(full.get()) : -1;
 }
 
@@ -181,7 +181,7 @@ bool RunMemory::prepare(const CpuQueue& queue) {
   was_brief_ = 0 < lasted && lasted < kBrief;
   PyObject* scratch = slot(record, classes.scratch);
   if (scratch == Py_None) {
-    kept_ = Owned(PyObject_CallMethodOneArg(queue.object, names_reserve, record));
+    kept_ = Owned(out_of_turn(PyObject_CallMethodOneArg, queue.object, names_reserve, record));
     scratch = kept_.get();
   }
   if (scratch == nullptr || !PyTuple_Check(scratch) || PyTuple_GET_SIZE(scratch) < 1) return false;
@@ -191,7 +191,7 @@ bool RunMemory::prepare(const CpuQueue& queue) {
 
 bool RunMemory::release(const CpuQueue& queue) const {
   if (!kept_) return true;
-  const Owned trimmed(PyObject_CallMethodNoArgs(queue.object, names_trim));
+  const Owned trimmed(out_of_turn(PyObject_CallMethodNoArgs, queue.object, names_trim));
   return static_cast<bool>(trimmed);
 }
 
@@ -199,7 +199,7 @@ int64_t threads_for(const CpuQueue& queue) {
   const std::optional<bool> is_usual = has_usual_settings();
   if (!is_usual) return -1;
   if (*is_usual) return queue.stream->pool().usual_threads();
-  const Owned told(PyObject_CallMethodNoArgs(queue.object, names_threads));
+  const Owned told(out_of_turn(PyObject_CallMethodNoArgs, queue.object, names_threads));
   return told ? PyLong_AsLongLong(told.get()) : -1;
 }
 
@@ -231,7 +231,7 @@ Owned addresses_of(const Waits& waits) {
 Ending await_on_host(const Waits& waits) {
   const Owned addresses = addresses_of(waits);
   if (!addresses) return Ending::kError;
-  const Owned drained(PyObject_CallOneArg(classes.drain, addresses.get()));
+  const Owned drained(out_of_turn(PyObject_CallOneArg, classes.drain, addresses.get()));
   return drained ? Ending::kDone : Ending::kError;
 }
 

@@ -174,7 +174,7 @@ Owned Driver::first_of(Owned op) {
 
 // Whether an op would keep the event loop of this thread busy; below 0: an error is set.
 int Driver::must_leave_loop(PyObject* op) {
-  const Owned lengthy(PyObject_CallMethodNoArgs(op, names.is_lengthy));
+  const Owned lengthy(out_of_turn(PyObject_CallMethodNoArgs, op, names.is_lengthy));
   const int is_lengthy = lengthy ? PyObject_IsTrue(lengthy.get()) : -1;
   if (is_lengthy != 0) return is_lengthy;
   if (!check_context(progress_.context, "advance")) return -1;
@@ -191,9 +191,10 @@ bool Driver::name_error(Passed& passed, PyObject* op) {
 bool Driver::execute(PyObject* op, Passed& passed) {
   PyObject* context = progress_.context;
   PyObject* given[] = {op, context};
-  const bool is_running =
-      passed.take(is_untraced() ? Owned(PyObject_VectorcallMethod(names.execute, given, 2, nullptr))
-                                : call_python(classes.execute_traced, {op, context}));
+  const bool is_running = passed.take(
+      is_untraced()
+          ? Owned(out_of_turn(PyObject_VectorcallMethod, names.execute, given, 2, nullptr))
+          : call_python(classes.execute_traced, {op, context}));
   const SavedError saved;
   const Owned holds(PyObject_GetAttr(op, names.holds));
   const int holds_any = holds ? PyObject_IsTrue(holds.get()) : -1;
@@ -207,7 +208,7 @@ bool Driver::enter(PyObject* op, Passed& passed) {
   if (staged < 0) return false;
   if (staged == 0) return execute(op, passed) && name_error(passed, op);
   if (!passed.take(
-          Owned(PyObject_CallMethodOneArg(op, names.steps, progress_.context)))) {
+          Owned(out_of_turn(PyObject_CallMethodOneArg, op, names.steps, progress_.context)))) {
     return false;
   }
   if (passed.error) return name_error(passed, op);
@@ -220,7 +221,7 @@ Driver::Sent Driver::send(Passed& passed, Owned& asked) {
   PyObject* given = nullptr;
   PySendResult sent = PYGEN_ERROR;
   if (passed.error) {
-    given = PyObject_CallMethodOneArg(steps.get(), names.throw_, passed.error.get());
+    given = out_of_turn(PyObject_CallMethodOneArg, steps.get(), names.throw_, passed.error.get());
     passed.error = Owned();
     if (given != nullptr) {
       sent = PYGEN_NEXT;
@@ -231,7 +232,7 @@ Driver::Sent Driver::send(Passed& passed, Owned& asked) {
     }
   } else {
     const Owned value = std::move(passed.value);
-    sent = PyIter_Send(steps.get(), value ? value.get() : Py_None, &given);
+    sent = out_of_turn(PyIter_Send, steps.get(), value ? value.get() : Py_None, &given);
   }
   if (sent == PYGEN_NEXT) {
     asked = Owned(given);
@@ -397,7 +398,7 @@ bool abandon(PyObject* self) {
     const Owned op = Owned::borrowed(progress.stack->back().op.get());
     const Owned steps = Owned::borrowed(progress.stack->back().steps.get());
     if (steps) {
-      const Owned closed(PyObject_CallMethodNoArgs(steps.get(), names.close));
+      const Owned closed(out_of_turn(PyObject_CallMethodNoArgs, steps.get(), names.close));
       if (!closed) return false;
     }
     if (!spend(op.get()) || !pop(progress)) return false;
@@ -457,7 +458,7 @@ int clear(PyObject* self) {
 
 void free_progress(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  clear(self);
+  in_turn<clear>(self);
   delete as_progress(self).stack;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -465,9 +466,9 @@ void free_progress(PyObject* self) {
 }
 
 PyMethodDef kMethods[] = {
-    {"advance", advance_method, METH_NOARGS,
+    {"advance", in_turn<advance_method>, METH_NOARGS,
      "Go on until an event must be waited for, which is given, or the result is there: None."},
-    {"abandon", abandon_method, METH_NOARGS,
+    {"abandon", in_turn<abandon_method>, METH_NOARGS,
      "Give up what has not been started yet; what has been started goes on."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -480,11 +481,11 @@ PyMemberDef kMembers[] = {
 
 PyType_Slot kTypeSlots[] = {
     {Py_tp_doc, const_cast<char*>("An op that is being run, up to the next event.")},
-    {Py_tp_new, as_slot(new_method)},
+    {Py_tp_new, as_slot(in_turn<new_method>)},
     {Py_tp_members, kMembers},
     {Py_tp_methods, kMethods},
     {Py_tp_traverse, as_slot(visit)},
-    {Py_tp_clear, as_slot(clear)},
+    {Py_tp_clear, as_slot(in_turn<clear>)},
     {Py_tp_dealloc, as_slot(free_progress)},
     {0, nullptr},
 };
@@ -522,9 +523,9 @@ PyObject* set_run_classes(PyObject*, PyObject* given) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("run_op", run_op,
+    fast_method("run_op", in_turn<run_op>,
                 "Run an op to its result, waiting for events on the calling thread."),
-    {"set_run_classes", set_run_classes, METH_O, "Say what Python has for running ops."},
+    {"set_run_classes", in_turn<set_run_classes>, METH_O, "Say what Python has for running ops."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -70,7 +70,7 @@ inline Owned call_python(PyObject* function, std::initializer_list<PyObject*> gi
     PyErr_SetString(PyExc_RuntimeError, "tilewright was not imported as a whole");
     return Owned();
   }
-  return Owned(PyObject_Vectorcall(function, given.begin(), given.size(), nullptr));
+  return Owned(out_of_turn(PyObject_Vectorcall, function, given.begin(), given.size(), nullptr));
 }
 
 }  // namespace tw::py

@@ -45,9 +45,9 @@ PyObject* is_shape(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kMethods[] = {
-    fast_method("is_shape", is_shape, "Tell whether a tuple is a shape as it is."),
-    fast_method("bytes_address", bytes_address, "Find where the contents of bytes are."),
-    fast_method("slot_offset", slot_offset, "Find where objects of a class keep a slot."),
+    fast_method("is_shape", in_turn<is_shape>, "Tell whether a tuple is a shape as it is."),
+    fast_method("bytes_address", in_turn<bytes_address>, "Find where the contents of bytes are."),
+    fast_method("slot_offset", in_turn<slot_offset>, "Find where objects of a class keep a slot."),
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -62,6 +62,22 @@ int64_t slot_offset(PyObject* cls, const char* name) {
   }
   PyErr_Format(PyExc_TypeError, "%s of %R is no slot", name, cls);
   return -1;
+}
+
+Owned take_last(PyObject* list) {
+#ifdef Py_GIL_DISABLED
+  static PyObject* const pop = PyUnicode_InternFromString("pop");
+  Owned item(out_of_turn(PyObject_CallMethodNoArgs, list, pop));
+  if (!item && PyErr_ExceptionMatches(PyExc_IndexError)) PyErr_Clear();
+  return item;
+#else
+  const Py_ssize_t last = PyList_GET_SIZE(list) - 1;
+  if (last < 0) return Owned();
+  // As `list.pop` does where it keeps the room.
+  Owned item(PyList_GET_ITEM(list, last));
+  Py_SET_SIZE(list, last);
+  return item;
+#endif
 }
 
 bool find_slots(PyObject* cls, const SlotName* names, size_t count) {

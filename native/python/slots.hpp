@@ -26,8 +26,8 @@ bool find_slots(PyObject* cls, const SlotName (&names)[N]) {
 
 // The number in a slot. Where there is none, -1 with an error set.
 inline int64_t number_in(PyObject* object, int64_t offset) {
-  PyObject* found = slot(object, offset);
-  if (found != nullptr) return PyLong_AsLongLong(found);
+  const SlotValue found = slot_value(object, offset);
+  if (found) return PyLong_AsLongLong(found.get());
   PyErr_SetString(PyExc_AttributeError, "a slot that native code reads was never set");
   return -1;
 }

@@ -37,12 +37,13 @@ PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
       const Owned number(PyLong_FromLongLong(started.number));
       PyObject* given[] = {started.plan,    started.record,          started.held,
                            started.outcome, started.timeline_object, number.get()};
-      const Owned heard(number ? PyObject_VectorcallMethod(names_hear_started, given, 6, nullptr)
-                               : nullptr);
+      const Owned heard(
+          number ? out_of_turn(PyObject_VectorcallMethod, names_hear_started, given, 6, nullptr)
+                 : nullptr);
       if (!heard) return nullptr;
     } else {
       if (started.outcome != Py_None) {
-        const Owned settled(PyObject_CallMethodNoArgs(started.outcome, names_settle));
+        const Owned settled(out_of_turn(PyObject_CallMethodNoArgs, started.outcome, names_settle));
         if (!settled) return nullptr;
       }
       if (!put_back(started.plan, started.record)) return nullptr;
@@ -67,9 +68,9 @@ PyMemberDef kStartedMembers[] = {
 PyType_Slot kStartedSlots[] = {
     {Py_tp_doc, const_cast<char*>("Work that was put on a stream of the CPU; called at its end.")},
     {Py_tp_members, kStartedMembers},
-    {Py_tp_call, as_slot(call_started)},
+    {Py_tp_call, as_slot(in_turn<call_started>)},
     {Py_tp_traverse, as_slot(StartedFields::visit)},
-    {Py_tp_clear, as_slot(StartedFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<StartedFields::clear>)},
     {Py_tp_dealloc, as_slot(StartedFields::free)},
     {0, nullptr},
 };

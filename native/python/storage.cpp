@@ -59,10 +59,10 @@ PyMemberDef kLayoutMembers[] = {
 
 PyType_Slot kLayoutSlots[] = {
     {Py_tp_doc, const_cast<char*>("Element type, shape and strides.")},
-    {Py_tp_new, as_slot(new_layout)},
+    {Py_tp_new, as_slot(in_turn<new_layout>)},
     {Py_tp_members, kLayoutMembers},
     {Py_tp_traverse, as_slot(LayoutFields::visit)},
-    {Py_tp_clear, as_slot(LayoutFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<LayoutFields::clear>)},
     {Py_tp_dealloc, as_slot(LayoutFields::free)},
     {0, nullptr},
 };
@@ -90,7 +90,7 @@ PyMemberDef kTilingMembers[] = {
 
 PyType_Slot kTilingSlots[] = {
     {Py_tp_doc, const_cast<char*>("A layout cut into tiles.")},
-    {Py_tp_new, as_slot(new_tiling)},
+    {Py_tp_new, as_slot(in_turn<new_tiling>)},
     {Py_tp_members, kTilingMembers},
     {Py_tp_traverse, as_slot(NoFields::visit)},
     {Py_tp_dealloc, as_slot(free_tiling)},
@@ -123,7 +123,7 @@ bool set_memory(StorageObject& storage, const MemoryPiece& memory) {
   }
   const int64_t number = device_number(memory.device);
   if (number < 0) return false;
-  const Owned state(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(classes.state)));
+  const Owned state(out_of_turn(PyObject_CallNoArgs, reinterpret_cast<PyObject*>(classes.state)));
   if (!state) return false;
   storage.device_number = number;
   storage.address = memory.address;
@@ -163,7 +163,10 @@ int clear_storage(PyObject* self) {
 }
 
 void free_storage(PyObject* self) {
-  forget_import(as_storage(self));
+  {
+    const Turn turn;
+    forget_import(as_storage(self));
+  }
   if (as_storage(self).weak_references != nullptr) PyObject_ClearWeakRefs(self);
   StorageFields::free(self);
 }
@@ -198,7 +201,7 @@ PyObject* order_of(PyObject* self, void*) {
       PyErr_SetString(PyExc_AttributeError, "a storage that was never initialized");
       return nullptr;
     }
-    const Owned made(PyObject_CallOneArg(classes.new_order, storage.state));
+    const Owned made(out_of_turn(PyObject_CallOneArg, classes.new_order, storage.state));
     if (!made) return nullptr;
     if (storage.order == nullptr) storage.order = Py_NewRef(made.get());
   }
@@ -220,12 +223,13 @@ int set_graphs(PyObject* self, PyObject* value, void*) {
 }
 
 PyGetSetDef kStorageProperties[] = {
-    {"initialized", is_initialized, set_initialized, "Whether all of it has been written.",
+    {"initialized", in_turn<is_initialized>, in_turn<set_initialized>,
+     "Whether all of it has been written.", nullptr},
+    {"is_meta", in_turn<is_meta>, nullptr,
+     "Whether there is no memory behind it, only a description.", nullptr},
+    {"order", in_turn<order_of>, nullptr, "The work under way that uses it.", nullptr},
+    {"graphs", in_turn<graphs_of>, in_turn<set_graphs>, "Graphs that write it; some may be dead.",
      nullptr},
-    {"is_meta", is_meta, nullptr, "Whether there is no memory behind it, only a description.",
-     nullptr},
-    {"order", order_of, nullptr, "The work under way that uses it.", nullptr},
-    {"graphs", graphs_of, set_graphs, "Graphs that write it; some may be dead.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -245,11 +249,11 @@ PyMemberDef kStorageMembers[] = {
 
 PyType_Slot kStorageSlots[] = {
     {Py_tp_doc, const_cast<char*>("A piece of memory.")},
-    {Py_tp_init, as_slot(init_storage)},
+    {Py_tp_init, as_slot(in_turn<init_storage>)},
     {Py_tp_getset, kStorageProperties},
     {Py_tp_members, kStorageMembers},
     {Py_tp_traverse, as_slot(StorageFields::visit)},
-    {Py_tp_clear, as_slot(clear_storage)},
+    {Py_tp_clear, as_slot(in_turn<clear_storage>)},
     {Py_tp_dealloc, as_slot(free_storage)},
     {0, nullptr},
 };
@@ -295,8 +299,8 @@ PyMemberDef kExtentMembers[] = {
 
 PyType_Slot kExtentSlots[] = {
     {Py_tp_doc, const_cast<char*>("The bytes from `start` to before `end`, or some of them.")},
-    {Py_tp_new, as_slot(new_extent)},
-    {Py_tp_init, as_slot(init_extent)},
+    {Py_tp_new, as_slot(in_turn<new_extent>)},
+    {Py_tp_init, as_slot(in_turn<init_extent>)},
     {Py_tp_members, kExtentMembers},
     {Py_tp_traverse, as_slot(NoFields::visit)},
     {Py_tp_dealloc, as_slot(free_extent)},
@@ -361,8 +365,9 @@ PyObject* part_of(PyObject* self, void*) {
 }
 
 PyGetSetDef kRegionProperties[] = {
-    {"record", record_address, nullptr, "The address of what launches read of it.", nullptr},
-    {"part", part_of, nullptr,
+    {"record", in_turn<record_address>, nullptr, "The address of what launches read of it.",
+     nullptr},
+    {"part", in_turn<part_of>, nullptr,
      "What borrows of it are of: None where that is all of its storage.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -381,11 +386,11 @@ PyMemberDef kRegionMembers[] = {
 
 PyType_Slot kRegionSlots[] = {
     {Py_tp_doc, const_cast<char*>("A layout laid over memory.")},
-    {Py_tp_init, as_slot(init_region)},
+    {Py_tp_init, as_slot(in_turn<init_region>)},
     {Py_tp_getset, kRegionProperties},
     {Py_tp_members, kRegionMembers},
     {Py_tp_traverse, as_slot(RegionFields::visit)},
-    {Py_tp_clear, as_slot(RegionFields::clear)},
+    {Py_tp_clear, as_slot(in_turn<RegionFields::clear>)},
     {Py_tp_dealloc, as_slot(RegionFields::free)},
     {0, nullptr},
 };
@@ -420,8 +425,9 @@ PyObject* set_region_class(PyObject*, PyObject* cls) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_storage_classes", set_storage_classes, METH_O, "Say of what classes memory is made."},
-    {"set_region_class", set_region_class, METH_O, "Say of what class regions are."},
+    {"set_storage_classes", in_turn<set_storage_classes>, METH_O,
+     "Say of what classes memory is made."},
+    {"set_region_class", in_turn<set_region_class>, METH_O, "Say of what class regions are."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -3,7 +3,7 @@
 // Python can make an object without initializing it (`object.__new__`), so any field may be null.
 #pragma once
 
-#include "python/py.hpp"
+#include "python/turn.hpp"
 //
 #include <structmember.h>  // needs Python.h
 
@@ -59,7 +59,10 @@ struct Fields {
     PyTypeObject* type = Py_TYPE(self);
     if (type->tp_finalize != nullptr && PyObject_CallFinalizerFromDealloc(self) < 0) return;
     PyObject_GC_UnTrack(self);
-    clear(self);
+    {
+      const Turn turn;
+      clear(self);
+    }
     type->tp_free(self);
     Py_DECREF(type);
   }
@@ -97,13 +100,8 @@ PyCFunction as_method(Function* function) {
 }
 
 // Makes a type and adds it to the module; null: an error is set. The reference is the module's.
-inline PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base = nullptr) {
-  const Owned type(PyType_FromModuleAndSpec(module, &spec, reinterpret_cast<PyObject*>(base)));
-  if (!type || PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) < 0) {
-    return nullptr;
-  }
-  return reinterpret_cast<PyTypeObject*>(type.get());
-}
+// Where turns are taken, its members are read and assigned in turn.
+PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base = nullptr);
 
 // A field of a native object takes a reference, and gives up the one before.
 inline void set_field(PyObject*& field, PyObject* value) { Py_XSETREF(field, Py_XNewRef(value)); }

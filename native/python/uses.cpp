@@ -23,7 +23,7 @@ PyObject* nothing = nullptr;  // the use of an op that nobody has used
 // The name of this thread. Null: an error is set.
 PyObject* name_of_thread(bool is_main) {
   if (is_main) return Py_NewRef(context.main_thread_name);
-  return PyObject_CallNoArgs(context.thread_name);
+  return out_of_turn(PyObject_CallNoArgs, context.thread_name);
 }
 
 // `Use(what, location, thread)`, a tuple of a class of Python's, without a call of that.
@@ -63,8 +63,9 @@ PyObject* make_use(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef kFunctions[] = {
-    fast_method("new_use", make_use, "Note what is done to memory, where, and by which thread."),
-    {"set_borrowing", set_borrowing, METH_O, "Say what a use is noted as."},
+    fast_method("new_use", in_turn<make_use>,
+                "Note what is done to memory, where, and by which thread."),
+    {"set_borrowing", in_turn<set_borrowing>, METH_O, "Say what a use is noted as."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -4,11 +4,12 @@
 Arguments that are addresses of records are ints; `devices.native_records` names the words of these.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import CodeType
 from typing import Any, Final, Generic, TypeAlias, TypeVar, final
 
+_T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
 Location: TypeAlias = tuple[CodeType, int] | None
@@ -992,6 +993,9 @@ class Started:
 
 def undo_lost() -> None:
     """Undo what was done for results that an interrupt dropped on their return."""
+
+def next_of(iterator: Iterator[_T], /) -> _T:
+    """Take the next item of an iterator that threads share."""
 
 def stream_for(op: Op, /) -> Any:
     """Choose the stream of an op that names none."""

@@ -41,8 +41,15 @@ from .lang.elementwise import (
     tanh,
 )
 from .lang.simt import (
+    DisjointSlice,
+    Elements,
     Index,
+    Run,
+    Runs,
     Shared,
+    Slice,
+    Tiles,
+    TileView,
     ballot,
     block_dim,
     block_idx,
@@ -66,7 +73,6 @@ from .lang.simt import (
     warp_id,
     whole_warps,
 )
-from .lang.slices import DisjointSlice, Elements, Run, Runs, Slice, Tiles, TileView
 from .launch._generated_simt import kernel
 from .launch.simt import SimtEntry, SimtLaunch
 

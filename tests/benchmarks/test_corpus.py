@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,14 @@ from benchmarks.corpus import contest, memory, report  # noqa: E402
 from benchmarks.corpus.case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, Row  # noqa: E402
 from benchmarks.corpus.rows import FAMILIES, ROWS  # noqa: E402
 from benchmarks.records import Figures  # noqa: E402
+from tilewright.backend.tileir.resource_model import (  # noqa: E402
+    MemoryCode,
+    Report,
+    Resources,
+    estimate,
+    processor_of,
+)
+from tilewright.backend.tileir.target import TileTarget  # noqa: E402
 
 CASES = [(row, dtype) for row in ROWS.values() for dtype in row.dtypes]
 
@@ -39,6 +48,18 @@ def test_ours_and_torch_are_right(row: Row, dtype: str) -> None:
 def _check(row: Row, dtype: str, found: object, data: object, expected: object) -> None:
     error = contest.error_of(row, data, found, expected)  # type: ignore[arg-type]
     assert error <= contest.allowed(row, dtype)
+
+
+@pytest.mark.parametrize("begin", ["resources", "- 8 warps, occupancy 2 (default, chosen)"])
+def test_the_model_is_read_from_what_explain_says(begin: str) -> None:
+    code = MemoryCode(loaded_ahead=16, copied=0, bulk_copies=0, spills=0, instructions=100)
+    judged = Report(Resources(64, 0, 0, 1600, 128), code)
+    terms = estimate(judged, processor_of(TileTarget("sm_90")))
+    assert 0.1 < terms.speed < 0.9
+    lines = ["2 candidates, ranked by", f"- 4 warps: {terms.text(judged)}".replace("16%", "99%")]
+    artifact = SimpleNamespace(candidates=(*lines, f"{begin}: {terms.text(judged)}"))
+    assert contest.speed(artifact) == pytest.approx(terms.speed, abs=5e-3)
+    assert contest.speed(SimpleNamespace(candidates=lines)) is None
 
 
 def test_the_corpus_is_large_and_a_third_is_set_aside_by_name() -> None:
@@ -101,9 +122,10 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path) -> None:
 
     asked = ["--device", "cpu", "--small", "--only", "nesterov", "--without", COMPILED]
     assert main([*asked, "--rounds", "1", "--out", str(tmp_path)]) == 0
-    made = report.from_json((tmp_path / "corpus.json").read_text(encoding="utf-8"))
+    made = report.from_json((tmp_path / "corpus_cpu.json").read_text(encoding="utf-8"))
     assert [r.dtype for r in made.records] == ["bfloat16", "float32"]
-    assert "nesterov" in (tmp_path / "corpus.md").read_text(encoding="utf-8")
+    page = (tmp_path / "corpus_cpu.md").read_text(encoding="utf-8")
+    assert page.startswith("# The corpus on a CPU") and "nesterov" in page
 
 
 def _in_numba(row: Row) -> bool:

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import threading
+import time
 
 import pytest
 
-from benchmarks.timing import Effort, Entrant, entrant, interleave, no_collection, take_turn
+from benchmarks import timing
+from benchmarks.timing import (
+    Effort,
+    Entrant,
+    entrant,
+    interleave,
+    no_collection,
+    others_run,
+    settle,
+    take_turn,
+)
+
+LONG = bytes(256 << 20)
+"""Takes a tenth of a second or more to hash, without the interpreter's lock."""
 
 
 def test_fast_calls_are_batched_and_slow_ones_are_not():
@@ -66,3 +82,23 @@ def test_a_failing_contestant_is_not_hidden():
 
     with pytest.raises(RuntimeError, match="no"):
         interleave({"x": fails}, Effort(0.0, 1))
+
+
+needs_states = pytest.mark.skipif(not timing.TASKS.is_dir(), reason="states of threads: Linux")
+
+
+@needs_states
+def test_a_turn_waits_for_threads_that_still_run():
+    ends: list[float] = []
+    busy = threading.Thread(target=lambda: (hashlib.sha256(LONG), ends.append(time.monotonic())))
+    begin = time.monotonic()
+    busy.start()
+    while not others_run() and not ends:
+        time.sleep(1e-4)
+    settle(patience=0.0)
+    assert not ends  # it waits no longer than it is told to
+    settle(patience=60.0)
+    settled = time.monotonic() - begin
+    busy.join()
+    assert settled > 0.8 * (ends[0] - begin)
+    assert not others_run()

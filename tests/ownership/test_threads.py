@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 from ownership.kernels import neg
+from support.together import together
 
 THREADS, ROUNDS = 8, 50
 TILE = (2, 2)
-
-
-def together(*acts):
-    """Do all at once, each in its own thread; gives their results or errors, in order."""
-    gate = threading.Barrier(len(acts))
-
-    def guarded(act):
-        gate.wait()
-        try:
-            return act()
-        except Exception as error:
-            return error
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(guarded, acts))
 
 
 def tensor(value):

@@ -16,8 +16,7 @@ from simulator.ptx.launch import PtxCode, run
 from simulator.ptx.memory import MemorySegment, MemorySpan, PtxMemory
 from simulator.ptx.program import parse
 from tilewright.backend.ptx import module
-from tilewright.backend.ptx.code import PtxTarget
-from tilewright.backend.ptx.module import Written
+from tilewright.backend.ptx.module import PtxTarget, Written
 from tilewright.base.cuda_abi import LAUNCH_WORDS, CudaLaunchWord
 from tilewright.ir.artifact import Artifact, sites_of
 from tilewright.ir.core import Func

@@ -186,14 +186,14 @@ class Over(Enum):
 
 @dataclass(slots=True)
 class Uniformity:
-    """The values that vary, the ops that only some threads reach, and the ops left apart."""
+    """The values that vary, the ops that only some threads reach, and how threads leave ops."""
 
     varying: set[Value] = field(default_factory=set[Value])
     divergent: set[Op] = field(default_factory=set[Op])
     split: set[Op | None] = field(default_factory=set["Op | None"])
     """Loops and scopes that threads leave at different times; None: the kernel itself."""
     uneven: dict[Op, Value] = field(default_factory=dict[Op, Value])
-    """Loops and scopes that threads leave at different times, and then go on; what parts them."""
+    """Loops and scopes that threads leave at different times, and then go on; the cause."""
     because: dict[Value, Value | Op] = field(default_factory=dict["Value", "Value | Op"])
     """Why a value varies: another that does, or the op that makes it."""
 
@@ -219,7 +219,7 @@ def uniformity(func: Func, over: Over = Over.BLOCK, *, in_step: bool = False) ->
     sources = _Sources(func, over, in_step, nesting)
     while True:
         before = _size(found)
-        _UniformityWalk(found, nesting, sources).block(func.body, apart=False)
+        _UniformityWalk(found, nesting, sources).block(func.body, divergent=False)
         if _size(found) == before:
             return found
 
@@ -305,15 +305,15 @@ class _UniformityWalk:
         self.left = False
         """Whether some threads may have left a region that still goes on."""
 
-    def block(self, block: Block, apart: bool) -> None:
-        """Visit the ops of a block; `apart` is the reason why not all threads reach it."""
+    def block(self, block: Block, divergent: bool) -> None:
+        """Visit the ops of a block; `divergent`: not all threads reach it."""
         for op in block.ops:
-            if apart or self.left:
+            if divergent or self.left:
                 self.found.divergent.add(op)
             if op.defn.terminator:
                 self.terminator(op)
             elif op.regions:
-                self.region(op, apart)
+                self.region(op, divergent)
             elif (reason := self.reason(op)) is not None:
                 for result in op.results:
                     self.vary(result, reason)
@@ -331,56 +331,57 @@ class _UniformityWalk:
         return op if self.sources.makes(op) else None
 
     def terminator(self, op: Op) -> None:
-        """Mark the target of a divergent terminator as left apart."""
+        """Mark the target of a divergent terminator: threads leave it at different times."""
         if op.is_a(YIELD):
             return
         target = self.nesting.target.get(op)
         between = self.between(op, target)
-        if any(o in self.found.split or self.parts(o) for o in between):
+        if any(o in self.found.split or self.diverges(o) for o in between):
             self.found.split.update((target, *(o for o in between if not o.is_a(IF))))
             self.left = True
-        parting = [v for o in between for v in self.parters(o)]
-        if target is not None and parting:
+        causes = [v for o in between for v in self.causes(o)]
+        if target is not None and causes:
             for left in (target, *(o for o in between if not o.is_a(IF))):
-                self.found.uneven.setdefault(left, parting[0])
+                self.found.uneven.setdefault(left, causes[0])
 
     def between(self, op: Op, target: Op | None) -> list[Op]:
         """Return the ops around a terminator inside its target."""
         outer = list(self.nesting.ancestors(op))
         return outer if target is None else outer[: outer.index(target)]
 
-    def parts(self, op: Op) -> bool:
+    def diverges(self, op: Op) -> bool:
         """Return whether an op is a divergent branch."""
         return op.is_a(IF) and op.one("cond") in self.found.varying
 
-    def parters(self, op: Op) -> list[Value]:
+    def causes(self, op: Op) -> list[Value]:
         """Return the causes of divergence in an op: a condition, or a value used by another arm."""
-        if self.parts(op):
+        if self.diverges(op):
             return [op.one("cond")]
         return [self.found.uneven[op]] if op in self.found.uneven else []
 
-    def region(self, op: Op, apart: bool) -> None:
+    def region(self, op: Op, divergent: bool) -> None:
         if op.is_a(IF):
-            self.branch(op, apart)
+            self.branch(op, divergent)
             return
         if op.has(Trait.LOOP):
             self.loop_arguments(op)
         outside = self.left
-        inside = apart or op in self.found.split
+        inside = divergent or op in self.found.split
         for region in op.regions:
             self.block(region, inside)
-        # Who left this op only is back after it; who left more is not.
+        # Threads that left this op alone go on behind it (reconvergence); those that left an op
+        # around it, too, do not.
         self.left = outside or any(
             self.nesting.target.get(end) in self.found.split for end in self.nesting.leaves(op)
         )
         self.results(op)
 
-    def branch(self, op: Op, apart: bool) -> None:
-        varies = self.parts(op)
+    def branch(self, op: Op, divergent: bool) -> None:
+        varies = self.diverges(op)
         before, left = self.left, False
         for region in op.regions:
             self.left = before
-            self.block(region, apart or varies)
+            self.block(region, divergent or varies)
             left = left or self.left
         self.left = left
         ends = [r.terminator for r in op.regions if r.terminator.is_a(YIELD)]
@@ -400,20 +401,25 @@ class _UniformityWalk:
             self.vary_by(body.args[0], (lower, step))
         args = body.args[1:] if op.is_a(FOR) else body.args
         exits = self.nesting.exits.get(op, [])
-        rounds = [end for end in exits if end.is_a(CONTINUE)]
-        # Who has left keeps what it had; the others go on with something else.
+        continues = [end for end in exits if end.is_a(CONTINUE)]
+        # A thread that has left keeps its value; in the others the value changes (temporal
+        # divergence).
         for k, (arg, init) in enumerate(zip(args, op.all("init"), strict=True)):
-            self.vary_by(arg, (*self.parting(op), init, *(end.operands[k] for end in rounds)))
+            self.vary_by(
+                arg, (*self.exit_causes(op), init, *(end.operands[k] for end in continues))
+            )
 
     def results(self, op: Op) -> None:
         exits = [end for end in self.nesting.exits.get(op, []) if not end.is_a(YIELD)]
         inits = op.all("init") if op.has(Trait.LOOP) else ()
         for k, result in enumerate(op.results):
             carried = inits[k : k + 1]
-            self.vary_by(result, (*self.parting(op), *carried, *(end.operands[k] for end in exits)))
+            self.vary_by(
+                result, (*self.exit_causes(op), *carried, *(end.operands[k] for end in exits))
+            )
 
-    def parting(self, op: Op) -> tuple[Value, ...]:
-        """Return the reason why threads leave a loop or a scope apart; None if together."""
+    def exit_causes(self, op: Op) -> tuple[Value, ...]:
+        """Return the reason why threads leave a loop or a scope at different times, if they do."""
         return (self.found.uneven[op],) if op in self.found.uneven else ()
 
     def vary_by(self, value: Value, reasons: Iterable[Value]) -> None:
@@ -438,12 +444,12 @@ def _is_constant_memory(op: Op) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
-    """Divergence before the synchronizing op `meeting`."""
+class DivergentSync:
+    """A synchronizing op that some threads may not reach, and where they diverge."""
 
-    meeting: Op
+    op: Op
     over: Over
-    """Whose threads are to meet: those of a block, or of a warp."""
+    """The threads that synchronize: those of a block, or of a warp."""
     at: Op
     """The branch, loop or scope around the synchronizing op in which threads diverge."""
     condition: Value
@@ -454,21 +460,21 @@ class Parting:
     """The op that computes the condition."""
 
 
-def partings(func: Func) -> Iterator[Parting]:
+def divergent_syncs(func: Func) -> Iterator[DivergentSync]:
     """Yield the synchronizing ops that some threads may not reach, in order."""
-    meetings = [op for op in func.walk() if op.defn.effects & Effect.SYNC and not _is_masked(op)]
-    if not meetings:
+    syncs = [op for op in func.walk() if op.defn.effects & Effect.SYNC and not _is_masked(op)]
+    if not syncs:
         return
     nesting = structure(func)
-    facts = {over: uniformity(func, over) for over in {met_over(op) for op in meetings}}
-    for op in meetings:
-        over = met_over(op)
-        found = _parting(op, over, facts[over], nesting)
+    facts = {over: uniformity(func, over) for over in {synchronized_over(op) for op in syncs}}
+    for op in syncs:
+        over = synchronized_over(op)
+        found = _divergence_around(op, over, facts[over], nesting)
         if found is not None:
             yield found
 
 
-def met_over(op: Op) -> Over:
+def synchronized_over(op: Op) -> Over:
     """Return the set of threads that synchronize at an op."""
     return Over.BLOCK if op.is_a(SYNC_THREADS) else Over.WARP
 
@@ -478,12 +484,14 @@ def _is_masked(op: Op) -> bool:
     return "mask" in [spec.name for spec in op.defn.operands] and op.maybe("mask") is not None
 
 
-def _parting(op: Op, over: Over, facts: Uniformity, nesting: Structure) -> Parting | None:
+def _divergence_around(
+    op: Op, over: Over, facts: Uniformity, nesting: Structure
+) -> DivergentSync | None:
     for outer in nesting.ancestors(op):
         condition = _condition(outer, facts)
         if condition is not None:
             source, made = facts.source(condition), nesting.definer(condition)
-            return Parting(op, over, outer, condition, source, made)
+            return DivergentSync(op, over, outer, condition, source, made)
     return None
 
 

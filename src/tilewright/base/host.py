@@ -1,4 +1,7 @@
-"""The hooks through which kernel functions use the host without importing it."""
+"""The hooks through which kernel functions use the host without importing it.
+
+They are apart from `lang`, which an import of the package must not load.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..base.errors import Error
-from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shield import lifted, shielded
+from ..base.threads import begin_lengthy_work, end_lengthy_work
 from ..frontend.capture.sources import GONE, Captured, KernelSource
 from ..ir.signature import Signature
 from .options import CompileOptions, Key, differences

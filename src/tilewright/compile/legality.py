@@ -1,19 +1,22 @@
-"""Legality: reject well-formed kernels that a target cannot run, before any pass."""
+"""Legality: reject well-formed kernels that a target cannot run, or whose checks always fail."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
-from ..analysis.uniformity import Over, Parting, partings
+from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
+from ..analysis.uniformity import DivergentSync, Over, divergent_syncs
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..ir.attrs import ThreadCoordinate
-from ..ir.core import Func, Op
+from ..ir.core import BoundsCheck, Func, Op
+from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
+from .checks import IN_KERNEL
 from .options import CAN_STOP
 
 # -------------------------------------------------------------------------------------------------
@@ -34,21 +37,21 @@ HINTS = {
 }
 
 
-def refuse_parted(func: Func) -> None:
+def refuse_divergence(func: Func) -> None:
     """Raise for the first barrier that diverging threads may not reach."""
-    for parting in partings(func):
-        _refuse(parting)
+    for sync in divergent_syncs(func):
+        _refuse(sync)
 
 
-def _refuse(parting: Parting) -> None:
-    whose = TOGETHER[parting.over]
+def _refuse(sync: DivergentSync) -> None:
+    whose = TOGETHER[sync.over]
     raise CompileError(
-        f"not all threads of {whose} reach {_words(parting.meeting.span, 'this op')}",
+        f"not all threads of {whose} reach {_words(sync.op.span, 'this op')}",
         code=Code.DIVERGENT,
-        span=parting.meeting.span,
+        span=sync.op.span,
         expected=f"code that all threads of {whose} reach together",
-        got=f"{_where(parting)}, which diverges{_why(parting)}",
-        hint=HINTS[parting.over],
+        got=f"{_where(sync)}, which diverges{_why(sync)}",
+        hint=HINTS[sync.over],
     )
 
 
@@ -58,17 +61,17 @@ AROUND = {
 }  # fmt: skip
 
 
-def _where(parting: Parting) -> str:
+def _where(sync: DivergentSync) -> str:
     """Return the branch or loop in which threads diverge."""
-    made = parting.made.span if parting.made is not None else None
-    span = made or parting.at.span
-    return f"{AROUND[parting.at.name]} {_words(span, 'a condition')}{_line(span)}"
+    made = sync.made.span if sync.made is not None else None
+    span = made or sync.at.span
+    return f"{AROUND[sync.at.name]} {_words(span, 'a condition')}{_line(span)}"
 
 
-def _why(parting: Parting) -> str:
+def _why(sync: DivergentSync) -> str:
     """Return the reason why a condition varies."""
-    source = parting.source
-    if source is None or source is parting.made:
+    source = sync.source
+    if source is None or source is sync.made:
         return ""
     return f": it comes from {_named(source)}{_line(source.span)}"
 
@@ -130,15 +133,55 @@ def refuse_breakpoints(func: Func, target: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# All legality checks of a target.
+# All of these, before any pass.
 
 
 def accept(func: Func, target: str, dialect: Dialect) -> None:
     """Reject divergent barriers, and what the target does not support."""
     refuse_breakpoints(func, target)
     if dialect == "simt":
-        refuse_parted(func)
+        refuse_divergence(func)
         refuse_ptx(func, target)
+
+
+# -------------------------------------------------------------------------------------------------
+# Bounds checks, after the passes: none may fail in every launch, and some kernels deny all.
+
+
+def accept_checks(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
+    """Return the final placement of all checks; raise if one always fails or is denied."""
+    doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
+    if doomed is not None:
+        _refuse_index(kernel, doomed)
+    obligations = final_placements(func)
+    if kernel.terms.deny_in_kernel_checks and checks == "placed":
+        for o in obligations:
+            if o.placement in IN_KERNEL:
+                _deny(kernel.name, o)
+    return obligations
+
+
+def _refuse_index(kernel: KernelSource, check: LaunchCheck) -> NoReturn:
+    expected, got = constant_bound(check)
+    raise CompileError(
+        f"index out of range in every launch of `{kernel.name}`: {check.message}",
+        code=Code.INDEX,
+        span=check.span,
+        expected=expected,
+        got=got,
+        hint="indices count tiles, not elements" if kernel.dialect == "tile" else None,
+    )
+
+
+def _deny(kernel: str, o: BoundsCheck) -> NoReturn:
+    raise CompileError(
+        f"`{kernel}` denies checks in the kernel, but {named(o.tensor, o.axis)} needs one here",
+        code=Code.INDEX,
+        span=o.span,
+        expected="an index that is proved or checked at launch",
+        got=f"a check {o.placement.value}: {o.reason}",
+        hint=f"{o.advice}; or drop deny_in_kernel_checks",
+    )
 
 
 # -------------------------------------------------------------------------------------------------

@@ -29,8 +29,7 @@ from ..passes.split_accesses import split_accesses
 from ..passes.split_loops import split_loops
 from ..passes.split_scans import split_scans
 from ..passes.transpose_products import transpose_products
-from .checks import LEFT_OUT, accepted
-from .legality import HOSTS, accept, limit_depth
+from .legality import HOSTS, accept, accept_checks, limit_depth
 from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
 
@@ -55,6 +54,13 @@ PASSES = (
     needed_precision,
     dce,
 )
+
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "placed": (),
+    "pinned": ("place_checks",),
+    "forced": ("prove_checks", "place_checks"),
+}
+"""The passes that each way to place checks does without."""
 
 CUDA_PASSES = (
     lower_control_flow,
@@ -116,7 +122,7 @@ def compile_kernel(
         if pass_.__name__ not in LEFT_OUT[checks]:
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
-    obligations = accepted(kernel, func, checks)
+    obligations = accept_checks(kernel, func, checks)
     for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
         func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)

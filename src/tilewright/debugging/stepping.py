@@ -1,23 +1,27 @@
-"""A block, or a thread, between its stand-ins and the interpreter."""
+"""A block, or a thread, between its stand-ins and the interpreter, and what debuggers see of it."""
 
 from __future__ import annotations
 
+import ctypes
+import dataclasses
 import sys
 from bdb import Bdb
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from ..backend.reference.machine import Frame, Meet, Results, Steps
+import numpy as np
+
+from ..backend.reference.machine import Data, Frame, Meet, Results, Steps, TensorData
 from ..base.location import frame_at
-from ..ir.attrs import DebugEvent, DebuggedFunction, Scene
-from ..ir.core import Op
+from ..ir.attrs import DebugEvent, DebuggedFunction, OperandRef, Scene
+from ..ir.core import Op, Value
 from ..ir.ops.control import BREAKPOINT
+from ..ir.types import TensorType, TileType
 from .stand_in import ENDED, RESULT, code_of, globals_of
-from .untraced import call_traced, is_traced, untraced
-from .values import shown
 
 T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0] + "."
@@ -254,3 +258,117 @@ def _debugger() -> Bdb | None:
     """Return the debugger of this thread if it is made of the standard library's."""
     debugger: object = getattr(sys.gettrace(), "__self__", None)
     return debugger if isinstance(debugger, Bdb) else None
+
+
+# -------------------------------------------------------------------------------------------------
+# Calls that debuggers do not see: they would step into the interpreter.
+#
+# CPython suspends tracing for a thread by two functions of its C API. What is called in between by
+# a function of Python would be seen itself, so here all of a call is made of iterators in C.
+
+_API = ctypes.pythonapi
+_STATE = ctypes.c_void_p
+_API.PyThreadState_Get.restype = _STATE
+for _function in (_API.PyThreadState_EnterTracing, _API.PyThreadState_LeaveTracing):
+    _function.argtypes, _function.restype = [_STATE], None
+
+
+def untraced(function: Callable[[], T]) -> Callable[[], T]:
+    """Return a callable of this thread that calls a function without tracing.
+
+    The function must not raise.
+    """
+    return _between(_API.PyThreadState_EnterTracing, function, _API.PyThreadState_LeaveTracing)
+
+
+def call_traced(function: Callable[[], T]) -> T:
+    """Call a function with tracing, inside of `untraced`."""
+    leave, enter = _API.PyThreadState_LeaveTracing, _API.PyThreadState_EnterTracing
+    try:
+        return _between(leave, function, enter)()
+    except BaseException:
+        enter(_STATE(_API.PyThreadState_Get()))  # which the iterators have not come to
+        raise
+
+
+class Never:
+    """Equal to nothing that is ever returned."""
+
+
+def _between(before: Any, function: Callable[[], T], after: Any) -> Callable[[], T]:
+    state = _STATE(_API.PyThreadState_Get())
+    first, last = (iter(partial(each, state), Never) for each in (before, after))
+    return map(itemgetter(1), zip(first, iter(function, Never), last, strict=False)).__next__
+
+
+def is_traced() -> bool:
+    """Return whether a debugger, or another tool, follows the lines that this thread runs."""
+    if sys.gettrace() is not None:
+        return True
+    monitoring = getattr(sys, "monitoring", None)  # since Python 3.12
+    return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
+
+
+# -------------------------------------------------------------------------------------------------
+# Values as a debugger shows them: NumPy arrays that cannot be written.
+
+
+def shown(frame: Frame, op: Op) -> dict[str, Any]:
+    """Return the names of an event with their values."""
+    scene: Scene = op.attrs["scene"]
+    values = [(value, frame.values[value]) for value in op.operands]
+    pairs = zip(scene.names, scene.trees, strict=True)
+    return {name: _filled(frame, tree, values) for name, tree in pairs}
+
+
+def _filled(frame: Frame, tree: Any, values: Sequence[tuple[Value, Data]]) -> Any:
+    if isinstance(tree, OperandRef):
+        return _value(frame, *values[tree.number], tree)
+    if isinstance(tree, tuple | list):
+        return _sequence(tree, [_filled(frame, part, values) for part in cast("list[Any]", tree)])
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type) and _has_operand(tree):
+        kind: type[Any] = type(tree)
+        copy: Any = object.__new__(kind)
+        for field in dataclasses.fields(tree):
+            object.__setattr__(copy, field.name, _filled(frame, getattr(tree, field.name), values))
+        return copy
+    return tree
+
+
+def _sequence(tree: Any, parts: list[Any]) -> Any:
+    """Return parts as a NamedTuple, a list or a tuple, whichever the tree is."""
+    if hasattr(tree, "_fields"):
+        kind = cast("Any", type(tree))
+        return kind(*parts)
+    return parts if isinstance(tree, list) else tuple(parts)
+
+
+def _has_operand(tree: Any) -> bool:
+    return any(isinstance(getattr(tree, field.name, None), OperandRef | tuple | list)
+               for field in dataclasses.fields(tree))  # fmt: skip
+
+
+def _value(frame: Frame, value: Value, data: Data, operand: OperandRef) -> Any:
+    if isinstance(value.type, TileType) and isinstance(data, np.ndarray):
+        copy = np.array(data)
+        copy.flags.writeable = False
+        return copy[()]
+    if isinstance(value.type, TensorType) and isinstance(data, TensorData):
+        return _memory(frame, value.type, data, operand.tile)
+    return None
+
+
+def _memory(frame: Frame, kind: TensorType, data: TensorData, tile: tuple[int, ...] | None) -> Any:
+    """Return the memory of a tensor; of an output, the part that the block owns."""
+    if 0 in data.extents:
+        return np.zeros(data.extents, kind.dtype.np)
+    low = sum(min((n - 1) * s, 0) for n, s in zip(data.extents, data.strides, strict=True))
+    high = sum(max((n - 1) * s, 0) for n, s in zip(data.extents, data.strides, strict=True))
+    span = high - low + kind.dtype.itemsize
+    raw: Any = (ctypes.c_char * span).from_address(data.address + low)
+    whole = np.ndarray(data.extents, kind.dtype.np, raw, -low, data.strides)
+    whole.flags.writeable = False
+    if tile is None or frame.thread is not None:
+        return whole
+    place = zip(frame.block, tile, strict=False)
+    return whole[tuple(slice(i * n, (i + 1) * n) for i, n in place)]

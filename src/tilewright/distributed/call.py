@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 SUM, MEAN, PRODUCT, MIN, MAX = "sum", "mean", "product", "min", "max"
 REDUCTIONS = (SUM, MEAN, PRODUCT, MIN, MAX)
 """What `all_reduce` and `reduce_scatter` make of the elements of all ranks."""
+
+Shapes: TypeAlias = tuple[int, ...] | tuple[tuple[int, ...], ...]
 
 _PAIRS = {"recv": "send"}
 
@@ -18,7 +20,8 @@ class Call:
     """What all ranks of a collective must say alike."""
 
     op: str
-    shape: tuple[int, ...]
+    shape: Shapes
+    """Of the tensor, or of each if these are several."""
     dtype: str
     reduce: str = ""
     """How elements are combined; "" where they are not."""
@@ -36,9 +39,8 @@ class Call:
         if not isinstance(found, dict):
             raise ValueError(text)
         known = cast("dict[str, Any]", found)
-        shape = tuple(int(n) for n in known["shape"])
         names = {name: str(known[name]) for name in ("op", "dtype", "reduce")}
-        return cls(shape=shape, root=int(known["root"]), **names)
+        return cls(shape=_shapes(known["shape"]), root=int(known["root"]), **names)
 
     def agrees(self, other: Call) -> bool:
         """Return whether ranks that say this do the same; who sends agrees with who receives."""
@@ -52,3 +54,8 @@ class Call:
         detail = f", {self.reduce}" if self.reduce else ""
         root = f", from rank {self.root}" if self.root >= 0 else ""
         return f"`{self.op}` of {self.dtype} {self.shape}{detail}{root}"
+
+
+def _shapes(said: Any) -> Any:
+    """Return extents, or lists of them, as tuples."""
+    return tuple(_shapes(each) if isinstance(each, list) else int(each) for each in said)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..base.dtypes import AnyDType
 from ..base.errors import ShapeError
@@ -31,7 +31,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Collective(Copying, DeviceOp[T_co]):
     """What the processes of a group do together: each of them starts the op."""
 
-    holds = ("_source", "_target", "_result")
+    holds = ("_source", "_targets", "_result")
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Collective(Copying, DeviceOp[T_co]):
         group: Group,
         *,
         source: Handle | None = None,
-        target: Any = None,
+        targets: Sequence[Any] = (),
         result: Any = None,
         made: Shape | None = None,
         peer: int = -1,
@@ -47,21 +47,18 @@ class Collective(Copying, DeviceOp[T_co]):
         """Take a `result` if the op gives what exists; else `made`, the shape of a new one."""
         self._name, self._call, self._group, self._peer = call.op, call, group, peer
         self._result, self._made = result, made
-        written = None if target is None else written_region(target, call.op)
-        read = None if source is None else source.region
-        region = written if read is None else read
-        assert region is not None  # a collective reads or writes
-        self._home: Device = region.storage.device
-        for each in (written, read):
-            if each is not None:
-                _refuse_gaps(call.op, each)
+        regions = [written_region(target, call.op) for target in targets]
+        regions += [] if source is None else [source.region]
+        self._home: Device = regions[0].storage.device
+        for region in regions:
+            _refuse_gaps(call.op, region)
         group.check(call, self._home)
         self._source = None if source is None else borrow_to_read(source, call.op)
-        self._target = None if target is None else borrow_to_write(target, call.op)
+        self._targets = [borrow_to_write(target, call.op) for target in targets]
         self.effect = made is None
 
     def _lent(self) -> list[OpBorrow]:
-        return [each for each in (self._source, self._target) if each is not None]
+        return [*self._targets, *([] if self._source is None else [self._source])]
 
     def check_standing(self) -> None:
         """Raise if a borrow has ended."""
@@ -87,14 +84,14 @@ class Collective(Copying, DeviceOp[T_co]):
         for each in lent:
             each.check(ctx)
         source = None if self._source is None else self._source.region
-        target = None if self._target is None else self._target.region
-        if self._made is not None and source is not None:
-            target = self._new_region(ctx, source, self._made)
+        parts = [each.region for each in self._targets]
+        target = self._target_of(ctx, parts, source)
         own = ctx if ctx.is_capturing else self._on_its_lane(ctx)
+        call, several = self._call, parts if len(parts) > 1 else ()
         submit_work(
-            own, self, partial(group.put, self._call, target, source, self._peer, own.stream),
-            writes=[] if target is None else [target], reads=[] if source is None else [source],
-            report=_error_of,
+            own, self, partial(group.put, call, target, source, self._peer, own.stream, several),
+            writes=[*several, *([] if target is None else [target])],
+            reads=[] if source is None else [source], report=_error_of,
         )  # fmt: skip
         if own is not ctx:
             ctx.stream.wait_for(own.stream.record())
@@ -102,7 +99,7 @@ class Collective(Copying, DeviceOp[T_co]):
         for each in lent:
             each.settle(ctx)
         if self._made is None:
-            ctx.borrowed(self._result)
+            ctx.borrowed(*self._result if isinstance(self._result, tuple) else (self._result,))
             given: T_co = self._result
             return given
         assert target is not None
@@ -111,6 +108,20 @@ class Collective(Copying, DeviceOp[T_co]):
         made: Any = new_tensor(target)
         result: T_co = made
         return result
+
+    def _target_of(
+        self, ctx: ExecutionContext, parts: Sequence[Region], source: Region | None
+    ) -> Region | None:
+        """Return what is overwritten: a tensor, a new one, or one for several; None: nothing, or
+        several one by one.
+        """
+        if source is not None:
+            return None if self._made is None else self._new_region(ctx, source, self._made)
+        if len(parts) == 1:
+            return parts[0]
+        if not self._group.joins:
+            return None
+        return self._new_region(ctx, parts[0], (sum(size(part.shape) for part in parts),))
 
     def _on_its_lane(self, ctx: ExecutionContext) -> ExecutionContext:
         """Return the context of the stream on which the group moves data; mostly another one.
@@ -140,14 +151,18 @@ def all_reduce(x: Any, op: str = SUM, *, group: Group | None = None) -> DeviceOp
     """Return an op that overwrites `x`, on every rank, with the sum of that of all ranks.
 
     `op` may also be "mean", "product", "min" or "max". `x` is a tensor, an exclusive borrow of one,
-    or an op that gives one; it is the result.
+    a tuple or list of these, or an op that gives one of all that; it is the result. Several tensors
+    are of one element type, and move together.
     """
     if is_op(x):
         chained: DeviceOp[Any] = _after(x, all_reduce, op, group=group)
         return chained
-    shape, dtype = _looks(x, "all_reduce")
-    call = Call("all_reduce", shape, dtype.name, _reduction("all_reduce", op))
-    return Collective(call, group_or_default(group), target=x, result=x)
+    several = isinstance(x, (tuple, list))
+    given: tuple[Any, ...] = tuple(cast("tuple[Any, ...]", x)) if several else (x,)
+    shapes, dtype = _all_looks(given, "all_reduce")
+    reduction, shape = _reduction("all_reduce", op), shapes if several else shapes[0]
+    call = Call("all_reduce", shape, dtype.name, reduction)
+    return Collective(call, group_or_default(group), targets=given, result=given if several else x)
 
 
 def all_gather(x: Any, *, group: Group | None = None) -> DeviceOp[Tensor[Any]]:
@@ -192,7 +207,7 @@ def broadcast(x: Any, root: int = 0, *, group: Group | None = None) -> DeviceOp[
     group, (shape, dtype) = group_or_default(group), _looks(x, "broadcast")
     group.refuse_rank(root, "broadcast")
     call = Call("broadcast", shape, dtype.name, root=root)
-    return Collective(call, group, target=x, result=x)
+    return Collective(call, group, targets=[x], result=x)
 
 
 def send(x: Any, to: int, *, group: Group | None = None) -> DeviceOp[Any]:
@@ -215,15 +230,15 @@ def recv(x: Any, source: int, *, group: Group | None = None) -> DeviceOp[Any]:
     group, (shape, dtype) = group_or_default(group), _looks(x, "recv")
     _refuse_peer(group, source, "recv")
     return Collective(
-        Call("recv", shape, dtype.name, root=source), group, target=x, result=x, peer=source
+        Call("recv", shape, dtype.name, root=source), group, targets=[x], result=x, peer=source
     )
 
 
 def _after(x: Any, collective: Callable[..., DeviceOp[Any]], *args: Any, **named: Any) -> Any:
-    """Chain a collective behind the op that gives its tensor."""
+    """Chain a collective behind the op that gives its tensor, or several of them."""
 
-    def then(tensor: Any) -> DeviceOp[Any]:
-        return collective(tensor, *args, **named)
+    def then(*given: Any) -> DeviceOp[Any]:
+        return collective(given[0] if len(given) == 1 else given, *args, **named)
 
     return x.then(then)
 
@@ -244,6 +259,30 @@ def _looks(x: Any, op: str) -> tuple[Shape, AnyDType]:
         )
     region: Region = handle.region
     return region.shape, region.dtype
+
+
+def _all_looks(given: Sequence[Any], op: str) -> tuple[tuple[Shape, ...], AnyDType]:
+    """Return the shapes of some tensors, and their element type; raise if they cannot move
+    together.
+    """
+    if not given:
+        raise ShapeError(f"`{op}` needs a tensor", expected="one tensor or more", got="none")
+    if len(given) > 1 and any(is_op(each) for each in given):
+        raise TypeError(f"`{op}` takes several tensors, or one op that gives them: tw.zip(a, b)")
+    looks = [_looks(each, op) for each in given]
+    _refuse_several(op, "element type", [dtype.name for _, dtype in looks])
+    _refuse_several(op, "device", [written_region(x, op).storage.device.name for x in given])
+    return tuple(shape for shape, _ in looks), looks[0][1]
+
+
+def _refuse_several(op: str, what: str, names: Sequence[str]) -> None:
+    """Raise if tensors that move together are not alike."""
+    if len(known := [*dict.fromkeys(names)]) > 1:
+        raise ShapeError(
+            f"`{op}` moves tensors together that are not of one {what}",
+            expected=f"one {what}", got=", ".join(names),
+            hint=f"call `{op}` once for those of each: {', '.join(known)}",
+        )  # fmt: skip
 
 
 def _first(shape: Shape, op: str) -> int:

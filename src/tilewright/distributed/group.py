@@ -88,6 +88,9 @@ class Run:
     source: Region | None
     peer: int
     stream: Stream
+    parts: Sequence[Region] = ()
+    """The tensors that are overwritten, if these are several; they are joined in `target`, or moved
+    one by one if there is none."""
     travels: bool = False
     """Whether its data travels with the messages by which the ranks agree."""
     error: Exception | None = None
@@ -96,7 +99,30 @@ class Run:
         """Return the bytes that this rank gives, or overwrites."""
         region = self.target if self.source is None else self.source
         assert region is not None  # a collective reads or writes
-        return region.array().reshape(-1).view(np.uint8)
+        return _bytes_of(region)
+
+    def targets(self) -> Sequence[Region | None]:
+        """Return what the engine overwrites, one after the other."""
+        return self.parts if self.parts and self.target is None else (self.target,)
+
+    def join(self) -> None:
+        """Copy several tensors to the target, one behind the other."""
+        for part, place in self._places():
+            place[:] = part
+
+    def divide(self) -> None:
+        """Copy the target back to the tensors that it is made of."""
+        for part, place in self._places():
+            part[:] = place
+
+    def _places(self) -> Generator[tuple[NDArray[np.uint8], NDArray[np.uint8]], None, None]:
+        """Yield the bytes of each tensor, and their place in the target."""
+        if self.target is None:
+            return
+        joined, begin = _bytes_of(self.target), 0
+        for part in map(_bytes_of, self.parts):
+            yield part, joined[begin : begin + part.size]
+            begin += part.size
 
 
 class Group:
@@ -147,6 +173,11 @@ class Group:
         self._pulse = Pulse(
             self._store, rank, self.patience.beat, each=self._look_around, lost=self._lose_store
         )
+
+    @property
+    def joins(self) -> bool:
+        """Whether several tensors are moved as one."""
+        return self._backend.on_host
 
     def check(self, call: Call, device: Device) -> None:
         """Raise if a collective cannot run on a device, or with such elements."""
@@ -209,10 +240,20 @@ class Group:
         return self._lane(call, peer).stream(given.device)
 
     def put(
-        self, call: Call, target: Region | None, source: Region | None, peer: int, stream: Stream
+        self,
+        call: Call,
+        target: Region | None,
+        source: Region | None,
+        peer: int,
+        stream: Stream,
+        parts: Sequence[Region] = (),
     ) -> Run:
-        """Enqueue a collective on a stream, behind those that were started before."""
-        run, lane = Run(call, target, source, peer, stream), self._lane(call, peer)
+        """Enqueue a collective on a stream, behind those that were started before.
+
+        `parts` are the tensors that it overwrites, if these are several. A target beside them is as
+        large as all of them; `joins` says whether there shall be one.
+        """
+        run, lane = Run(call, target, source, peer, stream, parts), self._lane(call, peer)
         if self._backend.on_host:
             run.travels = lane.exchange is not None and run.bytes().size <= DATA
             move, skip = partial(self._move, run), partial(self._skip, run)
@@ -237,7 +278,7 @@ class Group:
             else:
                 verdict = lane.agreement.find(run.call, self._pulse)
         except RuntimeError as error:  # of the engine
-            verdict = self._why_broken(_text(error))
+            verdict = self._why_broken(_forgotten(error))
         except Exception as error:  # such as what others have written, damaged
             verdict = Verdict(BROKEN, None, _text(error))
         if verdict is not None:
@@ -247,11 +288,13 @@ class Group:
     def _carry(self, run: Run, lane: _Lane) -> None:
         """Move data with the messages by which the members agree."""
         assert lane.exchange is not None
+        run.join()
         self._agree(run, lane, run.bytes() if run.call.op != "recv" else None)
         if self.error is not None:
             self._skip(run)
         elif run.target is not None:
             lane.exchange.combine(run.call, run.target)
+            run.divide()
 
     def _move(self, run: Run) -> None:
         """Move data by a collective of the engine."""
@@ -260,11 +303,14 @@ class Group:
             return
         self._moving[run] = time.monotonic()
         try:
-            self._backend.run(run.call, run.target, run.source, run.peer, run.stream)
+            run.join()
+            for target in run.targets():
+                self._backend.run(run.call, target, run.source, run.peer, run.stream)
+            run.divide()
         except Exception as error:
-            verdict = self._why_broken(_text(error))
+            verdict = self._why_broken(_forgotten(error))
             run.error = self._error(verdict, run.call, begun=True)
-            run.error.__cause__ = error.with_traceback(None)  # its frames keep the connections
+            run.error.__cause__ = error
             self._fail(verdict)
         finally:
             del self._moving[run]
@@ -280,9 +326,13 @@ class Group:
             run.stream.after(lambda: (self._moving.pop(run, None), None)[1])
 
     def _why_broken(self, text: str) -> Verdict:
-        """Return the verdict on a collective that broke off, mostly that some rank is gone."""
+        """Return the verdict on a collective that broke off, mostly that some rank is gone.
+
+        This asks by the connection that there is: to make one takes until `late` where the store is
+        gone, and the process may end meanwhile.
+        """
         try:
-            found = find_gone(self._connect(""), self._others(), self.patience)
+            found = find_gone(self._store, self._others(), self.patience)
         except RuntimeError:
             return Verdict(UNREACHABLE, self._holder, text)
         if found is None:
@@ -295,7 +345,7 @@ class Group:
         published before.
         """
         try:
-            return publish(self._connect(""), verdict)
+            return publish(self._store, verdict)
         except RuntimeError:
             return verdict
 
@@ -451,6 +501,18 @@ class _Lane:
         """Return the stream of a device on which these run."""
         found = self._streams.get(device)
         return found or self._streams.setdefault(device, device.new_stream())
+
+
+def _bytes_of(region: Region) -> NDArray[np.uint8]:
+    return region.array().reshape(-1).view(np.uint8)
+
+
+def _forgotten(error: Exception) -> str:
+    """Return the text of an error of the engine, and drop its frames: they hold connections, and
+    other ranks wait until these end.
+    """
+    error.__traceback__ = None
+    return _text(error)
 
 
 def _text(error: Exception) -> str:

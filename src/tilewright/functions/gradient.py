@@ -52,13 +52,14 @@ class Gradient:
         self._arrays = [group for group in groups if _has_gradient(group)]
         self.needs = tuple(item.name for group in self._needed for item in group.items)
         """The parameters of the kernel, inputs or outputs, that it is given."""
+        order = [*(p.name for p in function.inputs), *function.outputs]
+        self._kept = [(name, order.index(name)) for name in self.needs]
+        """These, and where each is among all inputs and outputs."""
 
     def kept(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> dict[str, Any]:
         """Return the arrays of a call that the gradient needs, by name."""
-        names = [p.name for p in self._function.inputs]
-        known = dict(zip(names, inputs, strict=True))
-        known |= dict(zip(self._function.outputs, outputs, strict=True))
-        return {name: known[name] for name in self.needs}
+        known = [*inputs, *outputs]
+        return {name: known[place] for name, place in self._kept}
 
     def __call__(
         self, grads: Sequence[Any], kept: Mapping[str, Any], wanted: Sequence[bool] | None = None

@@ -26,7 +26,7 @@ from ..op.ambient import choose_stream
 from ..tensors.create import asarray, host_device
 from ..tensors.gpu_imports import memory_in_order
 from ..tensors.tensor import Tensor, new_tensor
-from .torch_dispatch import shorten
+from .torch_dispatch import Shortened
 from .torch_transforms import Differentiation, are_active, by_formula, has_tangents, transformed
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ class TorchOp:
             names = [p.name for p in function.inputs]
             self._transformed = by_formula(names, gradient.formula)
         """What PyTorch's function transforms call; one that writes in place has none."""
-        self._overload = shorten(self.definition, self._run, () if looks else self._outputs)
+        self._short = Shortened(
+            self.definition, self._run, () if looks else self._outputs,
+            how.applied(self._run) if looks else None,
+        )  # fmt: skip
+        self._overload = self._short.overload
         """What calls it."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -90,7 +94,7 @@ class TorchOp:
     ) -> None:
         """Register gradients, as `torch.library.CustomOpDef.register_autograd` does."""
         self.definition.register_autograd(backward, setup_context=setup_context)
-        self._transformed = None  # PyTorch says what it can do with that
+        self._transformed = self._short.differentiated = None  # PyTorch says what it does then
 
     def compile(self, *args: Any) -> None:
         """Compile and load the kernel for such arguments, without running it."""

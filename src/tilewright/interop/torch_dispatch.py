@@ -1,9 +1,10 @@
-"""A fast path from PyTorch's dispatcher to a kernel, for calls that need no gradient.
+"""A fast path from PyTorch's dispatcher to a kernel.
 
 A custom operator passes two Python functions, for autograd and for the version counter of a
 tensor, before it reaches its own: they cost more than a launch. The dispatcher reports for each
 call which handlers are active (a mode, `torch.compile`, a tensor subclass). If there is none, the
-kernel runs at once; every other call takes PyTorch's own path.
+kernel runs at once, where gradients are wanted as a `torch.autograd.Function` of its own; every
+other call takes PyTorch's own path.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class _Known(NamedTuple):
     count_write: Callable[[Any], None]
     below: Any
     """The keys of the dispatcher that come after autograd and the count of versions."""
+    are_transforms_active: Callable[[], bool]
     number_of: Callable[[Any], int]
     """Identifies a set of keys."""
     plain: tuple[Any, ...]
@@ -46,7 +48,8 @@ def _known() -> _Known | None:
         inner, tracing = map(import_module, ("torch._library.autograd", "torch._dynamo.eval_frame"))
         return _Known(
             core._any_requires_grad, torch.is_grad_enabled, torch.autograd.graph.increment_version,
-            core._after_ADInplaceOrView_keyset, core.DispatchKeySet.raw_repr,
+            core._after_ADInplaceOrView_keyset, core._are_functorch_transforms_active,
+            core.DispatchKeySet.raw_repr,
             (core.DispatchKey.CPU, core.DispatchKey.CUDA),
             inner.make_autograd_impl, core._dynamo.eval_frame.get_eval_frame_callback,
             tracing.skip_code,
@@ -55,40 +58,55 @@ def _known() -> _Known | None:
         return None
 
 
-def shorten(definition: Any, run: Kernel, written: Sequence[int]) -> Kernel:
-    """Return a function that calls an operator without the dispatcher where autograd is not used.
+class Shortened:
+    """An operator that is called without the dispatcher's Python functions where nobody looks."""
 
-    `definition` is a `CustomOpDef`, `written` are the places of the arguments that `run` writes.
-    """
-    known, library = _known(), getattr(definition, "_lib", None)
-    overload: Kernel = getattr(definition, "_opoverload", definition)
-    if known is None or library is None or overload is definition:
-        return overload
-    way = _way(known, run, tuple(written), known.make_autograd(overload, definition))
-    known.skip_code(way.__code__)
-    for key in KEYS:  # these come before "Autograd", which stays as it is
-        library.impl(definition._name, way, key, with_keyset=True)
-    return overload
+    def __init__(
+        self, definition: Any, run: Kernel, written: Sequence[int], differentiated: Kernel | None
+    ) -> None:
+        """Hold a `CustomOpDef`, and the places of the arguments that `run` writes.
 
+        `differentiated` runs a call so that autograd knows of it; None: PyTorch does.
+        """
+        self.differentiated = differentiated
+        self._known, library = _known(), getattr(definition, "_lib", None)
+        self.overload: Kernel = getattr(definition, "_opoverload", definition)
+        """What calls the operator."""
+        if self._known is None or library is None or self.overload is definition:
+            return
+        way = self._way(self._known, run, tuple(written), self._theirs(self._known, definition))
+        self._known.skip_code(way.__code__)
+        for key in KEYS:  # these come before "Autograd", which stays as it is
+            library.impl(definition._name, way, key, with_keyset=True)
 
-def _way(known: _Known, run: Kernel, written: Sequence[int], theirs: Kernel) -> Any:
-    any_requires_grad, is_grad_enabled, count_write, below, number_of, plain = known[:6]
-    is_traced = known.is_traced
+    def _theirs(self, known: _Known, definition: Any) -> Kernel:
+        return known.make_autograd(self.overload, definition)
 
-    plain_keys: dict[int, bool] = {}  # there are few
+    def _way(self, known: _Known, run: Kernel, written: Sequence[int], theirs: Kernel) -> Any:
+        any_requires_grad, is_grad_enabled, count_write, below, is_transformed, number_of, plain = (
+            known[:7]
+        )
+        is_traced = known.is_traced
 
-    def way(keys: Any, *args: Any, **named: Any) -> Any:
-        if named or is_traced() is not None or (is_grad_enabled() and any_requires_grad(*args)):
-            return theirs(keys, *args, **named)
-        number = number_of(keys)
-        is_plain = plain_keys.get(number)
-        if is_plain is None:
-            is_plain = (keys & below).highestPriorityTypeId() in plain
-            plain_keys[number] = is_plain
-        if not is_plain:
-            return theirs(keys, *args, **named)
-        for place in written:
-            count_write(args[place])
-        return run(*args)
+        plain_keys: dict[int, bool] = {}  # there are few
 
-    return way
+        def way(keys: Any, *args: Any, **named: Any) -> Any:
+            if named or is_traced() is not None:
+                return theirs(keys, *args, **named)
+            number = number_of(keys)
+            is_plain = plain_keys.get(number)
+            if is_plain is None:
+                is_plain = (keys & below).highestPriorityTypeId() in plain
+                plain_keys[number] = is_plain
+            if not is_plain:
+                return theirs(keys, *args, **named)
+            if is_grad_enabled() and any_requires_grad(*args):
+                apply = self.differentiated
+                if apply is None or is_transformed():
+                    return theirs(keys, *args, **named)
+                return apply(*args)
+            for place in written:
+                count_write(args[place])
+            return run(*args)
+
+        return way

@@ -38,14 +38,15 @@ class Differentiation:
     def keep(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         """Keep what the gradient needs of a call."""
         outputs = _listed(output)
-        ctx.looks = [(tuple(y.shape), y.dtype, y.device) for y in outputs]
+        ctx.looks = [(y.shape, y.dtype, y.device) for y in outputs]
         ctx.set_materialize_grads(False)
         if self._gradient is None:
             return
         kept = self._gradient.kept(inputs, outputs)
-        ctx.names = [name for name, value in kept.items() if isinstance(value, torch.Tensor)]
-        ctx.numbers = {name: kept[name] for name in kept if name not in ctx.names}
-        ctx.save_for_backward(*[kept[name] for name in ctx.names])
+        tensors = {name: each for name, each in kept.items() if isinstance(each, torch.Tensor)}
+        ctx.names = tuple(tensors)
+        ctx.numbers = {name: kept[name] for name in kept if name not in tensors}
+        ctx.save_for_backward(*tensors.values())
 
     def backward(self, ctx: Any, *grads: Any) -> Any:
         """Return the gradients of all inputs."""
@@ -56,6 +57,20 @@ class Differentiation:
         ]
         found = gradient(whole, self._kept(ctx, ctx.saved_tensors), ctx.needs_input_grad)
         return found[0] if len(found) == 1 else tuple(found)
+
+    def applied(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what runs a call, of which autograd then knows."""
+        keep, backward = self.keep, self.backward
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            output = run(*args)
+            keep(ctx, args, output)
+            return output
+
+        methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        function: Any = type(self._name, (torch.autograd.Function,), methods)
+        apply: Callable[..., Any] = function.apply
+        return apply
 
     def keep_for_tangents(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         """Keep what gradients and tangents need of a call."""

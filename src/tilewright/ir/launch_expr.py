@@ -10,7 +10,7 @@ Forms (nested tuples): ("const", n), ("extent", param, axis), ("length", param),
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -134,6 +134,15 @@ LEAVES = ("extent", "length", "scalar", "grid", "grid_dim", "given")
 def parts(expr: Expr) -> tuple[Expr, ...]:
     """Return the operands of an expression."""
     return () if expr[0] in ("const", *LEAVES) else expr[1:]
+
+
+def conjuncts(expr: Expr) -> Iterator[Expr]:
+    """Yield the conditions that a conjunction is made of; any other condition is the only one."""
+    if expr[0] != "and":
+        yield expr
+        return
+    for part in expr[1:]:
+        yield from conjuncts(part)
 
 
 def leaves(expr: Expr) -> list[Expr]:

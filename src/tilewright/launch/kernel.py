@@ -16,8 +16,8 @@ from typing import Any
 
 from .. import compile as compiler
 from ..base.cuda_abi import POINTER_ALIGNMENT
-from ..base.lengthy import begin_lengthy_work, end_lengthy_work
 from ..base.shapes import Shape
+from ..base.threads import begin_lengthy_work, end_lengthy_work
 from ..compile.cache import Compiled
 from ..compile.options import CAN_STOP, NO_HINTS, CompileOptions, Hints
 from ..devices.protocol import Device, RefusedCodeError
@@ -32,7 +32,7 @@ from .binding import Binder
 from .calls import CalledKernel
 from .code import Code, Program
 from .form import PLAIN, CodeKey, Form, Request
-from .grid import fits, is_folded, launch_grid
+from .grid import is_folded, is_tall, launch_grid
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
@@ -162,9 +162,6 @@ class Kernel(CalledKernel):
             refuse_unknown_target(self.name, device)
             signature = self.cuda_signature(form, request, grid, addresses)
         program = self._program(signature, device, request)
-        if not fits(program.compiled.artifact, grid):
-            signature = self.cuda_signature(form, request, grid, addresses, folded=True)
-            program = self._program(signature, device, request)
         resident = program.compiled.artifact.resident(processors)
         if resident != processors:
             grid = launch_grid(self.name, form.args, given, resident)
@@ -216,8 +213,6 @@ class Kernel(CalledKernel):
         request: Request,
         grid: Shape,
         addresses: Sequence[int],
-        *,
-        folded: bool = False,
     ) -> Signature:
         """Return the signature of a CUDA launch; `addresses` are those of the form's memory."""
         known: dict[Arg, MemoryFacts] = {
@@ -227,7 +222,7 @@ class Kernel(CalledKernel):
         about = [known.get(arg, NOTHING_KNOWN) for arg in form.args]
         return self._specializer.signature(
             form.args, form.links, request.constants, request.const_grid, len(grid), about,
-            folded=folded or is_folded(grid),
+            folded=is_folded(grid), tall=is_tall(grid),
         )  # fmt: skip
 
     def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:

@@ -19,7 +19,7 @@ class Recent(dict[K, V], Generic[K, V]):
         """Remember what was found. Other threads may do so at the same time."""
         self[key] = value
         while len(self) > self._room:
-            self.pop(next(iter(list(self))), None)
+            self.pop(next(iter(self.copy())), None)  # a copy, as others may change this one
 
     def keep_latest(self, key: K, value: V) -> None:
         """Do as `keep`, and make the previous value of the key the latest."""

@@ -86,8 +86,6 @@ class SimtKernel(Kernel):
         request: Request,
         grid: Shape,
         addresses: Sequence[int],
-        *,
-        folded: bool = False,
     ) -> Signature:
         """Return the signature of a CUDA launch, with no more facts of memory than on the CPU."""
         return self.signature(form, request, len(grid))

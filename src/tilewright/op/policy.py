@@ -7,6 +7,7 @@ from itertools import cycle
 from threading import Lock
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
+from .._core import next_of
 from ..base.errors import SchedulingError
 from ..devices.foreign import ForeignStream, foreign_stream
 from ..devices.protocol import Device, Stream
@@ -39,7 +40,7 @@ class StreamPoolRoundRobin:
 
     def next_stream(self) -> Stream:
         """Return the streams in turn."""
-        return next(self.turns)
+        return next_of(self.turns)
 
     def set_aside(self, stream: Stream) -> None:
         """Hand out another stream in the place of one that waits for long, as for other processes.
@@ -66,7 +67,7 @@ class SingleStream:
     __slots__ = ("stream",)
 
     def __init__(self, stream: Stream | ForeignStream) -> None:
-        self.stream = as_stream(stream, "the caller of SingleStream")
+        self.stream = as_stream(stream, "`SingleStream` takes a stream")
 
     def next_stream(self) -> Stream:
         """Return the one stream."""
@@ -102,7 +103,7 @@ class SpreadDevices:
 
     def next_stream(self) -> Stream:
         """Return a stream of the next device."""
-        return self._pools[next(self._turns)].next_stream()
+        return self._pools[next_of(self._turns)].next_stream()
 
     def set_aside(self, stream: Stream) -> None:
         """Do as `StreamPoolRoundRobin.set_aside` with the streams of its device."""
@@ -141,7 +142,7 @@ def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Strea
             got=f"{type(error).__name__}: {error}",
         ) from error
     if type(policy) not in _OWN_POLICIES:
-        stream = as_stream(stream, f"the policy {policy!r}")
+        stream = as_stream(stream, f"the policy {policy!r} did not return a stream")
     if home is not None and stream.device is not home:
         raise SchedulingError(
             f"`{name}` cannot run on {stream!r}: its tensors live on another device",
@@ -164,8 +165,10 @@ def spreads_devices(policy: SchedulingPolicy | None) -> TypeGuard[SpreadingPolic
     return policy is not None and hasattr(type(policy), "stream_on")
 
 
-def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
-    """Return a stream of ours, also for one of another library; raise for anything else."""
+def as_stream(stream: Stream | ForeignStream, rule: str) -> Stream:
+    """Return a stream of ours, also for one of another library; raise, with the rule that it
+    breaks, for anything else.
+    """
     if type(stream) in _KNOWN_STREAMS:
         return cast("Stream", stream)
     if isinstance(stream, Stream):
@@ -174,8 +177,9 @@ def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
     found = foreign_stream(stream)
     if found is None:
         raise SchedulingError(
-            f"{giver} did not return a stream",
+            rule,
             expected="a Stream, or an object with __cuda_stream__",
             got=type(stream).__name__,
+            hint="make one: tw.default_device().new_stream()",
         )
     return found

@@ -188,7 +188,7 @@ class NumberedWork(PendingWork):
         assert self.stream is not None
         if self._event is None:
             if timeline.all_submitted() is None:
-                for pending in tuple(timeline.pending.values()):
+                for pending in list(timeline.pending.values()):  # as one step, unlike tuple()
                     if isinstance(pending, PendingWork):
                         pending.refuse_own()
                 _wait_until(lambda: timeline.all_submitted() is not None)

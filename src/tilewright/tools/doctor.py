@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from re import match
 
 from ..backend.llvm.object import host_target
-from ..backend.ptx.code import find_libdevice
+from ..backend.ptx.module import find_libdevice
 from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions, find_toolchain
 from ..base.config import SETTINGS, Config, cache_directory, current
 from ..base.errors import CompileError

@@ -13,7 +13,7 @@ import tilewright.lang as tl
 from support import simulated_cuda
 from tilewright import CompileError, f32, simt
 from tilewright.base.config import override
-from tilewright.base.lengthy import NEVER
+from tilewright.base.threads import NEVER
 from tilewright.compile import cache
 from tilewright.devices import registry
 

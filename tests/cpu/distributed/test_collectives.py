@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from tilewright.distributed import (
     send,
 )
 from tilewright.distributed.exchange import DATA
+from tilewright.distributed.pulse import Pulses, Seen
 from tilewright.distributed.store import Patience
 
 pytestmark = pytest.mark.cpu_alone
@@ -59,7 +62,8 @@ def pair():
 
 
 def data_of(size, shape=(6, 4)):
-    return [fresh_rng().standard_normal(shape).astype(np.float32) + n for n in range(size)]
+    rng = fresh_rng()
+    return [np.asarray(rng.standard_normal(shape) + n, np.float32) for n in range(size)]
 
 
 COLLECTIVES = {
@@ -109,6 +113,61 @@ def test_ops_and_borrows_enter_and_chains_go_on(ranks, size):
         expected = np.full(8, float(rank))
         expected[2:5] = total - size
         np.testing.assert_array_equal(part, expected)
+
+
+SHAPES = {"little": [(3,), (), (0, 4), (5, 2)], "much": [(7,), (61, 31), (), (0,), (2, 3)]}
+
+
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_several_tensors_move_together(shapes, messages):
+    made, hub, _ = groups(3, messages=messages)
+    data = [data_of(3, shape) for shape in SHAPES[shapes]]
+
+    def run(rank):
+        whole = tw.from_numpy(np.full((4, 3), 10.0 * rank, np.float32)).sync()
+        xs = [tw.from_numpy(each[rank]).sync() for each in data]
+        found = all_reduce((*xs, whole.borrow_mut()[1:3]), "mean", group=made[rank]).sync()
+        assert isinstance(found, tuple) and found[:-1] == tuple(xs)
+        both = tw.zip(tw.full((2,), 1.0), tw.full((3,), 2.0))
+        chained = all_reduce(both, group=made[rank])
+        one = all_reduce([tw.full((2,), float(rank)).sync()], "max", group=made[rank]).sync()
+        return [x.to_numpy() for x in (*xs, whole, *chained.sync(), *one)]
+
+    for rank, found in enumerate(in_ranks(3, run)):
+        *found, whole, a, b, one = found
+        for mine, each in zip(found, data, strict=True):
+            np.testing.assert_allclose(mine, np.mean(each, axis=0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(whole[:, 0], [10 * rank, 10, 10, 10 * rank])
+        np.testing.assert_array_equal([*a, *b, *one], [3, 3, 6, 6, 6, 2, 2])
+    assert len(hub.ran) == {"little": 0, "much": 3}[shapes] if messages else 9
+    for group in made:
+        group.close()
+
+
+def test_several_tensors_are_lent_until_they_have_moved(pair):
+    made, hub = pair
+    hub.held, outs = threading.Event(), []
+    for rank, group in enumerate(made):
+        xs = [tw.full((4,), float(rank + n)).sync() for n in range(2)]
+        all_reduce(xs, group=group).start()
+        outs += [doubled(tw.empty((4,)).partition((4,)), x).out() for x in xs]
+    hub.held.set()
+    for out, expected in zip(outs, [2, 6, 2, 6], strict=True):
+        np.testing.assert_array_equal(out.sync().to_numpy(), [expected] * 4)
+
+
+def test_ranks_that_disagree_about_one_of_several(pair):
+    made, _ = pair
+
+    def run(rank):
+        xs = [tw.ones((4,)).sync(), tw.ones((2 + rank,)).sync()]
+        with pytest.raises(RankError) as error:
+            all_reduce(xs, group=made[rank]).sync()
+        return str(error.value)
+
+    for said in in_ranks(2, run):
+        assert "f32 ((4,), (2,))" in said and "f32 ((4,), (3,))" in said
 
 
 def test_messages_between_two(pair):
@@ -376,6 +435,36 @@ def test_a_backend_that_breaks_off_names_who_is_gone(pair):
     assert "Connection closed by peer" in error.got and "and more" not in error.got
 
 
+def test_a_backend_that_breaks_off_lets_go_of_its_connections_at_once(pair):
+    """Others wait for these, and to connect to a store that is gone takes minutes."""
+    made, _ = pair
+    kept, at_the_look = [], []
+
+    class Connection:
+        """What a frame of the engine holds."""
+
+    def broken(*given):
+        connection = Connection()
+        kept.append(weakref.ref(connection))
+        raise RuntimeError("Connection closed by peer")
+
+    def connect(name):
+        raise AssertionError(f"connects again: {name!r}")
+
+    def look(rank):
+        at_the_look.append(kept[0]())
+        return Seen(False, False, 60.0, "nothing", {})
+
+    all_reduce(tw.ones((4,)), group=made[0]).start()
+    all_reduce(tw.ones((4,)), group=made[1]).sync()
+    made[0]._backend.run, made[0]._connect = broken, connect
+    made[1]._backend.run = lambda *given: None
+    with mock.patch.object(Pulses, "look", lambda pulses, rank: look(rank)):
+        error = in_ranks(2, lambda rank: all_reduce(tw.ones((4,)), group=made[rank]).sync())[0]
+    assert isinstance(error, RankError) and error.rank == 1, error
+    assert at_the_look and at_the_look[0] is None
+
+
 def test_what_hangs_ends_when_another_rank_has_found_why():
     """As where a rank has died that is no neighbour: here nothing would ever break off."""
     made, _, _ = groups(3)
@@ -445,6 +534,17 @@ BAD = {
     "odd": (lambda g: reduce_scatter(tw.ones((5,)).sync(), group=g), "divides the first axis"),
     "scalar": (lambda g: all_gather(tw.ones(()).sync(), group=g), "needs an axis"),
     "gaps": (lambda g: all_reduce(tw.ones((4, 4)).sync().borrow_mut()[:, ::2], group=g), "dup"),
+    "types": (
+        lambda g: all_reduce([tw.ones((4,)).sync(), tw.ones((4,), tw.i32).sync()], group=g),
+        "of one element type",
+    ),
+    "devices": (
+        lambda g: all_reduce(
+            [tw.ones((4,)).sync(), tw.ones((4,), device="reference").sync()], group=g
+        ),
+        "of one device",
+    ),
+    "none": (lambda g: all_reduce([], group=g), "needs a tensor"),
     "reduction": (lambda g: all_reduce(tw.ones((4,)).sync(), "avg", group=g), "'avg'"),
 }
 
@@ -461,6 +561,11 @@ def test_what_is_no_tensor_is_refused(pair):
     made, _ = pair
     with pytest.raises(TypeError, match="takes a tensor"):
         all_reduce(np.ones(4, np.float32), group=made[0])
+    with pytest.raises(TypeError, match=r"one op that gives them: tw\.zip\(a, b\)"):
+        all_reduce([tw.ones((4,)), tw.ones((4,))], group=made[0])
+    x = tw.ones((4,)).sync()
+    with pytest.raises(tw.BorrowError):
+        all_reduce([x, x], group=made[0]).sync()
 
 
 def test_without_a_group():

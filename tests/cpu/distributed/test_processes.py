@@ -30,6 +30,10 @@ ALL_OF_THEM = """
         same = np.testing.assert_allclose
         halves = all_reduce(tw.full((3,), RANK + 0.5), "mean").sync()
         same(halves.to_numpy(), np.full(3, SIZE / 2))
+        for extents in ((3, 0, 5), (3000, 1, 70000)):
+            several = [tw.full((n,), float(RANK + n)).sync() for n in extents]
+            for x, n in zip(all_reduce(several).sync(), extents, strict=True):
+                same(x.to_numpy(), np.full(n, sum(range(n, n + SIZE))))
         ring = tw.full((4,), float(RANK)).sync()
         came = tw.zeros((4,)).sync()
         if SIZE > 1:  # all around, at the same time
@@ -207,6 +211,34 @@ def test_rank_0_which_holds_the_store_is_named_too():
     ended = processes.run(body, 3)
     for rank in (1, 2):
         assert ended[rank].out == "0 True\n[1. 1.]\n", ended[rank]
+
+
+@pytest.mark.full
+def test_who_survives_rank_0_in_the_middle_ends_as_usual():
+    """No thread is left in the engine then: one that came back while Python ends would end the
+    process with an error. Rank 2 of four is no neighbour of rank 0.
+    """
+    body = """
+        import atexit, threading
+        from tilewright.distributed import ambient
+        atexit.unregister(ambient._leave)  # what is registered last is called first
+        atexit.register(lambda: print(
+            {t.name for t in threading.enumerate() if "world" in t.name}, flush=True))
+        atexit.register(ambient._leave)
+        group = join(timeout=90, pulse=0.5)
+        x = tw.ones((1 << 18,)).sync()
+        all_reduce(x).sync()
+        if RANK == 0:
+            threading.Timer(0.5, lambda: os.kill(os.getpid(), 9)).start()
+        try:
+            while True:
+                all_reduce(x).sync()
+        except RankError as error:
+            print(error.rank, error.op)
+    """
+    ended = processes.run(body, 4)
+    for each in ended[1:]:
+        assert (each.code, each.out) == (0, "0 all_reduce\nset()\n"), ended
 
 
 @pytest.mark.full

@@ -251,6 +251,13 @@ def test_a_node_that_is_not_there(node):
         graph.set_args(node, z.partition_mut(4), some(), 3.0)
 
 
+def test_a_node_is_a_number():
+    z = poisoned()
+    graph = scale(z.partition_mut(4), some(), 2.0).graph()
+    with pytest.raises(TypeError, match=r"takes the number of a node, .* got 'scale'"):
+        graph.set_args("scale", z.partition_mut(4), some(), 3.0)
+
+
 def test_nodes_take_arguments_by_keyword():
     z, w, x, y = poisoned(), poisoned(), some(), some()
     graph = scale(factor=2.0, x=x, z=z.partition_mut(4)).graph()

@@ -249,7 +249,7 @@ def test_endings_take_what_pythons_do(kernel, tensors):
             op.sync_on(*given)
     with pytest.raises(TypeError, match="unexpected keyword"):
         op.start_on(strim=stream)
-    with pytest.raises(tw.SchedulingError, match="did not return a stream"):
+    with pytest.raises(tw.SchedulingError, match="`start_on` takes a stream"):
         op.start_on(3)
     op.close()
 

@@ -21,7 +21,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
 from support.processes import run_program
-from tilewright.base.lengthy import TURN
+from tilewright.base.threads import TURN
 
 LONGEST = 5e-3
 """Seconds of processor time that the loop may be held."""

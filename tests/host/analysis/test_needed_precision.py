@@ -110,6 +110,12 @@ def sum_of_powers(out: tl.TensorMut[f32], x: tl.Tensor) -> None:
 
 
 @tw.entry
+def weighted(out: tl.TensorMut[f32], x: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, out, padding=0).astype(f32)
+    out.store(tl.reduce_sum(tl.exp(tile) * tile, 1, keepdims=True))
+
+
+@tw.entry
 def online(out: tl.TensorMut[f32], x: tl.Tensor, *, BN: tl.Const[int]) -> None:
     xs = x.partition((1, BN), padding=tl.neg_inf)
     total = tl.zeros((1, 1), f32)
@@ -179,8 +185,9 @@ def test_what_else_depends_on_every_bit(kernel):
 
 def row_bits(kernel, n, **constants):
     """The bits of each exponential in a kernel over rows of n elements, of which one has a sum."""
-    width = 1 if kernel in (online, sum_of_powers) else n
-    out = tw.meta((64, width), f32).partition_mut((1, n if kernel is sum_of_powers else width))
+    width = 1 if kernel in (online, sum_of_powers, weighted) else n
+    tile = n if kernel in (sum_of_powers, weighted) else width
+    out = tw.meta((64, width), f32).partition_mut((1, tile))
     func = cuda_ir(kernel, out, tw.meta((64, n), f32), **constants)
     return [op.attrs["bits"] for op in func.walk() if op.name == "exp"]
 
@@ -190,6 +197,7 @@ def test_terms_of_long_sums():
     assert row_bits(sum_of_powers, LONG) == [LAST_BITS]
     assert row_bits(sum_of_powers, LONG // 2) == [0]
     assert row_bits(online, 4 * LONG, BN=LONG) == [LAST_BITS]
+    assert row_bits(weighted, LONG) == [LAST_BITS]  # a product has no larger error than its factors
 
 
 @pytest.mark.parametrize("kernel", [kept_too, cancelled, multiplied], ids=lambda k: k.kernel.name)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tilewright as tw
 from ir_text import kernel, parse
+from tilewright import f32, simt
 from tilewright.analysis.structure import NOTHING, POINTERS, MemoryEffects, memory_of, memory_of_all
+from tilewright.frontend.interp.build import build
+from tilewright.launch.inspection import Inspection
 
 BODY = """
 %v = make_view %x {tile=(4), dim_map=(0)}
@@ -30,6 +34,21 @@ def test_views_name_their_parameter_and_regions_count():
     assert whole.all == {"x", "z"}
     assert whole.disturbs("z")
     assert not whole.disturbs("x")
+
+
+def test_slices_name_their_parameter():
+    @simt.kernel
+    def copy(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+        i = simt.index_1d()
+        if i < len(out):
+            out[i] = x[i]
+
+    args = (tw.meta((64,), f32).borrow_mut(), tw.meta((64,), f32))
+    func = build(copy.source, Inspection(copy.kernel, args, {}).signature)
+    (load,) = (op for op in func.walk() if op.name == "load_slice")
+    (store,) = (op for op in func.walk() if op.name == "store_slice")
+    assert memory_of(load) == MemoryEffects(frozenset(("x",)))
+    assert memory_of(store) == MemoryEffects(writes=frozenset(("out",)))
 
 
 def test_pointers_may_be_anything():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright as tw
 from tilewright import f32, i32, simt
-from tilewright.analysis.uniformity import Over, partings
+from tilewright.analysis.uniformity import Over, divergent_syncs
 from tilewright.frontend.interp.build import build
 from tilewright.launch.inspection import Inspection
 
@@ -12,7 +12,7 @@ from tilewright.launch.inspection import Inspection
 def found(kernel, *args):
     """The names of the ops that not all threads reach, with whose threads they are."""
     func = build(kernel.source, Inspection(kernel.kernel, args, {}).signature)
-    return [(p.meeting.name, p.over) for p in partings(func)]
+    return [(p.op.name, p.over) for p in divergent_syncs(func)]
 
 
 def slices():

@@ -19,6 +19,10 @@ BODIES = {
     "at the start": (False, "n = m[0]; simt.sync_threads()"),
     "behind a write": (False, "simt.sync_threads(); m[t] = 1; n = m[0]; simt.sync_threads()"),
     "before a write": (False, "simt.sync_threads(); n = m[0]; m[t] = 1; simt.sync_threads()"),
+    "before a write, right after a barrier": (
+        False,
+        "j = count; simt.sync_threads(); n = m[j]; m[t] = 1; simt.sync_threads()",
+    ),
     "before an atomic": (False, "simt.sync_threads(); n = m[0]; tl.atomic_add(m.at(1), 1)"),
     "of dynamic memory, written by another name": (
         False,

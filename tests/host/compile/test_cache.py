@@ -16,7 +16,7 @@ import tilewright.lang as tl
 from support.interrupts import MOST_POINTS, Interrupt, in_quick_succession, raise_at
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
-from tilewright.base.lengthy import NEVER, TURN
+from tilewright.base.threads import NEVER, TURN
 from tilewright.compile import CompileOptions, KernelCache
 from tilewright.compile.cache import LaunchCompilation
 from tilewright.frontend.capture.annotations import capture

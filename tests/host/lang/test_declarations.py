@@ -11,7 +11,7 @@ import pytest
 import tilewright.lang as tl
 from support.loops import for_each
 from tilewright import simt
-from tilewright.frontend.rules.table import FAMILIES, PROPERTIES, RULES
+from tilewright.frontend.rules import FAMILIES, PROPERTIES, RULES
 from tilewright.lang import elementwise
 from tilewright.lang.marker import declared_name
 

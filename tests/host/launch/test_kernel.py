@@ -7,7 +7,7 @@ import numpy as np
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.base.lengthy import NEVER, TURN
+from tilewright.base.threads import NEVER, TURN
 from tilewright.launch.kernel import Kernel
 
 

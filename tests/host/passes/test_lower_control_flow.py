@@ -405,6 +405,7 @@ def test_only_a_loop_that_can_run_past_the_greatest_integer_counts_in_more_bits(
     return
     """
     made = lower_control_flow(parse(kernel(text)))
+    verify(made, "lower_control_flow")
     (loop,) = [op for op in made.body.ops if op.regions]
     bits = 64 if past else INTEGERS[dtype].bits
     assert (loop.name, loop.regions[0].args[0].tile.dtype.bits) == ("for", bits)

@@ -67,7 +67,19 @@ def test_divisors_that_are_normal():
     )
 
 
-@pytest.mark.parametrize(("divisor", "factor"), [("3.0", "0.3333333432674408"), ("-0.5", "-2.0")])
+SMALLEST, LARGEST = "1.1754943508222875e-38", "8.507059173023462e+37"
+"""The least normal f32, and its reciprocal."""
+
+
+@pytest.mark.parametrize(
+    ("divisor", "factor"),
+    [
+        ("3.0", "0.3333333432674408"),
+        ("-0.5", "-2.0"),
+        (SMALLEST, LARGEST),
+        (LARGEST, SMALLEST),
+    ],
+)
 def test_constant_divisors(divisor, factor):
     constant = f"%c = constant {{value={divisor}, dtype=f32}}"
     expect(

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tilewright.backend.ptx import code
+from tilewright.backend.ptx import module
 from tilewright.backend.tileir import toolchain
 from tilewright.base.config import override
 from tilewright.tools import doctor
@@ -53,7 +53,7 @@ def report(capsys, status=0):
 
 def test_a_machine_with_everything(driver, tileiras, cache, capsys, monkeypatch):
     monkeypatch.setattr(doctor, "_packages", lambda: iter(()))
-    monkeypatch.setattr(doctor, "find_libdevice", lambda: code.Libdevice("it.bc", "1"))
+    monkeypatch.setattr(doctor, "find_libdevice", lambda: module.Libdevice("it.bc", "1"))
     monkeypatch.setattr(doctor, "SECTIONS", tuple(s for s in doctor.SECTIONS if s[0] != "Packages"))
     text = report(capsys)
     assert "supports CUDA 13.2" in text
@@ -105,7 +105,7 @@ def test_whose_functions_are_used(driver, tileiras, tmp_path, monkeypatch, capsy
         assert str(file) in report(capsys)
     with override(libdevice="off"):
         assert "off: SIMT kernels use our own functions" in report(capsys)
-    monkeypatch.setattr(code, "_candidates", lambda: iter(()))
+    monkeypatch.setattr(module, "_candidates", lambda: iter(()))
     with override(libdevice=""):
         text = report(capsys)
     assert "missing: not found: SIMT kernels use our own" in text

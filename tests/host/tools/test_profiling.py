@@ -10,8 +10,7 @@ import pytest
 from op_kit import HandStream
 from tilewright.op.trace import Entry, MemorySample, Trace, Traffic
 from tilewright.tools.command import main
-from tilewright.tools.profiling import rows_of, table
-from tilewright.tools.timeline_picture import MOST_BARS, about, draw
+from tilewright.tools.profiling import MOST_BARS, about, draw, rows_of, table
 
 PROGRAM = """
 import sys

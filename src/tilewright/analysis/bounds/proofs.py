@@ -19,7 +19,7 @@ from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from ...base.dtypes import i32, int_range
-from ...ir.launch_expr import BINARY, LEAVES, Expr, LaunchCheck, leaves, parts
+from ...ir.launch_expr import BINARY, LEAVES, Expr, LaunchCheck, conjuncts, leaves, parts
 from ...ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 
 # --- linear forms of integers known at launch --------------------------------------------------
@@ -533,7 +533,7 @@ def _equalities(
     equal = _fixed(signature)
     divisors: dict[Expr, int] = {}
     believed = [check.expr for check in checks if not check.where]
-    for expr in (part for whole in believed for part in _conjuncts(whole)):
+    for expr in (part for whole in believed for part in conjuncts(whole)):
         if expr[0] != "eq" or not (_is_integral(expr[1]) and _is_integral(expr[2])):
             continue
         algebra = Algebra(equal, divisors)
@@ -577,14 +577,6 @@ def _tiles(output: OutputSpec, axis: int) -> Expr:
     if axis >= len(output.tile):
         return ("const", 1)
     return ("ceildiv", ("extent", output.name, axis), ("const", output.tile[axis]))
-
-
-def _conjuncts(expr: Expr) -> Iterator[Expr]:
-    if expr[0] == "and":
-        yield from _conjuncts(expr[1])
-        yield from _conjuncts(expr[2])
-    else:
-        yield expr
 
 
 def _note_divisor(form: Linear, divisors: dict[Expr, int]) -> bool:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ...ir.attrs import Predicate
 from ...ir.core import Block, Func, Op, Value
 from ...ir.launch_expr import Expr
-from ...ir.ops.control import BREAK, IF, LEAVE, TILE_INDEX, YIELD
+from ...ir.ops.control import BREAK, IF, TILE_INDEX, YIELD
 from ...ir.ops.elementwise import ANDI, CMPI, NOTI, ORI
 from ...ir.ops.layout import CONSTANT
 from ...ir.ops.simt import CHECKS
@@ -340,7 +340,7 @@ class _CheckWalk:
 
     def leave(self, end: Op) -> None:
         target = self.nesting.target.get(end)
-        if target is not None and end.is_a(YIELD, LEAVE):
+        if target is not None:
             values = [self.integers.of(v) if is_index(v) else None for v in end.operands]
             self.passed.setdefault(target, []).append([v or ANYTHING for v in values])
 

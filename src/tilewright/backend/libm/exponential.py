@@ -215,13 +215,6 @@ def exp2_f64(x: Vec) -> Vec:
     return scale(exp2_reduced_f64(x - exponent.number), exponent)
 
 
-EXPONENTIAL_FUNCTIONS = {
-    "exp": LlvmFunction(1, {"f32": exp_f32, "f64": exp_f64}, {"f32": 1.1, "f64": 1.1}),
-    "expm1": LlvmFunction(1, {"f32": expm1, "f64": expm1}, {"f32": 1.3, "f64": 1.3}),
-    "exp2": LlvmFunction(1, {"f32": exp2_f32, "f64": exp2_f64}, {"f32": 1.1, "f64": 1.1}),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # sinh, cosh, tanh: from e^|x| where that loses nothing, else by an odd polynomial.
 
@@ -292,13 +285,6 @@ def cosh_f32(x: Vec) -> Vec:
     return cosh_f64(x.extend()).truncate()
 
 
-HYPERBOLIC_FUNCTIONS = {
-    "sinh": LlvmFunction(1, {"f32": sinh_f32, "f64": sinh_f64}, {"f32": 0.51, "f64": 1.9}),
-    "cosh": LlvmFunction(1, {"f32": cosh_f32, "f64": cosh_f64}, {"f32": 0.51, "f64": 1.6}),
-    "tanh": LlvmFunction(1, {"f32": tanh, "f64": tanh}, {"f32": 1.5, "f64": 1.6}),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # erf: an odd polynomial up to 1; beyond it 1 - 2^q, a small power of another polynomial.
 
@@ -321,4 +307,12 @@ def erf(x: Vec) -> Vec:
     return where(magnitude < 1.0, near, copysign(far, x))
 
 
-ERROR_FUNCTIONS = {"erf": LlvmFunction(1, {"f32": erf, "f64": erf}, {"f32": 1.1, "f64": 1.2})}
+FUNCTIONS = {
+    "exp": LlvmFunction(1, {"f32": exp_f32, "f64": exp_f64}, {"f32": 1.1, "f64": 1.1}),
+    "expm1": LlvmFunction(1, {"f32": expm1, "f64": expm1}, {"f32": 1.3, "f64": 1.3}),
+    "exp2": LlvmFunction(1, {"f32": exp2_f32, "f64": exp2_f64}, {"f32": 1.1, "f64": 1.1}),
+    "sinh": LlvmFunction(1, {"f32": sinh_f32, "f64": sinh_f64}, {"f32": 0.51, "f64": 1.9}),
+    "cosh": LlvmFunction(1, {"f32": cosh_f32, "f64": cosh_f64}, {"f32": 0.51, "f64": 1.6}),
+    "tanh": LlvmFunction(1, {"f32": tanh, "f64": tanh}, {"f32": 1.5, "f64": 1.6}),
+    "erf": LlvmFunction(1, {"f32": erf, "f64": erf}, {"f32": 1.1, "f64": 1.2}),
+}

@@ -8,29 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...ir.opdef import merged
 from ..llvm.builder import LlvmFunction, Writer, define
 from . import exponential, power, trigonometric
 from .conversion import ELEMENT, FLOATS, converter
 
-
-def _merge(*tables: dict[str, LlvmFunction]) -> dict[str, LlvmFunction]:
-    merged: dict[str, LlvmFunction] = {}
-    for table in tables:
-        twice = merged.keys() & table.keys()
-        if twice:
-            raise ValueError(f"functions defined twice: {', '.join(sorted(twice))}")
-        merged |= table
-    return merged
-
-
-FUNCTIONS = _merge(
-    exponential.EXPONENTIAL_FUNCTIONS,
-    power.LOGARITHM_FUNCTIONS,
-    trigonometric.FUNCTIONS,
-    exponential.HYPERBOLIC_FUNCTIONS,
-    power.POWER_FUNCTIONS,
-    exponential.ERROR_FUNCTIONS,
-    power.REMAINDER_FUNCTIONS,
+FUNCTIONS: dict[str, LlvmFunction] = merged(
+    {
+        "exponential": exponential.FUNCTIONS,
+        "power": power.FUNCTIONS,
+        "trigonometric": trigonometric.FUNCTIONS,
+    }
 )
 BOUNDS = {name: function.bound for name, function in FUNCTIONS.items()}
 """The greatest error of each function in ulp, by dtype; 0 means exact.

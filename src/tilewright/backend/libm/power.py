@@ -104,13 +104,6 @@ def log2(x: Vec) -> Vec:
     return with_special_cases(x, log2_positive(x))
 
 
-LOGARITHM_FUNCTIONS = {
-    "log": LlvmFunction(1, {"f32": log, "f64": log}, {"f32": 1.0, "f64": 1.0}),
-    "log1p": LlvmFunction(1, {"f32": log1p, "f64": log1p}, {"f32": 1.0, "f64": 1.0}),
-    "log2": LlvmFunction(1, {"f32": log2, "f64": log2}, {"f32": 1.1, "f64": 1.2}),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # pow and rsqrt: |x|^y = 2^(y log2 |x|), with the f64 logarithm in double-double arithmetic.
 
@@ -255,13 +248,6 @@ def cbrt(x: Vec) -> Vec:
     return where(regular, t, x)
 
 
-POWER_FUNCTIONS = {
-    "pow": LlvmFunction(2, {"f32": pow_f32, "f64": pow_f64}, {"f32": 0.51, "f64": 1.8}),
-    "rsqrt": LlvmFunction(1, {"f32": rsqrt, "f64": rsqrt}, {"f32": 1.6, "f64": 1.6}),
-    "cbrt": LlvmFunction(1, {"f32": cbrt, "f64": cbrt}, {"f32": 0.6, "f64": 0.6}),
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # remf: x - trunc(x / y) * y exactly, as C's fmod.
 #
@@ -309,6 +295,12 @@ def remf(x: Vec, y: Vec) -> Vec:
     return copysign(where(magnitude < divisor, magnitude, rest), x)
 
 
-REMAINDER_FUNCTIONS = {
-    "remf": LlvmFunction(2, {"f32": remf, "f64": remf}, {"f32": 0.0, "f64": 0.0})
+FUNCTIONS = {
+    "log": LlvmFunction(1, {"f32": log, "f64": log}, {"f32": 1.0, "f64": 1.0}),
+    "log1p": LlvmFunction(1, {"f32": log1p, "f64": log1p}, {"f32": 1.0, "f64": 1.0}),
+    "log2": LlvmFunction(1, {"f32": log2, "f64": log2}, {"f32": 1.1, "f64": 1.2}),
+    "pow": LlvmFunction(2, {"f32": pow_f32, "f64": pow_f64}, {"f32": 0.51, "f64": 1.8}),
+    "rsqrt": LlvmFunction(1, {"f32": rsqrt, "f64": rsqrt}, {"f32": 1.6, "f64": 1.6}),
+    "cbrt": LlvmFunction(1, {"f32": cbrt, "f64": cbrt}, {"f32": 0.6, "f64": 0.6}),
+    "remf": LlvmFunction(2, {"f32": remf, "f64": remf}, {"f32": 0.0, "f64": 0.0}),
 }

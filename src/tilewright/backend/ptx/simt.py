@@ -102,13 +102,6 @@ def thread_number(emitter: LlvmEmitter) -> Vec:
     return number
 
 
-THREADS_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
-    "index_1d": _index_1d,
-    "index_2d": _index_2d,
-    "place": _place,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Elements of slices, for one thread of a GPU.
 
@@ -156,15 +149,6 @@ def _store_slice(emitter: LlvmEmitter, op: Op) -> None:
 
 def _slice_pointer(emitter: LlvmEmitter, op: Op) -> None:
     emitter.names[op.result] = _slice_address(emitter, op).cast("ptrtoint", "i64")
-
-
-SLICES_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
-    "length": _length,
-    "check_index": _check_index,
-    "load_slice": _load_slice,
-    "store_slice": _store_slice,
-    "slice_pointer": _slice_pointer,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -247,18 +231,6 @@ def _sync_threads(emitter: LlvmEmitter, op: Op) -> None:
     symbol = "@llvm.nvvm.barrier.cta.sync.aligned.all"
     emitter.body.declarations.add(f"declare void {symbol}(i32)")
     emitter.do(f"call void {symbol}(i32 0)")
-
-
-SHARED_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
-    "shared": _shared,
-    "dynamic_shared": _dynamic_shared,
-    "shared_length": _shared_length,
-    "load_shared": _load_shared,
-    "store_shared": _store_shared,
-    "atomic_shared": _atomic_shared,
-    "cas_shared": _cas_shared,
-    "sync_threads": _sync_threads,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -353,15 +325,6 @@ def _match(emitter: LlvmEmitter, op: Op) -> None:
     emitter.names[op.result] = _call(emitter, f"match.any.sync.{bits.elem}", "i32", args)
 
 
-WARPS_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
-    "sync_warp": _sync_warp,
-    "shuffle": _shuffle,
-    "vote": _vote,
-    "ballot": _ballot,
-    "match": _match,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Inline PTX, with registers for its operands.
 
@@ -401,8 +364,27 @@ def _unpack(emitter: LlvmEmitter, op: Op, kinds: list[str], asm: str) -> None:
         emitter.names[result] = emitter.body.emit(text, kind, 1)
 
 
-ASSEMBLY_TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {"inline_ptx": _inline_ptx}
-
 TABLE: dict[str, Callable[[LlvmEmitter, Op], None]] = {
-    **THREADS_TABLE, **SLICES_TABLE, **SHARED_TABLE, **WARPS_TABLE, **ASSEMBLY_TABLE,
-}  # fmt: skip
+    "index_1d": _index_1d,
+    "index_2d": _index_2d,
+    "place": _place,
+    "length": _length,
+    "check_index": _check_index,
+    "load_slice": _load_slice,
+    "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
+    "shared": _shared,
+    "dynamic_shared": _dynamic_shared,
+    "shared_length": _shared_length,
+    "load_shared": _load_shared,
+    "store_shared": _store_shared,
+    "atomic_shared": _atomic_shared,
+    "cas_shared": _cas_shared,
+    "sync_threads": _sync_threads,
+    "sync_warp": _sync_warp,
+    "shuffle": _shuffle,
+    "vote": _vote,
+    "ballot": _ballot,
+    "match": _match,
+    "inline_ptx": _inline_ptx,
+}

@@ -278,13 +278,9 @@ def _ordered(plain: Rule) -> Rule:
     return rule
 
 
-TOKEN_RULES: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
+    **PLAIN_RULES,
     "make_token": _token,
     "join_tokens": _token,
     **{f"{op.name}_tko": _ordered(PLAIN_RULES[op.name]) for op in PLAIN},
-}
-
-RULES: dict[str, Rule] = {
-    **PLAIN_RULES,
-    **TOKEN_RULES,
 }

@@ -35,7 +35,7 @@ COMPARE: dict[Predicate, Callable[[Vec, Vec, Vec], Vec]] = {
 """Whether a comparison holds for all numbers of a row, which are 64-bit here and do not wrap."""
 
 
-def wholly_inside(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, bool]] | None:
+def uniform_first_arm(lanes: Lanes, op: Op, span: int) -> tuple[Vec, dict[Value, bool]] | None:
     """Return whether all lanes take the first arm of an `if`, and the facts then; None if unknown.
 
     Rows have `span` threads: those of the group, or more. Nothing is asked where masks are needed
@@ -122,13 +122,13 @@ def _if(lanes: Lanes, op: Op) -> None:
         _taken(lanes, op, op.regions[0 if lanes.known[cond] else 1])
     elif cond in lanes.facts.varying:
         # With an exit inside, the set of live lanes differs between the two versions.
-        inside = wholly_inside(lanes, op, lanes.width) if _keeps_live(lanes, op) else None
+        inside = uniform_first_arm(lanes, op, lanes.width) if _keeps_live(lanes, op) else None
         if inside is None:
-            _parting(lanes, op)
+            _divergent_if(lanes, op)
         else:
-            _most_often_whole(lanes, op, *inside)
+            _multi_versioned_if(lanes, op, *inside)
     else:
-        _branching(lanes, op)
+        _uniform_if(lanes, op)
 
 
 def _taken(lanes: Lanes, op: Op, region: Block) -> None:
@@ -140,7 +140,7 @@ def _taken(lanes: Lanes, op: Op, region: Block) -> None:
             lanes.put(result, lanes.get(value))
 
 
-def _branching(lanes: Lanes, op: Op) -> None:
+def _uniform_if(lanes: Lanes, op: Op) -> None:
     """Emit a uniform branch."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = [lanes.slot(result) for result in op.results]
@@ -169,7 +169,7 @@ def _yield(lanes: Lanes, op: Op, region: Block, slots: list[Vec]) -> None:
         lanes.emitter.store(lanes.emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
 
 
-def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]) -> None:
+def _multi_versioned_if(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]) -> None:
     """Emit both versions: all lanes take the first arm together, or each arm is masked."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = [lanes.slot(result) for result in op.results]
@@ -184,7 +184,7 @@ def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]
     body.label(apart)
     # What the other version has made is not there in this one.
     lanes.known, lanes.live = before, None
-    _parting(lanes, op)
+    _divergent_if(lanes, op)
     lanes.live = None
     for result, slot in zip(op.results, slots, strict=True):
         emitter.store(lanes.get(result), slot)
@@ -194,7 +194,7 @@ def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]
         lanes.names[result] = lanes.load(slot, result)
 
 
-def _parting(lanes: Lanes, op: Op) -> None:
+def _divergent_if(lanes: Lanes, op: Op) -> None:
     """Emit a divergent branch: each arm runs masked for its lanes."""
     outer, cond = lanes.live, lanes.wide(op.one("cond"))
     sides = (cond, cond ^ 1)
@@ -277,20 +277,20 @@ def _leaves_none(lanes: Lanes, region: Block) -> bool:
 
 def _loop(lanes: Lanes, op: Op) -> None:
     if op in lanes.facts.split:
-        _split_loop(lanes, op, None)
+        _divergent_loop(lanes, op, None)
     else:
-        _whole_loop(lanes, op, None)
+        _uniform_loop(lanes, op, None)
 
 
 def _for(lanes: Lanes, op: Op) -> None:
-    rounds = round_count(lanes, op)
+    trips = trip_count(lanes, op)
     if op in lanes.facts.split:
-        _split_loop(lanes, op, rounds)
+        _divergent_loop(lanes, op, trips)
     else:
-        _whole_loop(lanes, op, rounds)
+        _uniform_loop(lanes, op, trips)
 
 
-def round_count(lanes: Lanes, op: Op) -> Vec:
+def trip_count(lanes: Lanes, op: Op) -> Vec:
     """Return the trip count of a `for`, so that a bound near the end of its type is safe."""
     bounds = op.operands[:3]
     width = max(lanes.get(v).lanes for v in bounds)
@@ -301,8 +301,8 @@ def round_count(lanes: Lanes, op: Op) -> Vec:
     # (upper - lower - 1) / step + 1 is exact in unsigned arithmetic for every pair of bounds; the
     # select avoids a division by 0 in loops that do not run.
     safe = where(runs, step, step.like(1))
-    rounds = (upper - lower - 1).binary("udiv", safe) + 1
-    return where(runs, rounds, rounds.like(0))
+    trips = (upper - lower - 1).binary("udiv", safe) + 1
+    return where(runs, trips, trips.like(0))
 
 
 def _begin(lanes: Lanes, op: Op) -> list[Vec]:
@@ -324,7 +324,7 @@ def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
         lanes.put(arg, held)
 
 
-def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
+def bind_iteration(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
     """Bind the variable of a `for`; return the number of the iteration."""
     count = lanes.emitter.load(counter, kind)
     lower, step = (lanes.get(v) for v in (op.one("lower"), op.one("step")))
@@ -335,18 +335,18 @@ def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
     return count
 
 
-def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
+def _uniform_loop(lanes: Lanes, op: Op, trips: Vec | None) -> None:
     """Emit a loop whose iterations are the same in all lanes."""
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = _begin(lanes, op)
     head, inside, again, done = (emitter.label(w) for w in ("loop", "body", "next", "done"))
     counter, turns, outer = None, None, emitter.unseen
-    if rounds is None:
+    if trips is None:
         enter(emitter)
     else:
-        counter = emitter.slot(rounds.elem)
-        emitter.store(rounds.like(0), counter)
-        turns = Rounds(emitter, op, rounds, _bounds(lanes, op))
+        counter = emitter.slot(trips.elem)
+        emitter.store(trips.like(0), counter)
+        turns = Rounds(emitter, op, trips, _bounds(lanes, op))
     entered = lanes.live
 
     def leave(lanes: Lanes, end: Op) -> bool:
@@ -357,8 +357,8 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
 
     body.jump(head)
     body.label(head)
-    if rounds is not None and counter is not None and turns is not None:
-        count = round_number(lanes, op, counter, rounds.elem)
+    if trips is not None and counter is not None and turns is not None:
+        count = bind_iteration(lanes, op, counter, trips.elem)
         turns.begin(count, inside, done)
     else:
         body.jump(inside)
@@ -366,8 +366,8 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     _carry(lanes, op, slots)
     _inside(lanes, op, leave)
     body.label(again)
-    if counter is not None and rounds is not None:
-        emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
+    if counter is not None and trips is not None:
+        emitter.store(emitter.load(counter, trips.elem) + 1, counter)
     if turns is None:
         look_up(emitter, outer)
     else:
@@ -392,7 +392,7 @@ def _inside(lanes: Lanes, op: Op, leave: Leave) -> bool:
     return goes_on
 
 
-def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
+def _divergent_loop(lanes: Lanes, op: Op, trips: Vec | None) -> None:
     """Emit a divergent loop: lanes leave one by one; it runs while any lane is left."""
     emitter, body, width = lanes.emitter, lanes.emitter.body, lanes.width
     slots = _begin(lanes, op)
@@ -403,9 +403,9 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     emitter.store(lanes.mask(), alive)
     emitter.store(lanes.none(), left)
     counter = None
-    if rounds is not None:
-        counter = emitter.slot(rounds.elem)
-        emitter.store(emitter.body.constant(rounds.elem, 1, 0), counter)
+    if trips is not None:
+        counter = emitter.slot(trips.elem)
+        emitter.store(emitter.body.constant(trips.elem, 1, 0), counter)
     head, inside, done = (emitter.label(word) for word in ("loop", "body", "done"))
 
     def leave(lanes: Lanes, end: Op) -> bool:
@@ -419,9 +419,9 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     body.jump(head)
     body.label(head)
     lanes.live = emitter.load(alive, "i1", width)
-    if rounds is not None and counter is not None:
-        count = round_number(lanes, op, counter, rounds.elem)
-        more = emitter.splat(count, rounds.lanes).compare("", "ult", rounds)
+    if trips is not None and counter is not None:
+        count = bind_iteration(lanes, op, counter, trips.elem)
+        more = emitter.splat(count, trips.lanes).compare("", "ult", trips)
         # Trip counts may differ per lane; a lane whose count is reached leaves here.
         _finish(lanes, left, emitter.splat(more, width))
         emitter.store(count + 1, counter)
@@ -432,7 +432,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     _carry(lanes, op, slots)
     if _inside(lanes, op, leave):
         emitter.store(emitter.load(onward, "i1", width), alive)
-        known = None if rounds is None else most_rounds(rounds.elem, *_bounds(lanes, op))
+        known = None if trips is None else most_rounds(trips.elem, *_bounds(lanes, op))
         look_up(emitter, outer, known)
         body.jump(head)
     body.label(done)
@@ -495,7 +495,9 @@ TABLE: dict[str, Write] = {"if": _if, "for": _for, "loop": _loop, "scope": _scop
 # on the position of the block only, so they are computed before any group runs.
 
 
-def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Value, bool]] | None:
+def all_in_bounds(
+    front: Lanes, ops: Sequence[Op], span: int
+) -> tuple[Vec, dict[Value, bool]] | None:
     """Return whether all threads take the first arms of a phase's branches, and the facts then.
 
     None if there is nothing to test.
@@ -510,7 +512,7 @@ def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Va
             checks = [held for held in op.regions[0].ops if held.is_a(CHECK_INDEX)]
             for value in (op.one("cond"), *(v for check in checks for v in check.operands)):
                 _follows(front, value)
-            inside = wholly_inside(front, op, span)
+            inside = uniform_first_arm(front, op, span)
             if inside is not None:
                 tests.append(inside[0])
                 known |= inside[1]

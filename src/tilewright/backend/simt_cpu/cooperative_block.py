@@ -13,7 +13,7 @@ from ...ir.ops.simt import CHECK_INDEX
 from ..cpu.emit.emitter import LlvmEmitter, register_type
 from ..llvm.builder import Vec, any_lane
 from .barriers import CooperativePlan, LiveKind, Node, Phase, SpillSlot, Together
-from .control import all_inside, round_count, round_number
+from .control import all_in_bounds, bind_iteration, trip_count
 from .machine import Lanes, ThreadPosition, Write
 from .plan import Threads
 
@@ -324,27 +324,27 @@ class _CooperativeBlock:
     def loop(self, node: Together) -> None:
         emitter, body, op = self.emitter, self.body, node.op
         head, inside, again, over, done = (
-            emitter.label(word) for word in ("rounds", "round", "again", "over", "done")
+            emitter.label(word) for word in ("loop_head", "loop_body", "latch", "over", "done")
         )
         # Carried values of a streaming loop move to registers for its duration.
         self.spill_slots.hold(node)
-        rounds = round_count(self.lead(), op) if op.is_a(FOR) else None
-        counter = emitter.slot("i64" if rounds is None else rounds.elem)
-        if rounds is not None:
-            emitter.store(rounds.like(0), counter)
-            self.whole_rounds(node, rounds, counter, head)
+        trips = trip_count(self.lead(), op) if op.is_a(FOR) else None
+        counter = emitter.slot("i64" if trips is None else trips.elem)
+        if trips is not None:
+            emitter.store(trips.like(0), counter)
+            self.unmasked_iterations(node, trips, counter, head)
         self.exits[op] = again, done
         body.jump(head)
         body.label(head)
-        if rounds is not None:
-            self.next_round(op, rounds, counter, inside, over)
+        if trips is not None:
+            self.next_iteration(op, trips, counter, inside, over)
         self.take(arguments(op))
         self.run(node.regions[0])
         body.label(again)
-        if rounds is not None:
-            emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
+        if trips is not None:
+            emitter.store(emitter.load(counter, trips.elem) + 1, counter)
         body.jump(head)
-        if rounds is not None:
+        if trips is not None:
             body.label(over)
             self.take(arguments(op))
             self.phase(node.over)
@@ -352,13 +352,13 @@ class _CooperativeBlock:
         body.label(done)
         self.spill_slots.release()
 
-    def next_round(self, op: Op, rounds: Vec, counter: Vec, inside: str, over: str) -> None:
+    def next_iteration(self, op: Op, trips: Vec, counter: Vec, inside: str, over: str) -> None:
         """Begin another iteration of a `for`, or leave it."""
-        count = round_number(self.lead(), op, counter, rounds.elem)
-        self.emitter.branch(count.compare("", "ult", rounds), inside, over)
+        count = bind_iteration(self.lead(), op, counter, trips.elem)
+        self.emitter.branch(count.compare("", "ult", trips), inside, over)
         self.body.label(inside)
 
-    def whole_rounds(self, node: Together, rounds: Vec, counter: Vec, rest: str) -> None:
+    def unmasked_iterations(self, node: Together, trips: Vec, counter: Vec, rest: str) -> None:
         """Emit the first iterations of a loop over memory, while all threads are in bounds.
 
         They are a separate loop, so that only its carried values take registers.
@@ -367,15 +367,15 @@ class _CooperativeBlock:
         if phase is None or not self.thread_groups.is_one_row:
             return
         emitter, body = self.emitter, self.body
-        head, look, inside = (emitter.label(word) for word in ("whole", "look", "all_inside"))
+        head, look, inside = (emitter.label(word) for word in ("whole", "look", "all_in_bounds"))
         body.jump(head)
         body.label(head)
-        self.next_round(node.op, rounds, counter, look, rest)
+        self.next_iteration(node.op, trips, counter, look, rest)
         self.take(arguments(node.op))
         self.early(phase)
         # One test per iteration for the block; the first iteration that fails continues in the
         # masked loop, which also runs all later ones.
-        found = all_inside(self.front(), phase.ops, self.cooperation.length)
+        found = all_in_bounds(self.front(), phase.ops, self.cooperation.length)
         if found is None:
             return
         emitter.branch(found[0], inside, rest)
@@ -383,7 +383,7 @@ class _CooperativeBlock:
         self.known = found[1]
         self.act(phase)
         self.known = {}
-        emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
+        emitter.store(emitter.load(counter, trips.elem) + 1, counter)
         body.jump(head)
 
     # Phases.
@@ -477,7 +477,7 @@ class _CooperativeBlock:
             # A group whose threads have all returned has nothing to do.
             self.skip_if_none(lanes, after)
         for value in self.cooperation.needed(phase):
-            self.bring(lanes, value, group)
+            self.make_available(lanes, value, group)
         for op in phase.ops:
             if op not in self.live_values.early or op.is_a(CHECK_INDEX):
                 lanes.write(op)
@@ -501,7 +501,7 @@ class _CooperativeBlock:
         some = self.emitter.load(self.any_alive, "i1") | any_lane(lanes.mask())
         self.emitter.store(some, self.any_alive)
 
-    def bring(self, lanes: Lanes, value: Value, group: Vec) -> None:
+    def make_available(self, lanes: Lanes, value: Value, group: Vec) -> None:
         """Make a value of another phase available in this one."""
         if value in lanes.names or value in self.emitter.tensors:
             return
@@ -510,7 +510,7 @@ class _CooperativeBlock:
             lanes.names[value] = self.load(lanes, value, group)
             return
         for operand in made.operands:
-            self.bring(lanes, operand, group)
+            self.make_available(lanes, operand, group)
         self.table[made.name](lanes, made)
 
     def load(self, lanes: Lanes, value: Value, group: Vec) -> Vec:

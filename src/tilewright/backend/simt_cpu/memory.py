@@ -158,9 +158,6 @@ def _write(lanes: Lanes, value: Value, at: Vec, address: Vec) -> None:
     lanes.emitter.store(stored, address, access.alignment(elem))
 
 
-REPORT_TABLE: dict[str, Write] = {"assert": _assert, "print": _print}
-
-
 # -------------------------------------------------------------------------------------------------
 # Elements of slices in lanes: dense vectors if adjacent, else gathered; masked by live lanes.
 
@@ -237,15 +234,6 @@ def _store_slice(lanes: Lanes, op: Op) -> None:
 def _slice_pointer(lanes: Lanes, op: Op) -> None:
     address = _address(lanes, op, lanes.get(op.one("index")))
     lanes.put(op.result, address.cast("ptrtoint", "i64"))
-
-
-ACCESS_TABLE: dict[str, Write] = {
-    "length": _length,
-    "check_index": _check_index,
-    "load_slice": _load_slice,
-    "store_slice": _store_slice,
-    "slice_pointer": _slice_pointer,
-}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -344,13 +332,16 @@ def _atomic_cas(lanes: Lanes, op: Op) -> None:
     collected(lanes, op, mask, where(mask, emitter.literal(dtype, 0, lanes.width), compare), act)
 
 
-POINTERS_TABLE: dict[str, Write] = {
+TABLE: dict[str, Write] = {
+    "assert": _assert,
+    "print": _print,
+    "length": _length,
+    "check_index": _check_index,
+    "load_slice": _load_slice,
+    "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
     "load_ptr": _load_ptr,
     "store_ptr": _store_ptr,
     "atomic_rmw": _atomic_rmw,
     "atomic_cas": _atomic_cas,
 }
-
-TABLE: dict[str, Write] = {
-    **REPORT_TABLE, **ACCESS_TABLE, **POINTERS_TABLE,
-}  # fmt: skip

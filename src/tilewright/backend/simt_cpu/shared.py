@@ -259,17 +259,6 @@ def _reloaded(lanes: Lanes, x: Vec, place: Vec, at: Vec) -> Vec:
     return lanes.emitter.body.emit(f"load volatile {x.elem}, {address}", x.elem, 1)
 
 
-SHARED_TABLE: dict[str, Write] = {
-    "shared": _shared,
-    "dynamic_shared": _dynamic_shared,
-    "shared_length": _shared_length,
-    "load_shared": _load,
-    "store_shared": _store,
-    "atomic_shared": _atomic,
-    "cas_shared": _cas,
-}
-
-
 # -------------------------------------------------------------------------------------------------
 # Warp ops as operations on vectors.
 #
@@ -406,14 +395,17 @@ def _sync_warp(lanes: Lanes, op: Op) -> None:
     """Emit nothing: lanes run in lockstep."""
 
 
-WARPS_TABLE: dict[str, Write] = {
+TABLE: dict[str, Write] = {
+    "shared": _shared,
+    "dynamic_shared": _dynamic_shared,
+    "shared_length": _shared_length,
+    "load_shared": _load,
+    "store_shared": _store,
+    "atomic_shared": _atomic,
+    "cas_shared": _cas,
     "sync_warp": _sync_warp,
     "shuffle": _shuffle,
     "vote": _vote,
     "ballot": _ballot,
     "match": _match,
 }
-
-TABLE: dict[str, Write] = {
-    **SHARED_TABLE, **WARPS_TABLE,
-}  # fmt: skip

@@ -323,15 +323,16 @@ class _Chooser:
         If it is multiplied and bulk copies cannot read it, because its rows are unaligned, or
         because other tiles of the loop are read by addresses: predicated loads have no branch, so
         those of the next iterations overlap this iteration's product. Not if another operand can be
-        copied in bulk. Without products if others are read so: no test at the entry covers them,
-        and after a branch for a padded vector nothing is loaded before that vector is there.
+        copied in bulk. Without products if others are read so, in blocks that no test at the entry
+        finds whole: after a branch for a padded vector nothing is loaded before it is there.
         """
         traits, hints = self.traits, self.codegen_hints
         is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
         if not is_load or not self.is_near(op):
             return False
         if not traits.products:
-            return self.has_addresses and hints.whole_first is None and not traits.loops_around(op)
+            apart = hints.whole_first is True
+            return self.has_addresses and not apart and not traits.loops_around(op)
         if self.loops_over_addresses:
             wanted = hints.async_loads
             return traits.loops_around(op) > 0 and (wanted is None or wanted)
@@ -437,7 +438,7 @@ class _Chooser:
         """Return whether a kernel has a version for full tiles, by one bounds test at its entry."""
         if self.traits.products or self.codegen_hints.whole_first is False:
             return False
-        loads = [op for op in versioned if found[op].whole_first or found[op].streamed]
+        loads = [op for op in versioned if plain(op) == "load_view"]
         if any(found[op].streamed for op in loads):
             return True
         others = [op for op, access in found.items() if access.whole_first]
@@ -464,7 +465,7 @@ class _Chooser:
             op
             for op, access in found.items()
             if isinstance(access.view, PartitionView)
-            and (access.whole_first or access.streamed or plain(op) == "store_view")
+            and (access.whole_first or access.masked or plain(op) == "store_view")
             and (plain(op) == "load_view" or op.maybe("guard") is None)
             and self.target.version >= V13_4
             and op.one("view").view.tensor.param is not None

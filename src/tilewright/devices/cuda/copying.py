@@ -135,7 +135,7 @@ def _forget(stream: CudaStream, target: Block) -> None:
 
 def _await_source(stream: CudaStream, source: Block) -> None:
     """Wait for what has yet to be written to memory of the host that is about to be read."""
-    if not any(overlap(target, source) for target in tuple(stream.arriving.values())):
+    if not any(overlap(target, source) for target in list(stream.arriving.values())):
         return
     if stream.is_capturing:
         raise DriverError(

@@ -20,7 +20,7 @@ from ...base.dtypes import AnyDType, as_dtype, is_dtype
 from ...base.errors import Code, CompileError
 from ...lang.memory import MappedPartitionMut
 from ...lang.pointer import CONST, Dyn, Ptr
-from ...lang.slices import DisjointSlice, Slice
+from ...lang.simt import DisjointSlice, Slice
 from ...lang.tensor import Accumulator, Tensor, TensorMut
 from .parameters import NOTHING_ASKED, DeclaredConditions, Dim, Kind, Parameter
 from .sources import Dialect, FunctionSource, KernelSource, function_source

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from tilewright import lang
 
 from ...lang.synonyms import SYNONYMS, hint
-from ..rules.table import RULES
+from ..rules import RULES
 
 LOADED = "load a tile first, tl.load_tile_like(x, out)"
 ON_HOST = ("reshape", "permute", "transpose", "T", "view", "flatten")
@@ -66,7 +66,7 @@ def for_member(cls: str, name: str) -> str:
     if cls == "PointerTile" and name in ("add", "sub"):
         return f"p {'+' if name == 'add' else '-'} i, or p.offset(i)"
     if cls == "Accumulator" and name in ("load", "load_tile", "load_at", "partition"):
-        return "no block reads what others add to: load it in a later launch"
+        return "a kernel cannot read what its blocks add to: load it in a later launch"
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
     others = sorted({k.partition(".")[0] for k in RULES if k.partition(".")[2] == name})
     if cls == "Tile":

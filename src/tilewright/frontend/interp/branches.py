@@ -277,8 +277,8 @@ def _refuse(it: Interpreter, what: str, conflict: Conflict) -> None:
     if conflict.code is Code.SELECT:
         it.em.fail(
             Code.SELECT,
-            f"{what} cannot be selected at run time",
-            expected="a tile or a number",
+            f"{what} would select at run time what is neither a tile nor a number",
+            expected="two tiles, or two numbers",
             got=f"{conflict.first} or {conflict.second}",
             hint="make the condition a constant, or load in both branches",
         )

@@ -30,12 +30,21 @@ from ..capture.sources import (
     is_library,
     library_source,
 )
-from ..rules.table import RULES
+from ..rules import RULES
 from ..semantics.values import Memory, describe
 from . import advice
 from .branches import Conflict, coerce, fill, merge_type, same_structure
 from .debug_events import RESULT, tell, tell_again
-from .interpreter import MAX_DEPTH, CallFrame, Closure, Flow, FlowExit, Interpreter, Target
+from .interpreter import (
+    MAX_DEPTH,
+    CallFrame,
+    Closure,
+    Flow,
+    FlowExit,
+    Interpreter,
+    Target,
+    signature_text,
+)
 from .loops import RangeOf
 
 # -------------------------------------------------------------------------------------------------
@@ -141,14 +150,15 @@ def _bind(
     kwargs: Kwargs,
     signature: inspect.Signature,
 ) -> None:
-    label = "the lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
+    called = "lambda" if isinstance(node, ast.Lambda) else node.name
+    label = "the lambda" if isinstance(node, ast.Lambda) else f"`{called}`"
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         it.em.fail(
             Code.CALL,
             f"{label} cannot be called like this: {error}",
-            expected=_plain(signature),
+            expected=f"{called}{signature_text(signature.parameters.values())}",
             hint=advice.for_call(label, kwargs, signature.parameters),
         )
     given = set(bound.arguments)
@@ -160,11 +170,6 @@ def _bind(
         if kind is inspect.Parameter.VAR_KEYWORD:
             it.em.fail(Code.SYNTAX, f"`**{name}` is not supported in functions that kernels call")
         frame.bind(name, value)
-
-
-def _plain(signature: inspect.Signature) -> str:
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    return str(inspect.Signature(bare))
 
 
 def _run_body(it: Interpreter, node: FunctionNode) -> Any:

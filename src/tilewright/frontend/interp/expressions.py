@@ -18,8 +18,8 @@ from ...base.trees import leaves, part_names
 from ...ir.core import Value
 from ...lang.device_global import Global
 from ..capture.sources import IMMUTABLE, is_written
+from ..rules import PROPERTIES, RULES
 from ..rules.control import assert_condition
-from ..rules.table import PROPERTIES, RULES
 from ..semantics.values import FormatString, Indexed, OwnedIndex, describe, receiver_class
 from . import advice
 from .branches import eval_boolop, eval_ifexp, eval_not, run_if

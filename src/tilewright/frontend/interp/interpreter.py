@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -38,7 +38,7 @@ from ..capture.sources import (
     part_of_method,
     there_or_absent,
 )
-from ..rules.table import RULES
+from ..rules import RULES
 from ..semantics.builder import SemanticBuilder
 from ..semantics.values import Indexed, SharedRef, article, describe, receiver_class
 from . import advice
@@ -394,10 +394,11 @@ class Interpreter:
         try:
             signature(rule).bind(self.em, *args, **keywords)
         except TypeError as error:
+            _, *parameters = signature(rule).parameters.values()  # without the builder
             self.em.fail(
                 Code.CALL,
                 f"`{label}` cannot be called like this: {error}",
-                expected=f"{label}{_shown(rule)}",
+                expected=f"{label}{signature_text(parameters)}",
                 hint=advice.for_call(key, keywords, signature(rule).parameters),
             )
         try:
@@ -431,11 +432,10 @@ def signature(rule: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(rule)
 
 
-def _shown(rule: Callable[..., Any]) -> str:
-    """Return a rule's signature as the user sees it: without the emitter, without annotations."""
-    parameters = list(signature(rule).parameters.values())[1:]
+def signature_text(parameters: Iterable[inspect.Parameter]) -> str:
+    """Return a signature as messages show it: without annotations."""
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
-    return str(inspect.Signature(plain))
+    return str(inspect.Signature(plain)).replace("=Ellipsis", "=...")
 
 
 SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {

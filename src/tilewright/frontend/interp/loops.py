@@ -147,14 +147,14 @@ def _refuse(it: Interpreter, name: str, conflict: Conflict, exit_: FlowExit) -> 
             span=exit_.span,
             expected=f"the value from before the loop: {conflict.first}",
             got=f"another one: {conflict.second}",
-            hint="tensors, partitions and functions stay the same in a loop; carry an index",
+            hint="an iteration passes on tiles and numbers only: carry an index",
         )
     it.em.fail(
         Code.LOOP_TYPE,
         f"`{name}` changes its type in the loop",
         span=exit_.span,
-        expected=conflict.first,
-        got=conflict.second,
+        expected=f"the type before the loop: {conflict.first}",
+        got=f"at the end of an iteration: {conflict.second}",
         hint=f"give `{name}` its final type before the loop, for instance with tl.zeros or .astype",
     )
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...base.errors import Code
 from ...ir.attrs import Predicate
 from ...ir.core import Value
-from ...ir.launch_expr import Expr, LaunchCheck, show
+from ...ir.launch_expr import Expr, LaunchCheck
 from ...ir.types import TileType
 from ..semantics.builder import SemanticBuilder
-from ..semantics.launch_exprs import expression
+from ..semantics.launch_exprs import ask_at_launch, reject_false
 from ..semantics.operands import parts
 from ..semantics.values import FormatString, Memory, OutputRef, TensorRef, describe
 from .reduction import reduce_all
@@ -31,9 +31,6 @@ def static_range(em: SemanticBuilder, start: Any, stop: Any = None, step: Any = 
     if bounds[2] == 0:
         em.fail(Code.CALL, "the step of static_range is 0", expected="a step up or down")
     return range(*bounds)
-
-
-PROPERTIES: frozenset[str] = frozenset()
 
 
 # -------------------------------------------------------------------------------------------------
@@ -226,41 +223,11 @@ def assert_condition(em: SemanticBuilder, condition: Any, message: str) -> None:
         if isinstance(condition, Memory):
             em.fail(Code.TRUTH, f"{describe(condition)} has no truth value",
                     expected="a condition", got=describe(condition))  # fmt: skip
-        _static(em, bool(condition), message)
+        reject_false(em, bool(condition), message)
         return
     value = _condition(em, condition)
     if ask_at_launch(em, value, message) is None:
         em.op("assert", value, message=message)
-
-
-def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
-    """Add a launch check; return its expression, or None if the host cannot evaluate it."""
-    known = expression(em, condition) if em.surely_runs else None
-    if known is None:
-        return None
-    asked: list[LaunchCheck] = []
-    for part in _conjuncts(known):
-        if part[0] == "const":
-            _static(em, bool(part[1]), message)
-        else:
-            text = message if message else f"assertion failed: {show(part)}"
-            asked.append(LaunchCheck(part, text, em.span))
-            em.require_at_launch(asked[-1])
-    return asked
-
-
-def _conjuncts(expr: Expr) -> Iterator[Expr]:
-    """Yield the parts of a condition, so that an error can name the one that fails."""
-    if expr[0] != "and":
-        yield expr
-        return
-    for part in expr[1:]:
-        yield from _conjuncts(part)
-
-
-def _static(em: SemanticBuilder, holds: bool, message: str) -> None:
-    if not holds:
-        em.fail(Code.ASSERTION, f"this assertion is false: {message}")
 
 
 def _condition(em: SemanticBuilder, condition: Value) -> Value:

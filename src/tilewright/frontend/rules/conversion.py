@@ -233,5 +233,3 @@ RULES: dict[str, Rule] = {
     "builtins.int": _cast_to("int", i32),
     "builtins.bool": _cast_to("bool", bool_),
 }
-
-PROPERTIES: frozenset[str] = frozenset()

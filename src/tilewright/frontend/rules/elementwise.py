@@ -330,9 +330,6 @@ def _float_unary(name: str) -> Rule:
     return rule
 
 
-PROPERTIES: frozenset[str] = frozenset()
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules for elementary functions, powers, and `**`.
 

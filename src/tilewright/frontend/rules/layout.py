@@ -170,9 +170,6 @@ def _one_element(em: SemanticBuilder, value: Value, what: str) -> Value:
     return em.emit("reshape", value, shape=()) if value.tile.rank else value
 
 
-CREATION_PROPERTIES: frozenset[str] = frozenset()
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules for rearrangement: shapes, axes, parts.
 
@@ -543,10 +540,6 @@ def _len(em: SemanticBuilder, x: Any) -> int | Value:
     return value.tile.shape[0]
 
 
-LAYOUT_PROPERTIES: frozenset[str] = frozenset(
-    f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
-)
-
 RULES: dict[str, Callable[..., Any]] = {
     "zeros": zeros,
     "ones": ones,
@@ -580,5 +573,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "Tile.ndim": _rank,
     "Tile.size": _size,
 }
-
-PROPERTIES: frozenset[str] = CREATION_PROPERTIES | LAYOUT_PROPERTIES

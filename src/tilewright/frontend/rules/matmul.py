@@ -205,4 +205,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "mmaf_scaled": mmaf_scaled,
     "operator.matmul": matmul,
 }
-PROPERTIES: frozenset[str] = frozenset()

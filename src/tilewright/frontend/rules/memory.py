@@ -392,66 +392,6 @@ def _mask(em: SemanticBuilder, self: Any) -> Value:
     return mask_of(em, em.numbers(self, "tile"))
 
 
-MEMORY_RULES: dict[str, Callable[..., Any]] = {
-    "load_tile_like": _load_tile_like,
-    "load_tile_mut": _load_tile_mut,
-    "store_tile": _store_tile,
-    "num_tiles": _num_tiles,
-    "get_tensor_shape": _get_tensor_shape,
-    "get_index_space_shape": _get_index_space_shape,
-    "Tensor.load_tile": _load_tile,
-    "Tensor.load_at": _load_at,
-    "Tensor.partition": _partition,
-    "Tensor.partition_permuted": _partition_permuted,
-    "Tensor.shape": _tensor_shape,
-    "Tensor.dtype": _dtype,
-    "Tensor.rank": _rank,
-    "Tensor.ndim": _rank,
-    "Tensor.store": _refuse_store,
-    "Tensor.store_at": _refuse_store,
-    "Tensor.partition_mut": _refuse_store,
-    "TensorMut.load": _load_output,
-    "TensorMut.store": _store_output,
-    "TensorMut.load_at": _load_at,
-    "TensorMut.store_at": _store_at,
-    "TensorMut.partition_mut": _partition_output,
-    "TensorMut.shape": _output_shape,
-    "TensorMut.extent": _output_extent,
-    "TensorMut.dtype": _dtype,
-    "TensorMut.rank": _rank,
-    "TensorMut.ndim": _rank,
-    "Partition.load": _load_partition,
-    "Partition.load_pipelined": _load_pipelined,
-    "Partition.load_unchecked": _load_unchecked,
-    "Partition.num_tiles": _partition_num_tiles,
-    "Partition.grid": _partition_grid,
-    "Partition.shape": _partition_shape,
-    "Partition.dtype": _dtype,
-    "Partition.rank": _rank,
-    "Partition.ndim": _rank,
-    "Partition.store": _refuse_store,
-    "PartitionMut.load": _load_partition,
-    "PartitionMut.load_pipelined": _load_pipelined,
-    "PartitionMut.load_unchecked": _load_unchecked,
-    "PartitionMut.store": _store_partition,
-    "PartitionMut.store_unchecked": _store_unchecked,
-    "PartitionMut.num_tiles": _partition_num_tiles,
-    "MappedPartitionMut.num_tiles": _partition_num_tiles,
-    "MappedPartitionMut.grid": _partition_grid,
-    "PartitionMut.grid": _partition_grid,
-    "PartitionMut.shape": _partition_shape,
-    "PartitionMut.dtype": _dtype,
-    "PartitionMut.rank": _rank,
-    "PartitionMut.ndim": _rank,
-    "Tile.mask": _mask,
-}
-MEMORY_PROPERTIES: frozenset[str] = frozenset(
-    key
-    for key in MEMORY_RULES
-    if key.split(".")[-1] in ("shape", "extent", "dtype", "rank", "ndim", "grid")
-)
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of mapped outputs: loops over the tiles of a block, and accesses at owned indices.
 #
@@ -628,11 +568,6 @@ def _mapped_rank(em: SemanticBuilder, self: Any) -> int:
     return len(self.tile)
 
 
-MAPPED_PROPERTIES: frozenset[str] = frozenset(
-    f"MappedPartitionMut.{name}" for name in ("shape", "dtype", "rank", "ndim")
-)
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of promises: assumptions for the code generator. A true promise changes no result.
 #
@@ -711,18 +646,58 @@ def assume_same_elements(em: SemanticBuilder, value: Any, groups: Any) -> Any:
     return promised
 
 
-PROMISES_RULES: dict[str, Callable[..., Any]] = {
-    "assume_div_by": assume_div_by,
-    "assume_div_by_every_along": assume_div_by_every_along,
-    "assume_bounds": assume_bounds,
-    "assume_bounds_lower": assume_bounds_lower,
-    "assume_bounds_upper": assume_bounds_upper,
-    "assume_same_elements": assume_same_elements,
-}
-
-
 RULES: dict[str, Callable[..., Any]] = {
-    **MEMORY_RULES,
+    "load_tile_like": _load_tile_like,
+    "load_tile_mut": _load_tile_mut,
+    "store_tile": _store_tile,
+    "num_tiles": _num_tiles,
+    "get_tensor_shape": _get_tensor_shape,
+    "get_index_space_shape": _get_index_space_shape,
+    "Tensor.load_tile": _load_tile,
+    "Tensor.load_at": _load_at,
+    "Tensor.partition": _partition,
+    "Tensor.partition_permuted": _partition_permuted,
+    "Tensor.shape": _tensor_shape,
+    "Tensor.dtype": _dtype,
+    "Tensor.rank": _rank,
+    "Tensor.ndim": _rank,
+    "Tensor.store": _refuse_store,
+    "Tensor.store_at": _refuse_store,
+    "Tensor.partition_mut": _refuse_store,
+    "TensorMut.load": _load_output,
+    "TensorMut.store": _store_output,
+    "TensorMut.load_at": _load_at,
+    "TensorMut.store_at": _store_at,
+    "TensorMut.partition_mut": _partition_output,
+    "TensorMut.shape": _output_shape,
+    "TensorMut.extent": _output_extent,
+    "TensorMut.dtype": _dtype,
+    "TensorMut.rank": _rank,
+    "TensorMut.ndim": _rank,
+    "Partition.load": _load_partition,
+    "Partition.load_pipelined": _load_pipelined,
+    "Partition.load_unchecked": _load_unchecked,
+    "Partition.num_tiles": _partition_num_tiles,
+    "Partition.grid": _partition_grid,
+    "Partition.shape": _partition_shape,
+    "Partition.dtype": _dtype,
+    "Partition.rank": _rank,
+    "Partition.ndim": _rank,
+    "Partition.store": _refuse_store,
+    "PartitionMut.load": _load_partition,
+    "PartitionMut.load_pipelined": _load_pipelined,
+    "PartitionMut.load_unchecked": _load_unchecked,
+    "PartitionMut.store": _store_partition,
+    "PartitionMut.store_unchecked": _store_unchecked,
+    "PartitionMut.num_tiles": _partition_num_tiles,
+    "MappedPartitionMut.num_tiles": _partition_num_tiles,
+    "MappedPartitionMut.grid": _partition_grid,
+    "PartitionMut.grid": _partition_grid,
+    "PartitionMut.shape": _partition_shape,
+    "PartitionMut.dtype": _dtype,
+    "PartitionMut.rank": _rank,
+    "PartitionMut.ndim": _rank,
+    "Tile.mask": _mask,
     "MappedPartitionMut.iter_indices": _iter_indices,
     "MappedPartitionMut.iter_indices_with": _iter_indices_with,
     "MappedPartitionMut.iter_indices_within": _iter_indices_within,
@@ -735,6 +710,10 @@ RULES: dict[str, Callable[..., Any]] = {
     "MappedPartitionMut.rank": _mapped_rank,
     "MappedPartitionMut.ndim": _mapped_rank,
     "PartitionIndex.at": _at,
+    "assume_div_by": assume_div_by,
+    "assume_div_by_every_along": assume_div_by_every_along,
+    "assume_bounds": assume_bounds,
+    "assume_bounds_lower": assume_bounds_lower,
+    "assume_bounds_upper": assume_bounds_upper,
+    "assume_same_elements": assume_same_elements,
 }
-
-PROPERTIES: frozenset[str] = MEMORY_PROPERTIES | MAPPED_PROPERTIES

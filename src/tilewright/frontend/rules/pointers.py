@@ -53,7 +53,6 @@ from ..semantics.values import (
     TensorRef,
     describe,
 )
-from . import memory
 from .memory import partition, read_only, shape_of, unchecked_load, writable
 from .memory import tensor as tensor_of
 
@@ -428,12 +427,6 @@ def _pointer_rank(em: SemanticBuilder, self: Any) -> int:
     return as_pointers(em, self).tile.rank
 
 
-POINTER_PROPERTIES: frozenset[str] = frozenset(
-    (*(f"PointerTile.{n}" for n in ("shape", "dtype", "rank", "ndim")), "Global.shape",
-     "Global.dtype")
-)  # fmt: skip
-
-
 # -------------------------------------------------------------------------------------------------
 # Rules of the atomics family: read-modify-write through pointers and views, in unsafe code.
 #
@@ -642,8 +635,9 @@ def _numbered_axis(em: SemanticBuilder, ref: AccumulatorRef, given: Sequence[Any
             f"`{ref.name}` takes one tile of indices, along one axis",
             expected="scalars, and at most one tile of rank 1",
             got=describe(tuple(given)),
-            hint="a tile numbers rows, and the others say where these begin: acc.add(tile, (rows,"
-            " 0)); for single elements flatten the tensor, and compute flat indices",
+            hint="the tile of indices selects rows, and a scalar is the start along its axis:"
+            " acc.add(tile, (rows, 0)); for single elements flatten the tensor, and compute flat"
+            " indices",
         )
     return found[0] if found else None
 
@@ -699,10 +693,6 @@ def _accept(
         )
 
 
-ATOMICS_PROPERTIES: frozenset[str] = frozenset(
-    f"Accumulator.{name}" for name in ("shape", "dtype", "rank", "ndim")
-)
-
 RULES: dict[str, Callable[..., Any]] = {
     "PointerTile.offset": offset,
     "PointerTile.offset_tile": offset,
@@ -740,7 +730,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "make_gather_scatter_view": make_gather_scatter_view,
     "load_view_tko": load_view_tko,
     "store_view_tko": store_view_tko,
-    **memory.PROMISES_RULES,
     "atomic_rmw": atomic_rmw,
     "atomic_rmw_tko": atomic_rmw,
     "atomic_cas": atomic_cas,
@@ -757,5 +746,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "Accumulator.rank": _rank_of,
     "Accumulator.ndim": _rank_of,
 }
-
-PROPERTIES: frozenset[str] = POINTER_PROPERTIES | ATOMICS_PROPERTIES

@@ -327,4 +327,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "Tile.argmax": _method(_arg_function(MAX)),
     "Tile.argmin": _method(_arg_function(MIN)),
 }  # fmt: skip
-PROPERTIES: frozenset[str] = frozenset()

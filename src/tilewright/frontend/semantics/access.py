@@ -349,6 +349,7 @@ def checked_rows(
 ) -> tuple[tuple[Value, ...], Value | None]:
     """Return the index as values, and a guard that is false if a row or element is outside."""
     values = unchecked_index(em, ref.view, ref.name, index)
+    # With a padding every number is allowed: the access itself masks what is outside.
     if ref.padded or not em.checked:
         return values, None
     kind = ref.view.view
@@ -360,7 +361,7 @@ def checked_rows(
         extent = em.emit("extent", tensor, axis=axis) if known is None else em.index(known)
         place = _outermost(em, values[axis]) if axis == kind.sparse else values[axis]
         ok = em.emit("check", place, extent, tensor=ref.name, axis=axis, elements=True)
-        guard = ok if guard is None else em.emit("andi", guard, ok)
+        guard = _and(em, guard, ok)
     return values, guard
 
 
@@ -435,7 +436,7 @@ def checked_offsets(
         _refuse_offset(em, view, name, axis, part, region)
         extent = em.index(tile_count(em, view, axis))
         ok = em.emit("check", values[axis], extent, tensor=name, axis=axis, elements=True)
-        guard = ok if guard is None else em.emit("andi", guard, ok)
+        guard = _and(em, guard, ok)
     return values, guard
 
 

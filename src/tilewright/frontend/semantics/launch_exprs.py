@@ -1,13 +1,17 @@
-"""Translate a scalar of the kernel to a launch expression, if the host can compute it."""
+"""Translate a scalar of the kernel to a launch expression, if the host can compute it.
+
+A condition that has one becomes a launch check instead of code in the kernel.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias
 
+from ...base.errors import Code
 from ...ir.attrs import Predicate, Rounding, ThreadCoordinate
 from ...ir.core import Op, Value
-from ...ir.launch_expr import Expr, LaunchFacts, evaluate, leaves
+from ...ir.launch_expr import Expr, LaunchCheck, LaunchFacts, conjuncts, evaluate, leaves, show
 from .builder import SemanticBuilder
 
 NOTHING = LaunchFacts({}, {}, ())
@@ -163,3 +167,30 @@ _TRANSLATE: dict[str, Translate] = {
     "xori": _logic("ne"),
     "noti": _not,
 }
+
+
+# -------------------------------------------------------------------------------------------------
+# Conditions that the host evaluates before a launch.
+
+
+def ask_at_launch(em: SemanticBuilder, condition: Value, message: str) -> list[LaunchCheck] | None:
+    """Add a launch check; return its expression, or None if the host cannot evaluate it."""
+    known = expression(em, condition) if em.surely_runs else None
+    if known is None:
+        return None
+    asked: list[LaunchCheck] = []
+    # One check for each part, so that an error can name the one that fails.
+    for part in conjuncts(known):
+        if part[0] == "const":
+            reject_false(em, bool(part[1]), message)
+        else:
+            text = message if message else f"assertion failed: {show(part)}"
+            asked.append(LaunchCheck(part, text, em.span))
+            em.require_at_launch(asked[-1])
+    return asked
+
+
+def reject_false(em: SemanticBuilder, holds: bool, message: str) -> None:
+    """Reject an assertion that is known to be false."""
+    if not holds:
+        em.fail(Code.ASSERTION, f"this assertion is false: {message}")

@@ -323,10 +323,10 @@ def _refuse_combiner(em: SemanticBuilder, combiner: Any, count: int, what: str) 
         example = "f(a, b)" if count == 1 else "f(a0, a1, b0, b1) of two tiles"
         em.fail(
             Code.CALL,
-            f"the combiner of `{what}` takes what is accumulated, then what comes next",
-            expected=expected,
-            got=f"one of {signature}",
-            hint=f"the parts are separate arguments, {example}",
+            f"the combiner of `{what}` has the wrong number of parameters",
+            expected=f"{expected}: all that is accumulated, then all next elements",
+            got=f"a function of {signature}",
+            hint=f"write {example}",
         )
 
 

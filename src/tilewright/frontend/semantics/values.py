@@ -330,8 +330,10 @@ def describe(x: Any) -> str:
 
 
 def article(noun: str) -> str:
-    """Return a noun with its article, as it is said: an f32, an i32, a bf16."""
-    said_with_vowel = noun[:1] in "aeio" or (noun[:1] == "f" and noun[1:2].isdigit())
+    """Return a noun with its article, as it is said: an f32, an i32, a bf16, an ndarray."""
+    said_with_vowel = (
+        noun[:1] in "aeio" or noun == "ndarray" or (noun[:1] == "f" and noun[1:2].isdigit())
+    )
     return f"{'an' if said_with_vowel else 'a'} {noun}"
 
 

@@ -14,9 +14,8 @@ from ..machine import ask_driver
 from ..run import find_program
 from ..subcommand import FINE, Subcommand, UsageError, in_bytes, say
 from .model import described
-from .page import html_of
+from .page import PageServer, html_of
 from .recording import launches
-from .server import PageServer
 
 USUAL_ARCH = "sm_90"
 """What code for CUDA is shown for where there is no GPU, and none is asked for."""

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from tilewright.backend.llvm.object import compile_module, host_target, run_passes
-from tilewright.backend.ptx.code import PtxTarget, compile_ptx
+from tilewright.backend.ptx.module import PtxTarget, compile_ptx
 
 CPU = "define void @f(ptr %x) {\n  store i32 1, ptr %x\n  ret void\n}\n"
 PTX = CPU.replace("void @f", "ptx_kernel void @f")

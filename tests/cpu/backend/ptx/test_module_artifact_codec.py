@@ -11,8 +11,7 @@ import tilewright.lang as tl
 from support.ir import Kernel
 from tilewright import f32, simt
 from tilewright.backend.ptx import module
-from tilewright.backend.ptx.code import PtxTarget
-from tilewright.backend.ptx.module import Written
+from tilewright.backend.ptx.module import PtxTarget, Written
 from tilewright.base.config import override
 from tilewright.base.stage import Saved
 from tilewright.compile.store import current_store, stats

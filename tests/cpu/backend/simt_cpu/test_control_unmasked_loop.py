@@ -174,12 +174,12 @@ def test_checks_that_hold_need_no_test_and_others_are_reported(block: int) -> No
             run("cpu", unguarded, block, args, block)
 
 
-def test_rounds_without_tests_are_there():
-    """No comparison per group in the loop that most rounds run in."""
+def test_unmasked_iterations_have_no_tests():
+    """No comparison per group in the loop that most iterations run in."""
     given = (tw.meta((100,), i32).borrow_mut(), tw.meta((1000,), i32))
     with tw.unsafe():
         signature = summed.compile(*given).signature
     text = stage_texts(summed.source, signature, "cpu")["llvm"]
-    inside = text.split("\nall_inside", 1)[1].split("\nrounds", 1)[0]
+    inside = text.split("\nall_in_bounds", 1)[1].split("\nloop_head", 1)[0]
     assert inside.count("load <32 x i32>") >= 2
     assert "icmp slt <32 x i32>" not in inside and "masked.load" not in inside

@@ -20,6 +20,7 @@ from support.ir import Kernel
 from support.recipes import draw_tiles
 from support.replay import campaign
 from support.thread_recipes import draw_threads
+from tilewright.analysis.bounds import check_placement
 from tilewright.analysis.bounds.check_placement import decide
 from tilewright.base.dtypes import f32
 from tilewright.compile.pipeline import PASSES
@@ -125,6 +126,12 @@ def test_numbers_of_threads_that_wrap_in_large_grids_alone_are_asked_of_the_laun
     assert [check.expr for check in found.launch] == [fits]
     assert all(check.of_blocks for check in found.launch)
     assert "wraps around" in found.launch[0].message
+
+
+def test_too_many_conditions_on_the_grid_are_not_asked(monkeypatch):
+    """Each is dropped in turn, which takes a decision of all checks; so their number is limited."""
+    monkeypatch.setattr(check_placement, "MOST_ASKED", 0)
+    assert by_thread(guarded=True).placement is Placement.IN_PLACE
 
 
 def test_numbers_of_threads_without_a_guard_are_compared_with_the_length():

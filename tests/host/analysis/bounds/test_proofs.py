@@ -32,6 +32,7 @@ from support.launch_space import (
     where,
 )
 from tilewright.analysis.bounds.proofs import (
+    ATOM_BOUNDS,
     EVERYTHING,
     LARGEST,
     MOST_BLOCKS,
@@ -300,6 +301,32 @@ def test_divisors_of_one_leaf_come_together():
 )
 def test_only_remainders_of_0_of_one_argument_are_divisors(expr):
     assert prover(expr).algebra.divisors == {}
+
+
+def test_an_integer_is_never_equal_to_a_fraction():
+    """Such a launch is refused; as a fact, cut down to 2, it would prove what is not so."""
+    for said in (("eq", X0, ("const", 2.5)), ("eq", ("const", 2.5), X0)):
+        known = prover(said)
+        assert known.algebra.of(X0) == atom(X0)
+        assert not known.holds(number(2).minus(atom(X0)))
+
+
+def test_cases_of_a_minimum_in_a_minimum_take_one_step_each():
+    leaves = (X0, X1, N, M)
+    least = atom(leaves[0])
+    for leaf in leaves[1:]:
+        least = PLAIN.of(("min", least.expr(), leaf))
+    given = [atom(leaf).minus(atom(Z)) for leaf in leaves]
+    assert prover().holds(least.minus(atom(Z)), given)
+    assert not prover().holds(least.minus(atom(Z)), given[:-1])
+
+
+def test_quotients_by_what_is_not_known_lie_between_0_and_the_dividend():
+    for name in ("floordiv", "ceildiv"):
+        bounds = ATOM_BOUNDS[name]
+        assert bounds((-5, -1), (1, 7)) == (-5, 0)
+        assert bounds((2, 5), (0, 7)) == (0, 5)
+        assert bounds((-5, 5), (-1, 7)) == EVERYTHING
 
 
 def test_equal_leaves_have_one_form_whatever_order_they_are_said_in():

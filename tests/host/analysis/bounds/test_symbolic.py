@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ir_text import kernel, parse
 from support.branching import TREES, Branches, Found, assert_claims, claims
 from support.launch_space import CONDITIONS, X0, M, N
 from support.straight import PROGRAMS, RUNS, SMALL, Step
-from tilewright.analysis.bounds.proofs import PLAIN, ZERO, atom
+from tilewright.analysis.bounds.proofs import PLAIN, ZERO, Prover, atom
+from tilewright.analysis.bounds.symbolic import Checked, walk_checks
 from tilewright.ir.attrs import Predicate
 
 PLACE = st.integers(0, 7)
@@ -94,6 +96,33 @@ def test_a_step_that_may_not_be_positive_is_a_guard():
     sure = variable(NONE, EXTENT, SCALAR, ("gt", N, ("const", 0)))
     assert sure.path.guards == (("gt", X0, ("const", 0)),)
     assert sure.index.span is not None and sure.index.span.exact
+
+
+def test_a_loop_that_may_be_left_early_may_not_run_further():
+    text = """
+    %zero = constant {dtype=i32}
+    %one = constant {value=1, dtype=i32}
+    for %zero, %n, %one { (%i: tile<i32>)
+      %ok = check %i, %m {tensor="x", axis=0}
+      if %c {
+        END
+      } else {
+        yield
+      }
+      continue
+    }
+    return
+    """
+    sure: dict[str, bool] = {}
+    for end in ("break", "continue", "return"):
+        func = parse(kernel(text.replace("END", end)))
+
+        def settle(check: Checked, end: str = end) -> bool:
+            sure[end] = check.path.sure
+            return False
+
+        walk_checks(func, Prover(func.signature), settle)
+    assert sure == {"break": False, "continue": True, "return": False}
 
 
 def test_bounds_that_vary_together_say_nothing_of_when_a_loop_runs():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import tilewright as tw
 import tilewright.lang as tl
 from benchmarks import kernels
@@ -246,6 +248,22 @@ def test_tiles_beside_loads_by_address_are_read_under_a_mask():
     z, w = tw.meta((64, 256)), tw.meta((3, 256))
     func = cuda_ir(taps, z.partition_mut((8, 256)), z, w)
     found = lowered(func).decisions.accesses
-    masked = [(op.one("view").view.tensor.param, a.masked) for op, a in found.items()]
-    assert set(masked) == {("x", False), ("w", True), ("z", False)}
+    forms = [(op.one("view").view.tensor.param, a.masked, a.versioned) for op, a in found.items()]
+    assert set(forms) == {("x", False, False), ("w", True, True), ("z", False, True)}
     assert not any(a.masked for a in lowered(func, whole_first=True).decisions.accesses.values())
+
+
+def test_whole_tiles_beside_loads_by_address_are_read_as_tiles():
+    """By address, each thread would read one element of a short row at a time."""
+    z, w = tw.meta((64, 256)), tw.meta((3, 256))
+    func = cuda_ir(taps, z.partition_mut((8, 256)), z, w)
+    kinds = ("load_ptr_tko", "load_view_tko")
+
+    def loads(region):
+        names = Counter(i.op.name for i in region.code)
+        return tuple(names[kind] for kind in kinds)
+
+    kernel = lowered(func).program.kernels[0]
+    (branch,) = (i for i in kernel.body.code if i.op.name == "if")
+    assert [loads(version) for version in branch.regions] == [(3, 3), (6, 0)]
+    assert loads(lowered(func, whole_first=False).program.kernels[0].body) == (6, 0)

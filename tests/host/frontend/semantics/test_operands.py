@@ -5,7 +5,7 @@ import pytest
 from rule_kit import Kit
 from tilewright.base.dtypes import f16, f32, f64, i32
 from tilewright.base.errors import Code, CompileError
-from tilewright.frontend.rules.table import FAMILIES, RULES
+from tilewright.frontend.rules import FAMILIES, RULES
 from tilewright.frontend.semantics.operands import parts, rounding_for, three, word
 from tilewright.ir.attrs import Predicate, Rounding
 

@@ -386,8 +386,9 @@ def _load(em: TileEmitter, op: Op) -> Sequence[Val]:
     if access.view is None:
         return _load_elements(em, op, elements(em, op), hints_of(em, access))
     index = place_of(em, op)
-    if access.masked:
-        where = near_elements(em, op, index, inside=em.whole is True and access.versioned)
+    inside = em.whole is True and access.versioned
+    if access.masked and (access.streamed or not inside):
+        where = near_elements(em, op, index, inside=inside)
         loaded = _load_elements(em, op, where, hints_of(em, access))
         load = em.makers[loaded[0]]
         em.vectors[load] = access.vector

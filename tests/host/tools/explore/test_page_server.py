@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from tilewright.tools.explore.server import PageServer
+from tilewright.tools.explore.page import PageServer
 
 PAGE = "<!doctype html><p>ü"
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tilewright.debugging.untraced import call_traced, is_traced, untraced
+from tilewright.debugging.stepping import call_traced, is_traced, untraced
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f16, f32, f64, simt
-from tilewright.backend.ptx import code
+from tilewright.backend.ptx import module
 from tilewright.base.config import override
 from tilewright.ir.ops.elementwise import MATH_OPS
 
@@ -37,7 +37,7 @@ def compiled(name, dtype, arch="sm_90"):
 
 @pytest.fixture
 def found():
-    if code.find_libdevice() is None:
+    if module.find_libdevice() is None:
         pytest.skip("no libdevice here")
 
 
@@ -51,7 +51,7 @@ APPROXIMATED = ("exp", "exp2", "rsqrt")
 def test_every_function_is_of_one_of_both(name, dtype):
     made = compiled(name, dtype)
     computed = "f64" if dtype is f64 else "f32"
-    theirs = (name, computed) in code.LINKED
+    theirs = (name, computed) in module.LINKED
     lines = [line for line in made.decisions if f"{name} of {computed}" in line]
     if dtype is f16 and name in APPROXIMATED:
         assert not lines and f"{name} of one element as" in made.decisions[-1]
@@ -72,7 +72,7 @@ def test_our_own_where_none_is_wanted_or_found(monkeypatch):
     with override(libdevice="off"):
         made = compiled("sin", f32)
     assert "own functions, since TILEWRIGHT_LIBDEVICE=off: sin of f32" in made.decisions
-    monkeypatch.setattr(code, "_candidates", lambda: iter(()))
+    monkeypatch.setattr(module, "_candidates", lambda: iter(()))
     with override(libdevice=""):
         assert compiled("sin", f32).decisions[1:] == (
             "own functions, since no libdevice.10.bc was found: sin of f32",
@@ -110,6 +110,6 @@ def test_a_file_that_is_none_is_refused(tmp_path, content, said):
 @pytest.mark.usefixtures("found")
 def test_bitcode_without_the_functions_is_refused(tmp_path):
     file = tmp_path / "other.bc"
-    file.write_bytes(code.llvm.parse_assembly("define void @f() { ret void }").as_bitcode())
+    file.write_bytes(module.llvm.parse_assembly("define void @f() { ret void }").as_bitcode())
     with override(libdevice=str(file)), pytest.raises(tw.CompileError, match="it has no __nv_"):
         compiled("exp", f32)

@@ -10,8 +10,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import simt
 from tilewright.launch.inspection import Inspection
+from tilewright.tools.choosing import call_of, is_enough, suggestion
 from tilewright.tools.subcommand import UsageError
-from tilewright.tools.wording import call_of, is_enough, suggestion
 
 E = TypeVar("E", bound=tw.DType)
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tilewright.base.lengthy import NEVER, TURN, begin_lengthy_work, end_lengthy_work
+from tilewright.base.threads import NEVER, TURN, begin_lengthy_work, end_lengthy_work
 
 MIDDLE, FULL, INTERVAL = 10, 7, 4e-3
 

@@ -1,0 +1,1 @@
+"""Many threads on the same kernels, tensors, ops, graphs and arrays, with and without the GIL."""
