@@ -281,9 +281,6 @@ TW_TEST(a_read_ends_an_exclusive_borrow_but_not_that_of_its_own_launch) {
   Memory memory(slow_path::kExclusive), other;
   TW_CHECK(may_borrow(Row({&other, &memory}, 1).uses, 1) == Borrowable::kOnceExclusiveEnds);
   TW_CHECK(may_borrow(Row({&memory, &memory}, 1).uses, 1) == Borrowable::kNo);
-  Row pointed({&memory, &memory}, 1);
-  pointed.uses.epoch(0) = tw::kByPointer;
-  TW_CHECK(may_borrow(pointed.uses, 1) == Borrowable::kOnceExclusiveEnds);
   Memory unclear(slow_path::kExclusive | slow_path::kWriters);
   TW_CHECK(may_borrow(Row({&other, &unclear}, 1).uses, 1) == Borrowable::kNo);
 }

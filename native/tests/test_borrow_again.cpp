@@ -69,6 +69,9 @@ TW_TEST(a_tensor_may_be_read_twice) {
   const Row row({&other, &memory, &memory}, 1);
   TW_CHECK(may_borrow(row.uses, 1) == Borrowable::kOnceExclusiveEnds);
   TW_CHECK(may_borrow(row.uses, 2) == Borrowable::kOnceExclusiveEnds);
+  Row pointed({&memory, &memory}, 1);
+  pointed.uses.epoch(0) = kByPointer;
+  TW_CHECK(may_borrow(pointed.uses, 1) == Borrowable::kOnceExclusiveEnds);
 }
 
 TW_TEST(borrows_stand_whatever_work_is_under_way) {
