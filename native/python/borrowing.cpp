@@ -27,8 +27,10 @@ Argument read_from(PyObject* handle) {
   if (PyObject* region = plain_region(handle)) return {.region = region};
   if (PyObject* region = owned_region(handle)) return {.region = region, .has_former = true};
   if (!HandleFields::are_set(handle) || as<HandleObject>(handle).moved != Py_None) return {};
-  if (is_owned(handle)) return {.region = region_in(handle), .is_part = true, .has_former = true};
   PyObject* view = if_a(ticket_type, as<HandleObject>(handle).view);
+  if (view == nullptr && is_owned(handle)) {
+    return {.region = region_in(handle), .is_part = true, .has_former = true};
+  }
   if (view == nullptr || ended_by(as<TicketObject>(view)) != nullptr) return {};
   return {.region = region_in(handle), .ticket = view, .is_part = true};
 }
