@@ -284,7 +284,7 @@ def _accumulators(product: Op) -> int:
     """Return how many accumulators a product has.
 
     The tensor cores of Hopper add products of 8-bit floats with few bits. Exact sums are made of
-    short ones, which have an accumulator of their own.
+    short ones, each of which has a separate accumulator.
     """
     dtype = product.one("lhs").tile.dtype
     is_exact = product.is_a(MMAF) and not product.attrs["fast_acc"]
