@@ -49,6 +49,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "ir": ("src/tilewright/ir/**/*.py",),
     "analysis": ("src/tilewright/analysis/**/*.py",),
     "passes": ("src/tilewright/passes/**/*.py",),
+    "frontend/semantics": ("src/tilewright/frontend/semantics/**/*.py",),
     "tileir/lower": ("src/tilewright/backend/tileir/lower/**/*.py",),
     "tileir/selection": tuple(
         f"src/tilewright/backend/tileir/{name}.py"
@@ -69,6 +70,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "ir": ("tests/host/ir", "tests/host/passes", "tests/host/compile"),
     "analysis": ("tests/host/analysis", "tests/host/passes"),
     "passes": ("tests/host/passes", "tests/host/analysis"),
+    "frontend/semantics": ("tests/host/frontend", "tests/host/lang", "tests/errors"),
     "tileir/lower": ("tests/host/backend/tileir",),
     "tileir/selection": ("tests/host/backend/tileir", "tests/toolchain/test_selection.py"),
     "native/core": (),

@@ -145,8 +145,8 @@ def ours(row: Row, data: Data, space: Sequence[Setting], device: str) -> list[Ru
 
     def predicted(setting: Setting) -> float | None:
         calls = [each for each in row.launches(*given, **setting) if isinstance(each, Call)]
-        found = [_speed(each.kernel.compile(*each.args, **each.constants)) for each in calls]
-        return min((speed for speed in found if speed is not None), default=None)
+        found = [speed(each.kernel.compile(*each.args, **each.constants)) for each in calls]
+        return min((each for each in found if each is not None), default=None)
 
     return [
         Runner(partial(run, each), read, spoil, _text(each), partial(predicted, each))
@@ -154,13 +154,13 @@ def ours(row: Row, data: Data, space: Sequence[Setting], device: str) -> list[Ru
     ]
 
 
-SPEED = re.compile(r"(?:^resources|\(.*chosen\)): .*: ([0-9.]+)(?: of the speed)?$")
+SPEED = re.compile(r"(?:^resources|\(.*chosen\)): .*; can reach (\d+)% of the bandwidth")
 
 
-def _speed(artifact: Any) -> float | None:
+def speed(artifact: Any) -> float | None:
     """The speed that the model allows the code that was chosen."""
     found = [SPEED.search(line) for line in artifact.candidates]
-    return next((float(each[1]) for each in found if each is not None), None)
+    return next((int(each[1]) / 100 for each in found if each is not None), None)
 
 
 def _triton(row: Row, data: Data) -> list[Runner]:

@@ -339,8 +339,8 @@ bool name_all() {
            .zero = PyLong_FromLong(0)};
   PyObject* sync = name("sync()");
   PyObject* start = name("start()");
-  PyObject* gave_sync = name("the caller of sync_on");
-  PyObject* gave_start = name("the caller of start_on");
+  PyObject* gave_sync = name("`sync_on` takes a stream");
+  PyObject* gave_start = name("`start_on` takes a stream");
   verbs[static_cast<int>(Verb::kSync)] = {sync, sync, gave_sync, true, false};
   verbs[static_cast<int>(Verb::kSyncOn)] = {name("sync_on()"), sync, gave_sync, true,
                                                true};

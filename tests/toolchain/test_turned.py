@@ -33,7 +33,7 @@ def test_the_last_axis_is_launched_first(grids):
     assert grids == [(1, 2, 4)]
 
 
-def test_a_grid_that_is_too_long_for_it_is_folded(grids, monkeypatch):
+def test_a_grid_that_is_too_long_for_it_keeps_its_order(grids, monkeypatch):
     monkeypatch.setattr(module, "MAX_GRID", ((1 << 24) - 1, 3, 3))
     attend()
-    assert grids == [(8, 1, 1)]
+    assert grids == [(4, 2, 1)]

@@ -116,8 +116,8 @@ class EntryBounds:
         step, lower = (self.ranges.of(loop.one(name)) for name in ("step", "lower"))
         if step.low != step.high or step.low <= 1 or lower != (0, 0):
             return below
-        rounds = Combined(Step.DIV, below, Number(step.low))
-        return Combined(Step.MUL, rounds, Number(step.low))
+        trips = Combined(Step.DIV, below, Number(step.low))
+        return Combined(Step.MUL, trips, Number(step.low))
 
     def is_natural(self, value: Value) -> bool:
         """Return whether a value is not negative."""
@@ -192,12 +192,12 @@ GrowthRule: TypeAlias = "Callable[[_BoundFinder, Op], Monotonicity]"
 
 def axis_of_growing_loops(func: Func) -> int | None:
     """Return the last grid axis along which later blocks have longer loops, or None."""
-    uppers = [op.one("upper") for op in func.walk() if op.is_a(FOR)]
+    loops = [op for op in func.walk() if op.is_a(FOR)]
     axes = sorted({op.attrs["axis"] for op in func.walk() if op.is_a(BLOCK_ID)})
     nesting, found = structure(func), ranges(func)
     for axis in reversed(axes):
         finder = _BoundFinder(nesting, found, axis)
-        if any(finder.of(upper) is Monotonicity.UP for upper in uppers):
+        if any(finder.grows(loop) for loop in loops):
             return int(axis)
     return None
 
@@ -208,6 +208,11 @@ class _BoundFinder:
         self.ranges = found
         self.axis = axis
         self.known: dict[Value, Monotonicity] = {}
+
+    def grows(self, loop: Op) -> bool:
+        """Return whether a loop ends later in later blocks, and begins where it always does."""
+        lower, upper = self.of(loop.one("lower")), self.of(loop.one("upper"))
+        return lower is Monotonicity.NONE and upper is Monotonicity.UP
 
     def of(self, value: Value) -> Monotonicity:
         if value not in self.known:

@@ -158,6 +158,7 @@ class NeededPrecision:
         """Note that a value is used where it must not be further off."""
         if not _is_wide(value):
             return
+        # The worklist runs empty: tolerances only fall, by factors, and below LEAST there is NONE.
         if tolerance < self.found.get(value, math.inf):
             self.found[value] = tolerance
             self.todo.append(value)
@@ -165,6 +166,7 @@ class NeededPrecision:
     def root(self, op: Op) -> None:
         """Limit operands whose tolerance does not follow from that of the op's results."""
         if op.has(CARRIES):
+            # Bounds and conditions decide what runs; initial values follow their slots.
             for value in op.operands[: len(op.operands) - len(carried(op))]:
                 self.limit(value, NONE)
         elif _is_sink(op):
@@ -196,6 +198,8 @@ class NeededPrecision:
         rows = (owner.results, arguments(owner)) if arguments(owner) else (owner.results,)
         for k, slot in enumerate(zip(*rows, strict=True)):
             if any(value is v for v in slot):
+                # The result of a loop and the argument of its body are one slot: an error in one
+                # iteration is an error of the next.
                 sources = [end.operands[k] for end in self.nesting.exits.get(owner, [])]
                 for source in (*sources, *carried(owner)[k : k + 1]):
                     self.limit(source, self.found[value])
@@ -204,6 +208,7 @@ class NeededPrecision:
 
     def share(self, op: Op, tolerance: float) -> float:
         """Return an equal part of a tolerance, for each of those that add to the error of an op."""
+        # LEAST is the tolerance behind a cancellation, where no share has a meaning any more.
         if tolerance <= LEAST:
             return tolerance
         pairs = zip(op.operands, _conditions(op), strict=True)
@@ -238,6 +243,7 @@ class NeededPrecision:
         """Return the tolerance of elements that are combined in a reduction or scan."""
         if combiner is None or not combiner.has(Trait.ASSOCIATIVE):
             return NONE
+        # Terms of one sign cannot cancel: their sum is relatively as exact as they are.
         exact = combiner.is_a(MAXF, MINF) or (combiner.is_a(ADDF) and terms in self.signs)
         return tolerance if exact else _grown(tolerance)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 # -------------------------------------------------------------------------------------------------
 # Leaves.
@@ -29,6 +29,11 @@ def is_record(x: Any) -> bool:
     """Return whether x is an instance of a frozen dataclass of the user's."""
     params = getattr(_kind(x), "__dataclass_params__", None)
     return params is not None and params.frozen and not isinstance(x, Leaf)
+
+
+def is_tuple(x: object) -> TypeGuard[tuple[object, ...]]:
+    """Return whether x is a tuple, of whatever types."""
+    return isinstance(x, tuple)
 
 
 def part_names(x: Any) -> Sequence[str]:

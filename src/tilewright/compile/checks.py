@@ -1,19 +1,16 @@
-"""The bounds checks of a compiled kernel: counts and texts."""
+"""The bounds checks of a compiled kernel, reported: counts and texts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
-from ..base.errors import Code, CompileError
+from ..analysis.bounds.check_placement import named
 from ..base.showing import table
 from ..base.source import Span, file_text
-from ..frontend.capture.sources import KernelSource
-from ..ir.core import BoundsCheck, Func, Placement
-from ..ir.launch_expr import LaunchCheck
+from ..ir.core import BoundsCheck, Placement
 
 IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
 
@@ -64,47 +61,3 @@ def _place(span: Span | None) -> str:
     end = span.end_column if span.end_line == span.line else len(line)
     name = file_text(span.file.name).rsplit("/", 1)[-1]
     return f"{name}:{span.line}: {line[span.column : end].strip()}"
-
-
-LEFT_OUT: dict[str, tuple[str, ...]] = {
-    "placed": (),
-    "pinned": ("place_checks",),
-    "forced": ("prove_checks", "place_checks"),
-}
-"""The passes that each way to place checks does without."""
-
-
-def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
-    """Return the final placement of all checks; raise if one always fails or is denied."""
-    doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
-    if doomed is not None:
-        _refuse(kernel, doomed)
-    obligations = final_placements(func)
-    if kernel.terms.deny_in_kernel_checks and checks == "placed":
-        for o in obligations:
-            if o.placement in IN_KERNEL:
-                _deny(kernel.name, o)
-    return obligations
-
-
-def _refuse(kernel: KernelSource, check: LaunchCheck) -> NoReturn:
-    expected, got = constant_bound(check)
-    raise CompileError(
-        f"index out of range in every launch of `{kernel.name}`: {check.message}",
-        code=Code.INDEX,
-        span=check.span,
-        expected=expected,
-        got=got,
-        hint="indices count tiles, not elements" if kernel.dialect == "tile" else None,
-    )
-
-
-def _deny(kernel: str, o: BoundsCheck) -> NoReturn:
-    raise CompileError(
-        f"`{kernel}` denies checks in the kernel, but {named(o.tensor, o.axis)} needs one here",
-        code=Code.INDEX,
-        span=o.span,
-        expected="an index that is proved or checked at launch",
-        got=f"a check {o.placement.value}: {o.reason}",
-        hint=f"{o.advice}; or drop deny_in_kernel_checks",
-    )

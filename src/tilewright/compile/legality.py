@@ -1,19 +1,22 @@
-"""Legality: reject well-formed kernels that a target cannot run, before any pass."""
+"""Legality: reject well-formed kernels that a target cannot run, or whose checks always fail."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
+from ..analysis.bounds.check_placement import constant_bound, final_placements, named, never_holds
 from ..analysis.uniformity import DivergentSync, Over, divergent_syncs
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.capture.sources import Dialect, KernelSource
 from ..ir.attrs import ThreadCoordinate
-from ..ir.core import Func, Op
+from ..ir.core import BoundsCheck, Func, Op
+from ..ir.launch_expr import LaunchCheck
 from ..ir.ops.control import BREAKPOINT
 from ..ir.ops.simt import INLINE_PTX, PLACE
+from .checks import IN_KERNEL
 from .options import CAN_STOP
 
 # -------------------------------------------------------------------------------------------------
@@ -130,7 +133,7 @@ def refuse_breakpoints(func: Func, target: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------
-# All legality checks of a target.
+# All of these, before any pass.
 
 
 def accept(func: Func, target: str, dialect: Dialect) -> None:
@@ -139,6 +142,46 @@ def accept(func: Func, target: str, dialect: Dialect) -> None:
     if dialect == "simt":
         refuse_divergence(func)
         refuse_ptx(func, target)
+
+
+# -------------------------------------------------------------------------------------------------
+# Bounds checks, after the passes: none may fail in every launch, and some kernels deny all.
+
+
+def accept_checks(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
+    """Return the final placement of all checks; raise if one always fails or is denied."""
+    doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
+    if doomed is not None:
+        _refuse_index(kernel, doomed)
+    obligations = final_placements(func)
+    if kernel.terms.deny_in_kernel_checks and checks == "placed":
+        for o in obligations:
+            if o.placement in IN_KERNEL:
+                _deny(kernel.name, o)
+    return obligations
+
+
+def _refuse_index(kernel: KernelSource, check: LaunchCheck) -> NoReturn:
+    expected, got = constant_bound(check)
+    raise CompileError(
+        f"index out of range in every launch of `{kernel.name}`: {check.message}",
+        code=Code.INDEX,
+        span=check.span,
+        expected=expected,
+        got=got,
+        hint="indices count tiles, not elements" if kernel.dialect == "tile" else None,
+    )
+
+
+def _deny(kernel: str, o: BoundsCheck) -> NoReturn:
+    raise CompileError(
+        f"`{kernel}` denies checks in the kernel, but {named(o.tensor, o.axis)} needs one here",
+        code=Code.INDEX,
+        span=o.span,
+        expected="an index that is proved or checked at launch",
+        got=f"a check {o.placement.value}: {o.reason}",
+        hint=f"{o.advice}; or drop deny_in_kernel_checks",
+    )
 
 
 # -------------------------------------------------------------------------------------------------

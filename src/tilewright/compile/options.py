@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeGuard, cast
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 from ..backend.tileir.target import ARCHITECTURES, CodegenHints, is_architecture
 from ..base.config import CHECKS
 from ..base.errors import Code, CompileError
 from ..base.messages import number_text
+from ..base.trees import is_tuple
 from ..ir.signature import ParamSpec, Signature, constant_kind
 
 # -------------------------------------------------------------------------------------------------
@@ -241,11 +242,7 @@ def _param(a: ParamSpec, b: ParamSpec) -> list[str]:
 
 
 def _text(value: object) -> str:
-    if _is_tuple(value):
+    if is_tuple(value):
         inner = ", ".join("?" if v is None else str(v) for v in value)
         return f"({inner})"
     return str(value)
-
-
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)

@@ -29,8 +29,8 @@ from ..passes.split_accesses import split_accesses
 from ..passes.split_loops import split_loops
 from ..passes.split_scans import split_scans
 from ..passes.transpose_products import transpose_products
-from .checks import LEFT_OUT, accepted
-from .legality import HOSTS, accept, limit_depth
+from ..passes.uniform_trip_counts import uniform_trip_counts
+from .legality import HOSTS, accept, accept_checks, limit_depth
 from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
 
@@ -56,6 +56,13 @@ PASSES = (
     dce,
 )
 
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "placed": (),
+    "pinned": ("place_checks",),
+    "forced": ("prove_checks", "place_checks"),
+}
+"""The passes that each way to place checks does without."""
+
 CUDA_PASSES = (
     lower_control_flow,
     canonicalize,
@@ -72,6 +79,9 @@ CUDA_PASSES = (
     insert_tokens,
 )
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
+
+LANE_PASSES = (uniform_trip_counts, canonicalize, cse, dce)
+"""What follows for SIMT kernels on the CPU, whose threads are lanes."""
 
 WARP_GROUPS = ("sm_90",)
 """Architectures whose products take one operand from registers, but not the other."""
@@ -116,8 +126,9 @@ def compile_kernel(
         if pass_.__name__ not in LEFT_OUT[checks]:
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
-    obligations = accepted(kernel, func, checks)
-    for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
+    obligations = accept_checks(kernel, func, checks)
+    lanes = LANE_PASSES if (target, kernel.dialect) == ("cpu", "simt") else ()
+    for lowering in cuda_passes(target, options) if tiles_on_cuda else lanes:
         func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)

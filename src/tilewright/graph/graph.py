@@ -156,6 +156,10 @@ class CudaGraph(NativeGraph, Generic[T]):
 
         They are passed as to the kernel itself and must have the same layouts and types.
         """
+        if not isinstance(node, int):
+            raise TypeError(
+                f"`set_args` takes the number of a node, as in graph.nodes, got {node!r}"
+            )
         if not -len(self._nodes) <= node < len(self._nodes):
             raise IndexError(f"the graph has {len(self._nodes)} nodes, and no node {node}")
         old = self._nodes[node]
@@ -261,7 +265,7 @@ class Scope:
 
     def __init__(self, stream: Stream | ForeignStream | None) -> None:
         given = default_device().new_stream() if stream is None else stream
-        self._stream = as_stream(given, "the caller of scope")
+        self._stream = as_stream(given, "`scope` takes a stream")
         self._session: _Session | None = None
         self._graph: CudaGraph[Any] | None = None
 

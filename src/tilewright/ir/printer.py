@@ -9,12 +9,13 @@ from enum import Enum
 from itertools import count
 from math import copysign
 from types import NoneType
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..base.dtypes import DType, DTypeMeta
 from ..base.stage import Listing, ListingWriter
+from ..base.trees import is_tuple
 from .core import Block, Func, Op, Value
 from .launch_expr import show
 from .signature import MemoryFacts, OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
@@ -84,13 +85,9 @@ def attr_text(value: object) -> str:
     """Return one attribute value as text."""
     if isinstance(value, Enum):
         return str(value.value)
-    if _is_tuple(value):
+    if is_tuple(value):
         return f"({', '.join(map(attr_text, value))})"
     return repr(value)
-
-
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)
 
 
 def print_func(func: Func) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
+from ..base.trees import is_tuple
 
 # -------------------------------------------------------------------------------------------------
 # Identity of constants: True, 1 and 1.0 are equal in Python but compile to different code.
@@ -34,7 +35,7 @@ def constant_kind(constant: object) -> object:
         return type(constant), constant.tobytes()
     if isinstance(constant, float):
         return type(constant), copysign(1.0, constant)
-    if _is_tuple(constant):
+    if is_tuple(constant):
         return type(constant), *map(constant_kind, constant)
     if is_dataclass(constant) and not isinstance(constant, type):
         parts = [constant_kind(getattr(constant, f.name)) for f in fields(constant)]
@@ -44,10 +45,6 @@ def constant_kind(constant: object) -> object:
 
 def _is_scalar(value: object) -> TypeGuard[np.generic[object]]:
     return isinstance(value, np.generic)
-
-
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -146,10 +143,11 @@ class Signature:
     logical grid axes (at least 3). `constants` are the keyword-only `tl.Const` values. The last
     `hidden` parameters are globals that the kernel names; a launch asks for none, the front end
     adds them. `folded` says that the device runs the blocks of the grid as one row, for it has
-    not as many axes, or not as long ones. `block` is the shape of a block of threads of a
-    SIMT kernel, with as many axes as its launches have; tile kernels have none. `exact_block`
-    says that the kernel runs in no other. `shared_bytes` is the room that a launch asks for in
-    the memory of each block, beside the arrays of the kernel.
+    not as many axes, or not as long ones; `tall` that it has, but not with the axes in reverse, or
+    None where others launch the kernel. `block` is the shape of a block of threads of a SIMT
+    kernel, with as many axes as its launches have; tile kernels have none. `exact_block` says that
+    the kernel runs in no other. `shared_bytes` is the room that a launch asks for in the memory of
+    each block, beside the arrays of the kernel.
     """
 
     params: tuple[ParamSpec, ...]
@@ -158,6 +156,7 @@ class Signature:
     grid_rank: int = 3
     hidden: int = 0
     folded: bool = False
+    tall: bool | None = None
     block: Shape | None = None
     exact_block: bool = False
     shared_bytes: int = 0

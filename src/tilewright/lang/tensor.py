@@ -43,13 +43,8 @@ class Declared:
             return GenericAlias(cls, parameters)
 
 
-class AnyTensor(Declared, Generic[E_co]):
-    """A read-only tensor of any rank: what a helper function takes, whatever its dims."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extents: constants if they are known at compile time, else scalars."""
-        ...
+class AnyMemory(Declared, Generic[E_co]):
+    """What all names of memory have: an element type, and axes."""
 
     @property
     def dtype(self) -> type[E_co]:
@@ -64,6 +59,15 @@ class AnyTensor(Declared, Generic[E_co]):
     @property
     def ndim(self) -> int:
         """The number of axes, by NumPy's name."""
+        ...
+
+
+class AnyTensor(AnyMemory[E_co], Generic[E_co]):
+    """A read-only tensor of any rank: what a helper function takes, whatever its dims."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents: constants if they are known at compile time, else scalars."""
         ...
 
     def load_tile(self, shape: ShapeLike, index: IndexLike, *, padding: Padding = 0) -> Tile[E_co]:
@@ -112,7 +116,7 @@ class Tensor(AnyTensor[E_co], Generic[E_co, *Dims]):
     """
 
 
-class AnyTensorMut(Declared, Generic[E_co]):
+class AnyTensorMut(AnyMemory[E_co], Generic[E_co]):
     """An output of any rank: what a helper function takes, whatever its dims."""
 
     @property
@@ -123,21 +127,6 @@ class AnyTensorMut(Declared, Generic[E_co]):
     @property
     def extent(self) -> tuple[int, ...]:
         """How much of the tile is in bounds; less than `shape` in boundary blocks."""
-        ...
-
-    @property
-    def dtype(self) -> type[E_co]:
-        """The element type."""
-        ...
-
-    @property
-    def rank(self) -> int:
-        """The number of axes."""
-        ...
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes, by NumPy's name."""
         ...
 
     def load(self, *, padding: Padding = 0) -> Tile[E_co]:
@@ -180,7 +169,7 @@ class TensorMut(AnyTensorMut[E_co], Generic[E_co, *Dims]):
     """
 
 
-class Tiled(Declared, Generic[E_co]):
+class Tiled(AnyMemory[E_co], Generic[E_co]):
     """The common part of everything that is divided into tiles: partitions and mapped outputs."""
 
     @property
@@ -191,21 +180,6 @@ class Tiled(Declared, Generic[E_co]):
     @property
     def grid(self) -> tuple[int, ...]:
         """The number of tiles along each axis."""
-        ...
-
-    @property
-    def dtype(self) -> type[E_co]:
-        """The element type."""
-        ...
-
-    @property
-    def rank(self) -> int:
-        """The number of axes."""
-        ...
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes, by NumPy's name."""
         ...
 
     def num_tiles(self, axis: int = 0) -> int:
@@ -270,27 +244,12 @@ Places: TypeAlias = "Index | Tile[Any] | Sequence[Index | Tile[Any]]"
 """One element number per axis; one of them may be a tile of numbers. A bare one for one axis."""
 
 
-class AnyAccumulator(Declared, Generic[E_co]):
+class AnyAccumulator(AnyMemory[E_co], Generic[E_co]):
     """An accumulator of any rank: what a helper function takes, whatever its dims."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents of the whole tensor: constants or scalars."""
-        ...
-
-    @property
-    def dtype(self) -> type[E_co]:
-        """The element type."""
-        ...
-
-    @property
-    def rank(self) -> int:
-        """The number of axes."""
-        ...
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes, by NumPy's name."""
         ...
 
     def add(self, tile: Number, places: Places, *, clip: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from ..base.cpu_abi import MAX_GRID_RANK
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
@@ -11,9 +11,6 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape, largest_step, size
 from ..tensors.shape import ShapeLike, as_shape
 from .arguments import Arg, OutputArg
-
-if TYPE_CHECKING:
-    from ..ir.artifact import Artifact
 
 LEAST_RANK = 3
 """Kernels may always ask for three axes; missing ones have one block."""
@@ -39,9 +36,9 @@ def is_folded(grid: Shape) -> bool:
     )
 
 
-def fits(artifact: Artifact, grid: Shape) -> bool:
-    """Return whether a grid can be launched as the code requires; others are folded."""
-    return not artifact.turned or not is_folded(tuple(reversed(grid)))
+def is_tall(grid: Shape) -> bool:
+    """Return whether CUDA has axes for a grid, but not with the last one first."""
+    return not is_folded(grid) and is_folded(tuple(reversed(grid)))
 
 
 class Asked(NamedTuple):

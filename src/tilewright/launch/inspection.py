@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import compile as compiler
@@ -76,7 +77,9 @@ class Inspection:
                 expected=", ".join(ARCHITECTURES),
                 got=self.target,
             )
-        return make(self._kernel.captured, self.signature, self.target, self._options)
+        # The programs that launch it choose the grid.
+        signature = replace(self.signature, tall=None)
+        return make(self._kernel.captured, signature, self.target, self._options)
 
     def stages(self) -> dict[str, str]:
         """Return the text of every stage of the compilation, by name, in order."""

@@ -32,7 +32,7 @@ from .binding import Binder
 from .calls import CalledKernel
 from .code import Code, Program
 from .form import PLAIN, CodeKey, Form, Request
-from .grid import fits, is_folded, launch_grid
+from .grid import is_folded, is_tall, launch_grid
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
@@ -69,9 +69,7 @@ class Kernel(CalledKernel):
         self._variants: Recent[tuple[object, ...], Kernel] = Recent(FORMS)
         super().__init__(source, Binder(source), self._structure.optional, unsafe=source.unsafe)
         self._specializer = Specializer(source.name)
-        self.plain = None
-        if _has_memory(self._binder) and not self._structure.varies:
-            self.plain = PlainBinder(source, self._binder, self._form)
+        self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: Recent[
             tuple[int, Device, CompileOptions | None], tuple[Signature, Program]
         ] = Recent(PROGRAMS)
@@ -147,7 +145,7 @@ class Kernel(CalledKernel):
                 end_lengthy_work(work)
             form.codes.keep(key, found)
             note_arguments(self, bound, request, found.grid)
-        if bound.held is not None:
+        if bound.held is not None and form.home is not None:
             bound.held[-1].remember(request, found, found.run.plan)
         return found
 
@@ -164,9 +162,6 @@ class Kernel(CalledKernel):
             refuse_unknown_target(self.name, device)
             signature = self.cuda_signature(form, request, grid, addresses)
         program = self._program(signature, device, request)
-        if not fits(program.compiled.artifact, grid):
-            signature = self.cuda_signature(form, request, grid, addresses, folded=True)
-            program = self._program(signature, device, request)
         resident = program.compiled.artifact.resident(processors)
         if resident != processors:
             grid = launch_grid(self.name, form.args, given, resident)
@@ -218,8 +213,6 @@ class Kernel(CalledKernel):
         request: Request,
         grid: Shape,
         addresses: Sequence[int],
-        *,
-        folded: bool = False,
     ) -> Signature:
         """Return the signature of a CUDA launch; `addresses` are those of the form's memory."""
         known: dict[Arg, MemoryFacts] = {
@@ -229,7 +222,7 @@ class Kernel(CalledKernel):
         about = [known.get(arg, NOTHING_KNOWN) for arg in form.args]
         return self._specializer.signature(
             form.args, form.links, request.constants, request.const_grid, len(grid), about,
-            folded=folded or is_folded(grid),
+            folded=is_folded(grid), tall=is_tall(grid),
         )  # fmt: skip
 
     def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:
@@ -270,10 +263,6 @@ def _addresses(bound: Bound) -> list[int]:
     if device.host_visible:
         return [region.address - region.storage.address for region in bound.memory]
     return [address_on(region, device) for region in bound.memory]
-
-
-def _has_memory(binder: Binder) -> bool:
-    return bool(binder.outputs or binder.inputs or binder.pointers)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

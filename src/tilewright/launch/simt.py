@@ -48,8 +48,7 @@ class SimtKernel(Kernel):
     ) -> None:
         super().__init__(source, function)
         self._binder = SliceBinder(source)
-        if self.plain is not None:
-            self.plain = PlainBinder(source, self._binder, self._form)
+        self.plain = PlainBinder(source, self._binder, self._form)
         self.contract = contract
         self.configured: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
         """What launches asked that said `launch_config`, by what they asked before, and what they
@@ -87,8 +86,6 @@ class SimtKernel(Kernel):
         request: Request,
         grid: Shape,
         addresses: Sequence[int],
-        *,
-        folded: bool = False,
     ) -> Signature:
         """Return the signature of a CUDA launch, with no more facts of memory than on the CPU."""
         return self.signature(form, request, len(grid))

@@ -58,18 +58,19 @@ class Specializer:
         memory: Sequence[MemoryFacts] = (),
         *,
         folded: bool = False,
+        tall: bool | None = None,
     ) -> Signature:
         """Return the signature of a launch; `memory` has the known facts of each argument's."""
         facts = tuple([self._fact(arg, links) for arg in args])
         fixed = links.constants() + constants
         kinds = tuple([constant_kind(value) for _, value in fixed])
         about = tuple(memory) or (NOTHING_KNOWN,) * len(args)
-        key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank, about, folded)
+        key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank, about, folded, tall)
         found = self._known.get(key)
         if found is None:
             pairs = zip(args, about, strict=True)
             params = tuple(self._spec(arg, links, known) for arg, known in pairs)
-            found = Signature(params, fixed, const_grid, grid_rank, folded=folded)
+            found = Signature(params, fixed, const_grid, grid_rank, folded=folded, tall=tall)
             self._known.keep(key, found)
         return found
 

@@ -86,7 +86,7 @@ class Endings(Lazy[T_co]):
     def graph_on(self, stream: Stream | ForeignStream) -> CudaGraph[T_co]:
         """Do as `graph`, with this stream for the work that the graph runs beside its launches."""
         try:
-            return type(self).capture(self, as_stream(stream, "the caller of graph_on"))
+            return type(self).capture(self, as_stream(stream, "`graph_on` takes a stream"))
         except BaseException as error:
             trim_here(error)
             raise
@@ -207,10 +207,10 @@ def refuse_borrows(op: Lazy[Any], given: Sequence[object] = ()) -> None:
             )
 
 
-def _own_stream(op: Endings[Any], stream: Stream | ForeignStream, giver: str) -> Stream:
+def _own_stream(op: Endings[Any], stream: Stream | ForeignStream, rule: str) -> Stream:
     """Return the stream given to an ending as one of ours."""
     try:
-        return as_stream(stream, giver)
+        return as_stream(stream, rule)
     except SchedulingError:
         op.mark_refused()
         raise

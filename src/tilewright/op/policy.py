@@ -67,7 +67,7 @@ class SingleStream:
     __slots__ = ("stream",)
 
     def __init__(self, stream: Stream | ForeignStream) -> None:
-        self.stream = as_stream(stream, "the caller of SingleStream")
+        self.stream = as_stream(stream, "`SingleStream` takes a stream")
 
     def next_stream(self) -> Stream:
         """Return the one stream."""
@@ -142,7 +142,7 @@ def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Strea
             got=f"{type(error).__name__}: {error}",
         ) from error
     if type(policy) not in _OWN_POLICIES:
-        stream = as_stream(stream, f"the policy {policy!r}")
+        stream = as_stream(stream, f"the policy {policy!r} did not return a stream")
     if home is not None and stream.device is not home:
         raise SchedulingError(
             f"`{name}` cannot run on {stream!r}: its tensors live on another device",
@@ -165,8 +165,10 @@ def spreads_devices(policy: SchedulingPolicy | None) -> TypeGuard[SpreadingPolic
     return policy is not None and hasattr(type(policy), "stream_on")
 
 
-def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
-    """Return a stream of ours, also for one of another library; raise for anything else."""
+def as_stream(stream: Stream | ForeignStream, rule: str) -> Stream:
+    """Return a stream of ours, also for one of another library; raise, with the rule that it
+    breaks, for anything else.
+    """
     if type(stream) in _KNOWN_STREAMS:
         return cast("Stream", stream)
     if isinstance(stream, Stream):
@@ -175,8 +177,9 @@ def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
     found = foreign_stream(stream)
     if found is None:
         raise SchedulingError(
-            f"{giver} did not return a stream",
+            rule,
             expected="a Stream, or an object with __cuda_stream__",
             got=type(stream).__name__,
+            hint="make one: tw.default_device().new_stream()",
         )
     return found

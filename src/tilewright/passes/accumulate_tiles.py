@@ -38,8 +38,8 @@ from ..ir.ops.reduction import REDUCE
 
 MOST = 8192
 """Elements of all tiles that one loop accumulates: 64 registers of each of 128 threads."""
-LEAST = 32
-"""The least elements of a tile for each one of its reduction: fewer threads exchange little."""
+LEAST = 4
+"""The least elements of a tile for each one of its reduction: one or two threads have fewer."""
 
 
 def accumulate_tiles(func: Func) -> Func:

@@ -100,6 +100,8 @@ class Arc(Ours, Generic[E]):
     )
 
     def __init__(self, tensor: Tensor[E]) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"`tw.Arc` takes over a tensor, got {type(tensor).__name__}")
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")
         self._core = Core(Tensor[E](tensor.region, title), Owners())
         self._core.owners.join(self)

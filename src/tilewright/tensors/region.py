@@ -166,7 +166,7 @@ def region_of_array(
     """Return a NumPy array's memory as a region, without a copy."""
     flags = array.flags
     if not flags.aligned:
-        raise _unaddressable(array.dtype, array.strides)
+        raise _unaddressable(array.dtype, array.strides, ", at an address that is not aligned")
     layout, buffered = layout_of_array(array.dtype, array.shape, array.strides, dtype)
     writeable = flags.writeable
     if buffered and writeable and flags.c_contiguous:
@@ -199,10 +199,10 @@ def layout_of_array(
     return layout, form.isbuiltin == 1 and 0 not in shape
 
 
-def _unaddressable(form: np.dtype[Any], strides: Shape) -> ShapeError:
+def _unaddressable(form: np.dtype[Any], strides: Shape, place: str = "") -> ShapeError:
     return ShapeError(
         "a kernel cannot address this array",
         expected="aligned elements in native byte order, strides that are whole elements",
-        got=f"dtype {form!r}, strides of {strides} bytes",
+        got=f"dtype {form!r}, strides of {strides} bytes{place}",
         hint="pass a copy: np.array(a, a.dtype.newbyteorder('='))",
     )

@@ -13,7 +13,7 @@ from tilewright.compile.pipeline import compile_kernel
 from tilewright.compile.runner import Runner
 from tilewright.launch.inspection import Inspection
 
-MOST_FILES = 90
+MOST_FILES = 88
 """A merge lowers this number; a change that would raise it splits an idea, or adds one."""
 
 

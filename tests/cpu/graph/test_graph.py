@@ -9,18 +9,18 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import only_slow
+from support.core_paths import only_called
 from support.lending import lent
 from support.numbers import fresh_rng
 from tilewright import f32, i32
 
-DEVICES = ["cpu", "cpu, on the slow path", "reference"]
+DEVICES = ["cpu", "cpu, by a call of Python", "reference"]
 
 
 @pytest.fixture(params=DEVICES, autouse=True)
 def device(request):
-    name, *slow = request.param.split(", ")
-    with tw.device(name) as found, only_slow() if slow else nullcontext():
+    name, *called = request.param.split(", ")
+    with tw.device(name) as found, only_called() if called else nullcontext():
         yield found
 
 
@@ -249,6 +249,13 @@ def test_a_node_that_is_not_there(node):
     graph = scale(z.partition_mut(4), some(), 2.0).graph()
     with pytest.raises(IndexError, match=f"the graph has 1 nodes, and no node {node}"):
         graph.set_args(node, z.partition_mut(4), some(), 3.0)
+
+
+def test_a_node_is_a_number():
+    z = poisoned()
+    graph = scale(z.partition_mut(4), some(), 2.0).graph()
+    with pytest.raises(TypeError, match=r"takes the number of a node, .* got 'scale'"):
+        graph.set_args("scale", z.partition_mut(4), some(), 3.0)
 
 
 def test_nodes_take_arguments_by_keyword():

@@ -153,3 +153,22 @@ def test_products_of_gathered_rows(shape):
     z = poisoned((m, n))
     gathered(z.partition_mut((16, 32)), within(x, f16), within(rows, i32), within(w, f16)).sync()
     np.testing.assert_array_equal(z.to_numpy(), x[rows] @ w)
+
+
+@tw.entry
+def rows_of(out: tl.TensorMut, table: tl.Tensor, numbers: tl.Tensor[i32]) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    view = tl.make_gather_scatter_view(table, out.shape, 0, padding=7)
+    out.store(view.load([numbers.load_tile((out.shape[0],), [i], padding=0), j * out.shape[1]]))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 63), (17, 64), (16, 65), (2003, 1100)], ids=str)
+@pytest.mark.parametrize("tile", [(1, 64), (4, 32), (16, 128)], ids=str)
+def test_rows_by_number(shape, tile):
+    """The largest output is written past the caches."""
+    rng = fresh_rng()
+    table = rng.standard_normal((37, shape[1])).astype(np.float32)
+    numbers = rng.integers(0, 37, shape[0]).astype(np.int32)
+    out = poisoned(shape)
+    rows_of(out.partition_mut(tile), within(table, f32), within(numbers, i32)).sync()
+    np.testing.assert_array_equal(out.to_numpy(), table[numbers])

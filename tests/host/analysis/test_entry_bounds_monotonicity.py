@@ -50,3 +50,10 @@ def test_what_a_loop_carries_is_not_known():
 }}"""
     text = KERNEL.replace("{text}", carried).format()
     assert axis_of_growing_loops(parse(kernel(text))) is None
+
+
+@pytest.mark.parametrize(("lower", "axis"), [("%one", 0), ("%n", 0), ("%first", None)])
+def test_loops_that_also_begin_later_are_not_longer(lower, axis):
+    found = "%first = muli %i, %two\n%u = addi %first, %two"
+    text = KERNEL.replace("for %one, %u", f"for {lower}, %u")
+    assert axis_of_growing_loops(parse(kernel(text.format(text=found)))) == axis

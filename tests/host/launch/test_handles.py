@@ -170,6 +170,6 @@ def test_a_stream_of_another_device_than_the_tensors(fake_gpus, fake_cuda):
 
 
 def test_what_is_no_stream_is_refused(fake_gpu):
-    with pytest.raises(SchedulingError, match="did not return a stream") as caught:
+    with pytest.raises(SchedulingError, match="`sync_on` takes a stream") as caught:
         tw.zeros((3,), device=fake_gpu).sync_on(7)
     assert caught.value.expected == "a Stream, or an object with __cuda_stream__"

@@ -68,7 +68,7 @@ def test_schedule_takes_the_policys_stream():
 
 @pytest.mark.parametrize("ending", ["sync_on", "start_on"])
 def test_only_streams_are_streams(ending):
-    with pytest.raises(SchedulingError, match=f"the caller of {ending} did not return a stream"):
+    with pytest.raises(SchedulingError, match=f"`{ending}` takes a stream"):
         getattr(value(1), ending)("stream")
 
 

@@ -109,5 +109,5 @@ def test_any_object_with_the_method_is_a_policy():
 
 
 def test_sync_on_takes_streams_only():
-    with pytest.raises(SchedulingError, match="the caller of sync_on did not return a stream"):
+    with pytest.raises(SchedulingError, match="`sync_on` takes a stream"):
         Where().sync_on("cpu")

@@ -141,8 +141,10 @@ def test_threads_have_room_for_so_many_elements(monkeypatch):
 
 
 def test_few_elements_are_reduced_as_they_are():
-    func = before(sums, tw.meta((4,), f32).partition_mut((4,)), tw.meta((4, 300), f32), BN=16)
+    func = before(sums, tw.meta((4,), f32).partition_mut((4,)), tw.meta((4, 300), f32), BN=2)
     assert accumulate_tiles(func) is func
+    func = before(sums, tw.meta((4,), f32).partition_mut((4,)), tw.meta((4, 300), f32), BN=4)
+    assert reductions(accumulate_tiles(func)) == (0, 1)
 
 
 def test_cuda_accumulates():

@@ -26,6 +26,11 @@ def test_an_arc_takes_its_tensor_over():
     assert (arc.shape, arc.dtype.name, arc.device.name) == ((4,), "f32", default_device().name)
 
 
+def test_what_is_no_tensor_has_no_owner():
+    with pytest.raises(TypeError, match=r"`tw\.Arc` takes over a tensor, got ndarray"):
+        Arc(np.zeros(4, np.float32))
+
+
 def test_clones_are_counted(arc, without_places):
     other = arc.clone()
     assert without_places(repr(arc)) == "Arc(Tensor(shape=(4,), dtype=f32), 2 owners)"

@@ -235,8 +235,8 @@ class _Team:
             self.stuck(waiting)
             return []
         for thread in waiting:
-            blocks, warps = thread.frame.actor.rounds
-            thread.frame.actor.rounds = blocks + 1, warps
+            blocks, warps = thread.frame.actor.epoch
+            thread.frame.actor.epoch = blocks + 1, warps
             thread.answer = ()
         return waiting
 

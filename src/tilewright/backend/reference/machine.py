@@ -154,6 +154,8 @@ class Frame:
         """Run a region to its terminator, giving each op at which threads synchronize."""
         for op in block.ops:
             outcome = self.launch.rules[op.name](self, op)
+            # Ops with regions, and barriers, are generators: a thread is a coroutine, which is
+            # suspended where threads synchronize. No operating-system threads are needed.
             if not isinstance(outcome, tuple | Jump):
                 outcome = yield from outcome
             if isinstance(outcome, Jump):
@@ -200,6 +202,7 @@ def _settled(kind: Type, data: Data) -> Data:
     if not isinstance(kind, TileType):
         return data
     array = np.asarray(data)
+    # A rule that computes in a wider type would define another result than backends can have.
     expected = storage_type(kind)
     assert array.dtype == expected, f"expected elements of {expected}, got {array.dtype}"
     return array
@@ -221,6 +224,7 @@ def elementwise(compute: Callable[..., Array]) -> Rule:
 
 def filled(dtype: AnyDType, shape: Sequence[int], value: float) -> Array:
     """Return a tile of one value; f8e8m0fnu has no zero and uses its least value instead."""
+    # The NumPy type would round 0 to NaN.
     if dtype is f8e8m0fnu and value == 0:
         return np.zeros(tuple(shape), np.uint8).view(dtype.np)
     return np.full(tuple(shape), value, dtype.np)

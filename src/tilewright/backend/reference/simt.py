@@ -299,8 +299,8 @@ def _bits(lanes: list[int]) -> Array:
 
 def _sync(op: Op, lanes: Lanes) -> dict[int, Results]:
     for frame in lanes.values():
-        blocks, warps = frame.actor.rounds
-        frame.actor.rounds = blocks, warps + 1
+        blocks, warps = frame.actor.epoch
+        frame.actor.epoch = blocks, warps + 1
     return dict.fromkeys(lanes, ())
 
 

@@ -40,6 +40,7 @@ class Member:
         index = [0] * self.array.ndim
         rest = address - self.bounds[0]
         strides = self.array.strides
+        # A number in mixed radix: the largest stride is the most significant digit.
         for axis in sorted(range(self.array.ndim), key=lambda k: -abs(strides[k])):
             n, stride = self.array.shape[axis], abs(strides[axis])
             if n > 1 and stride:
@@ -57,10 +58,13 @@ class MemoryRegion:
         self.members = tuple(members)
         self.low, self.high = min(low for low, _ in bounds), max(high for _, high in bounds)
         self.writable = any(m.array.flags.writeable for m in members)
+        # The largest cell that divides all elements and their places: shadows are per cell, so that
+        # f32 tensors have a quarter of the shadow that bytes would need.
         self.unit = gcd(
             *(n for m in members for n in (m.array.itemsize, *m.array.strides)),
             *(end - self.low for pair in bounds for end in pair),
         )
+        # By address, since the strided views of several arguments may overlap in one region.
         raw = (ctypes.c_uint8 * (self.high - self.low)).from_address(self.low)
         self.data: Array = np.ctypeslib.as_array(raw).reshape(-1, self.unit)
         self.shadow = Shadow(len(self.data))
@@ -140,6 +144,8 @@ class LaunchMemory:
         for region in self.regions:
             if any(m.name in names for m in region.members):
                 flags = any(m.array.dtype == np.bool_ for m in region.members)
+                # All bits set is NaN in every float type, and -1 in integers; booleans have no
+                # third value.
                 region.data[region.shadow.unset] = 1 if flags else 0xFF
 
     def read(self, event: int, addresses: Array, mask: Array, dtype: AnyDType) -> Array:
@@ -169,6 +175,8 @@ class LaunchMemory:
             if not self.watch.may_write(event, region, cells):
                 continue
             self.watch.update(event, region, cells)
+            # NumPy would apply one of several updates of an address: they go in passes of distinct
+            # addresses, in the order of the lanes.
             for turn in _turns(cells[:, 0]):
                 old[at[turn]] = rows = region.get(cells[turn])
                 new = change(decode(rows, dtype, turn.shape), at[turn])
@@ -181,6 +189,7 @@ class LaunchMemory:
         """Yield each region touched, with positions in the tile and cells of the elements."""
         at = np.flatnonzero(np.broadcast_to(mask, addresses.shape))
         wanted = addresses.reshape(-1)[at]
+        # Regions are sorted and disjoint: the last one that begins at or before an address.
         which = np.searchsorted(self._lows, wanted, side="right") - 1
         known = which >= 0
         known[known] = wanted[known] + dtype.itemsize <= self._highs[which[known]]
@@ -218,6 +227,7 @@ def _turns(keys: Array) -> Iterator[Array]:
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.searchsorted(ordered, ordered, side="left")
+    # The rank of each position among those of its key, by a stable sort.
     turn = np.empty_like(order)
     turn[order] = np.arange(len(keys)) - first
     for number in range(int(turn.max(initial=-1)) + 1):
@@ -234,6 +244,7 @@ def decode(rows: Array, dtype: AnyDType, shape: tuple[int, ...]) -> Array:
     """Return rows of bytes as elements; any byte that is not 0 is true."""
     if dtype is bool_:
         return np.not_equal(rows, 0).reshape(shape)
+    # Single f4 elements have a byte each, of which the upper half is undefined.
     if dtype is f4e2m1fn:
         rows = rows & np.uint8(0xF)
     return np.ascontiguousarray(rows).view(dtype.np).reshape(shape)

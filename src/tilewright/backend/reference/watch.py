@@ -74,13 +74,13 @@ class Watched(Protocol):
 class Actor:
     """An actor: a block, or a thread of a SIMT kernel, which has a block and a warp.
 
-    `rounds` counts the barriers of its block and of its warp that it has passed.
+    `epoch` counts the barriers of its block and of its warp that it has passed.
     """
 
     place: tuple[int, ...]
     thread: tuple[int, ...] | None = None
     warp: int = 0
-    rounds: tuple[int, int] = (0, 0)
+    epoch: tuple[int, int] = (0, 0)
 
     @property
     def noun(self) -> str:
@@ -105,7 +105,7 @@ class Event:
     """Among whom it is atomic, if it is."""
     acquires: bool
     releases: bool
-    rounds: tuple[int, int]
+    epoch: tuple[int, int]
     seen: tuple[int, ...] = ()
 
     @property
@@ -120,8 +120,10 @@ class Event:
             return self.number <= later.number
         if mine.thread is None or mine.place != other.place:
             return False
-        blocks, same_warp = self.rounds[0] < later.rounds[0], mine.warp == other.warp
-        return blocks or (same_warp and self.rounds < later.rounds)
+        # Epochs take the place of vector clocks: a barrier advances all threads of a block, so one
+        # number for the block and one for the warp order what its threads do.
+        blocks, same_warp = self.epoch[0] < later.epoch[0], mine.warp == other.warp
+        return blocks or (same_warp and self.epoch < later.epoch)
 
     def is_atomic_with(self, other: Event) -> bool:
         """Return whether both are atomic for each other; block scope excludes other blocks."""
@@ -174,7 +176,7 @@ class Watch:
         event = Event(
             len(self._events) + 1, self._actor, op, op.attrs["scope"] if atomic else None,
             acquires=atomic and ordering in ACQUIRING, releases=atomic and ordering in RELEASING,
-            rounds=self._actor.rounds,
+            epoch=self._actor.epoch,
         )  # fmt: skip
         self._events.append(event)
         return event.number
@@ -251,6 +253,8 @@ class Watch:
     def _remember_reader(self, event: int, shadow: Shadow, cells: Array) -> None:
         """Keep two actors that read a cell, each by its last read."""
         made = self._event(event)
+        # Constant space per cell, as in FastTrack: a reader that happens before this one can be
+        # forgotten, since a write that races with it races with this one, too.
         first = self._surely_before(shadow.reader[cells], made)
         shadow.reader[cells[first]] = event
         rest = cells[~first]
@@ -278,6 +282,7 @@ class Watch:
     def _clash(self, made: Event, region: Watched, cells: Array, events: Array, kind: str) -> None:
         """Report an unordered access of another actor to these cells."""
         found = events[cells]
+        # A tile has many cells, but few events have touched them before: judge each event once.
         for number in np.unique(found).tolist():
             if number == 0:
                 continue
@@ -291,6 +296,8 @@ class Watch:
 
     def _ordered(self, earlier: Event, made: Event) -> bool:
         """Return whether releases and acquires lead from an earlier event to a later one."""
+        # A backward search over the synchronizes-with edges. It is not done for every access, but
+        # for those that would otherwise be reported.
         waiting = self._seen_before(made)
         done: set[int] = set()
         while waiting:

@@ -45,6 +45,8 @@ class Policy:
     and shared memory, so that fewer blocks are resident."""
     products: Sequence[OccupancyConfig]
     """Kernels with matrix products, by the elements of one accumulator."""
+    converted: Sequence[OccupancyConfig]
+    """Products of operands that the loop computes, such as weights of 8 bits."""
     visits: Sequence[OccupancyConfig]
     """Products in persistent kernels: loads for the next tile overlap the end of the last one."""
     checked: Sequence[OccupancyConfig]
@@ -60,7 +62,7 @@ class Policy:
     flat: int
     """Chained products with fewer rows than this are flat."""
     tall: int
-    """Chained products with this many rows or more use 8 warps."""
+    """Chained products with this many rows or more use 8 warps, unless their row says otherwise."""
     page: int
     """From this many elements per access on, blocks that transpose tiles run row by row."""
     group: int
@@ -116,6 +118,15 @@ HOPPER = Policy(
         # Nor do eight; a cluster of two multiprocessors divides it.
         OccupancyConfig(1 << 24, warps=8, cluster=2),
     ),
+    # While one warp group converts, the other one multiplies.
+    converted=(
+        OccupancyConfig(2048, blocks=2),
+        OccupancyConfig(4096),
+        OccupancyConfig(8192, warps=4, blocks=1),
+        OccupancyConfig(16384, warps=8, blocks=2),
+        OccupancyConfig(32768, warps=8),
+        OccupancyConfig(1 << 24, warps=8, cluster=2),
+    ),
     # One block per multiprocessor has all shared memory, which holds the loads of six iterations.
     visits=(
         OccupancyConfig(16384, warps=4, blocks=1, latency=6),
@@ -128,7 +139,8 @@ HOPPER = Policy(
     # While one block waits for a product, the others compute: as many as the registers allow.
     chains=(
         OccupancyConfig(8192, blocks=4),
-        OccupancyConfig(24576, blocks=2),
+        OccupancyConfig(16384, blocks=2),
+        OccupancyConfig(24576, warps=4, blocks=2),
         OccupancyConfig(1 << 24, blocks=1),
     ),
     flat_chains=(OccupancyConfig(1 << 24, blocks=2),),
@@ -156,6 +168,7 @@ AMPERE = replace(
     since=80,
     copies=(OccupancyConfig(8191), OccupancyConfig(1 << 26, warps=8)),
     products=_without_clusters(HOPPER.products),
+    converted=_without_clusters(HOPPER.products),
     visits=_without_clusters(HOPPER.visits),
     bulk_copies=False,
 )

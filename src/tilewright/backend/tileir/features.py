@@ -11,10 +11,10 @@ from functools import cached_property
 from ...analysis.structure import Structure, structure
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...ir.core import Func, Op, Value
-from ...ir.opdef import OpDef, Trait
-from ...ir.ops.control import BLOCK_ID
+from ...ir.opdef import Effect, OpDef, Trait
+from ...ir.ops.control import BLOCK_ID, FOR, TILE_INDEX
 from ...ir.ops.layout import PERMUTE, RESHAPE
-from ...ir.ops.matmul import PRODUCTS
+from ...ir.ops.matmul import MMAF, PRODUCTS
 from ...ir.ops.reduction import REDUCE, SCAN
 from ...ir.signature import OutputSpec, TensorSpec
 from ...ir.types import TileType, ViewType
@@ -23,6 +23,9 @@ REDUCTIONS = (REDUCE, SCAN)
 ANEW = (*REDUCTIONS, *PRODUCTS)
 """Ops whose results lie in threads as they will, wherever their operands lay."""
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
+MEMORY = Effect.READ | Effect.WRITE
+ANY = -1
+"""Stands for any grid axis."""
 
 
 def plain(op: Op) -> str:
@@ -44,8 +47,8 @@ class Traits:
 
     @cached_property
     def accumulator(self) -> int:
-        """The elements of the largest product."""
-        return max(op.result.tile.size for op in self.products)
+        """The elements of the largest product that are in registers at once."""
+        return max(op.result.tile.size * _accumulators(op) for op in self.products)
 
     @cached_property
     def chain(self) -> int:
@@ -192,6 +195,17 @@ class Traits:
         reshapes = [op for op in self.func.walk() if op.is_a(RESHAPE) and _rearranges(op)]
         return self._loads_behind([op.operands[0] for op in reshapes], ANEW)
 
+    @cached_property
+    def gathering(self) -> frozenset[Op]:
+        """The loads of places along a row, from where single elements are loaded."""
+        places: list[Value] = []
+        for op in self.loads:
+            view: ViewType = op.one("view").view
+            sparse = view.sparse
+            if sparse is not None and view.tensor.strides[view.dim_map[sparse]] == 1:
+                places.append(op.all("index")[sparse])
+        return self._loads_behind(places, ANEW)
+
     def _loads_behind(self, values: Sequence[Value], ends: Sequence[OpDef]) -> frozenset[Op]:
         """Return the loads that values are computed from, without a look behind `ends`."""
         pending = list(values)
@@ -205,18 +219,83 @@ class Traits:
             if plain(maker) == "load_view":
                 found.add(maker)
             elif not maker.is_a(*ends):
-                inner = [op for region in maker.regions for op in region.walk()]
-                exits = [op for op in inner if op.defn.terminator]
-                pending += [v for op in (maker, *exits) for v in op.operands]
+                pending += _given(maker)
         return frozenset(found)
 
     # --- the grid ------------------------------------------------------------------------------
+
+    @cached_property
+    def nearest_axis(self) -> int | None:
+        """The grid axis along which blocks access what is side by side in memory, if all do.
+
+        None also if an index depends on memory: what gathers read again is rather in the cache if
+        blocks first take the same part of each row.
+        """
+        touching = [op for op in self.func.walk() if op.defn.effects & MEMORY]
+        if any(plain(op) not in ACCESSES for op in touching):
+            return None
+        found = {self._nearest_axis(op) for op in self.accesses} - {ANY}
+        return found.pop() if len(found) == 1 else None
+
+    def _nearest_axis(self, op: Op) -> int | None:
+        """Return the grid axis along which an access moves least; ANY if it has less than two."""
+        view: ViewType = op.one("view").view
+        strides = view.tensor.strides
+        found = [self._blocks_behind(index) for index in op.all("index")]
+        behind = [axes for axes in found if axes is not None]
+        if len(behind) < len(found) or view.sparse is not None or 1 not in strides:
+            return None
+        axes = dict(zip(view.dim_map, behind, strict=True))
+        if view.frame is not None:  # the frames of an output are those of the grid
+            axes = {axis: blocks | {axis} for axis, blocks in axes.items()}
+        if len(frozenset[int]().union(*axes.values())) < 2:
+            return ANY
+        # From the axis with neighbours outwards, as if the tensor were in row-major order.
+        inner = strides.index(1)
+        order = sorted(axes, key=lambda axis: (axis != inner, -axis))
+        nearest = next(axes[axis] for axis in order if axes[axis])
+        return min(nearest) if len(nearest) == 1 else None
+
+    def _blocks_behind(self, index: Value) -> frozenset[int] | None:
+        """Return the grid axes that an index depends on; None if also on memory, or a mapping."""
+        pending, seen, found = [index], set[Value](), set[int]()
+        while pending:
+            value = pending.pop()
+            maker = self.nesting.owner.get(value)
+            if value in seen or maker is None:
+                continue
+            seen.add(value)
+            if maker.is_a(BLOCK_ID):
+                found.add(maker.attrs["axis"])
+            elif maker.is_a(TILE_INDEX) or maker.defn.effects & MEMORY:
+                return None
+            counts = maker.is_a(FOR) and value is maker.regions[0].args[0]
+            pending += maker.operands[:3] if counts else _given(maker)
+        return frozenset(found)
 
     @cached_property
     def block_axes(self) -> tuple[int, ...]:
         """The grid axes that the kernel looks at."""
         found = {op.attrs["axis"] for op in self.func.walk() if op.is_a(BLOCK_ID)}
         return tuple(sorted(found))
+
+
+def _accumulators(product: Op) -> int:
+    """Return how many accumulators a product has.
+
+    The tensor cores of Hopper add products of 8-bit floats with few bits. Exact sums are made of
+    short ones, which have an accumulator of their own.
+    """
+    dtype = product.one("lhs").tile.dtype
+    is_exact = product.is_a(MMAF) and not product.attrs["fast_acc"]
+    return 2 if is_exact and dtype.is_float and dtype.bits == 8 else 1
+
+
+def _given(op: Op) -> list[Value]:
+    """Return what the results of an op, and the arguments of its regions, are computed from."""
+    inner = [each for region in op.regions for each in region.walk()]
+    exits = [each for each in inner if each.defn.terminator]
+    return [v for each in (op, *exits) for v in each.operands]
 
 
 def _window(load: Op) -> tuple[object, ...] | None:

@@ -74,7 +74,7 @@ def decide(func: Func, target: TileTarget, choices: Choices | None = None) -> De
     if order is not None:
         lines.append(_order_line(order))
     if turned:
-        lines.append("blocks run along the last grid axis first, for cache reuse")
+        lines.append("blocks run along the last grid axis first, where they share tiles or pages")
     if reversed_axis is not None:
         lines.append(
             f"the last blocks of grid axis {reversed_axis} run first: they have the longest loops"
@@ -147,7 +147,7 @@ class _Heuristics:
         # Products with fewer rows than a warp group multiplies at once were measured separately.
         is_flat = height < self.policy.flat
         row = found(self.policy.flat_chains if is_flat else self.policy.chains, chain)
-        warps = 8 if height >= self.policy.tall else 4
+        warps = row.warps or (8 if height >= self.policy.tall else 4)
         return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
 
     def kind_of_product(self) -> tuple[Sequence[OccupancyConfig], str]:
@@ -157,6 +157,8 @@ class _Heuristics:
         if not self.traits.is_bulk:
             return self.policy.gathers, ", loaded by its warps"
         if self.traits.loops_around_products <= 1:
+            if self.traits.computes_operands:
+                return self.policy.converted, " of computed operands"
             return self.policy.products, ""
         if reporting_ops(self.func):
             return self.policy.checked, " per visit, with checks"
@@ -176,13 +178,16 @@ class _Heuristics:
         return grouped.get(self.traits.block_axes) if group > 1 else None
 
     def turned(self) -> bool:
-        """Return whether blocks that share tiles or pages lie along the last grid axis."""
-        if not self.is_ordered():
+        """Return whether blocks along the last grid axis run first: they share tiles or pages."""
+        traits, tall = self.traits, self.func.signature.tall
+        if not self.is_ordered() or tall:
             return False
-        if self.traits.products:
-            return self.traits.loops_around_products > 0 and self.traits.chain > 0
+        if traits.products:
+            return traits.loops_around_products > 0 and traits.chain > 0
+        if tall is not None and traits.nearest_axis == max(traits.block_axes):
+            return True
         turns = any(op.is_a(PERMUTE) for op in self.func.walk())
-        return turns and self.traits.largest_tile >= self.policy.page
+        return turns and traits.largest_tile >= self.policy.page
 
     def reversed_axis(self) -> int | None:
         """Return the grid axis whose last blocks run first: the longest must not start last."""

@@ -287,7 +287,7 @@ def is_cubin(code: object) -> TypeGuard[bytes]:
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""
 
-MODEL = 3
+MODEL = 4
 """Counts up when the model or the generator of candidates may select another one."""
 
 Again: TypeAlias = Callable[["Lowered", Choices], "Lowered"]

@@ -10,8 +10,8 @@ many instructions there are for each byte, of which a multiprocessor starts only
 nanosecond: the smaller of both parts of the bandwidth is the speed (a roofline of bytes in flight
 and of instructions).
 
-The model ranks candidates of one kernel; it does not predict times. A kernel that spills more
-than a few bytes is worse than any that spills less, whatever else is true of it.
+The model ranks candidates of one kernel; it does not predict times. A kernel that spills in a loop,
+or more than a few of its values, is worse than any that spills less, whatever else is true of it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ...base.cubin import sections
 from .choices import Choices
@@ -137,6 +138,8 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 # scoreboards; a later instruction names the scoreboards it waits for. So the code itself says how
 # many loads a warp starts before it waits for the first.
 
+Words: TypeAlias = Sequence[tuple[int, int]]
+"""Instructions, in two halves."""
 INSTRUCTION = struct.Struct("<QQ")
 OPERATION = 0xFFF
 LOAD, STORE, COPY, BULK_COPY = 0x981, 0x986, 0xFAE, 0x5B4
@@ -168,6 +171,8 @@ class MemoryCode:
     """Bytes that a thread loads in an iteration of the loop that loads most per instruction."""
     loop_instructions: int = 0
     """The instructions of that loop; 0 if no loop loads."""
+    looped_spills: int = 0
+    """Accesses of the stack that are in a loop."""
 
 
 def memory_code(cubin: bytes) -> MemoryCode:
@@ -192,14 +197,17 @@ def memory_code(cubin: bytes) -> MemoryCode:
             bulk += 1
         elif operation in (SPILL_LOAD, SPILL_STORE):
             spills += 1
-    nbytes, length = _busiest_loop(words)
-    return MemoryCode(ahead, copied, bulk, spills, len(words), nbytes, length)
+    loops = _loops(words)
+    looped = {at for first, last in loops for at in range(first, last + 1)}
+    in_loops = sum(words[at][0] & OPERATION in (SPILL_LOAD, SPILL_STORE) for at in looped)
+    nbytes, length = _busiest_loop(words, loops)
+    return MemoryCode(ahead, copied, bulk, spills, len(words), nbytes, length, in_loops)
 
 
-def _busiest_loop(words: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _busiest_loop(words: Words, loops: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return bytes and instructions of the innermost loop that loads most per instruction."""
     found = (0, 0)
-    for first, last in _innermost(words):
+    for first, last in _innermost(loops):
         body = words[first : last + 1]
         widths = [WIDTHS.get(high >> WIDTH_BIT & 7, 0) for low, high in body
                   if low & OPERATION in (LOAD, COPY)]  # fmt: skip
@@ -209,13 +217,18 @@ def _busiest_loop(words: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return found
 
 
-def _innermost(words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the first and last instruction of each loop that has no loop inside."""
-    loops = [
+def _loops(words: Words) -> list[tuple[int, int]]:
+    """Return the first and last instruction of each loop: branches that lead back."""
+    backward = [
         (at + 1 + _distance(*word), at)
         for at, word in enumerate(words)
         if word[0] & OPERATION == BRANCH and _distance(*word) < 0
     ]
+    return [(first, last) for first, last in backward if first >= 0]
+
+
+def _innermost(loops: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the loops that have no loop inside."""
     return [
         (first, last)
         for first, last in loops
@@ -243,6 +256,9 @@ PHASES = 2.0
 """Blocks load, then compute and store: about half of the time nothing of a block is in flight."""
 SLIGHT = 16
 """Bytes of stack per thread that cost no more than a few instructions."""
+SLIGHT_PART = 1 / 20
+"""The part of the instructions that accesses of the stack are, outside of loops, which is slight as
+well: they are there in the time that instructions take."""
 TOLERANCE = 0.05
 """Candidates whose use of the bandwidth differs less than this are equal in it."""
 
@@ -285,6 +301,8 @@ class Estimate:
     """The part of the machine code that the instruction cache holds."""
     issued: float
     """The part of the bandwidth for which instructions start in time."""
+    slight: bool = False
+    """Whether what is spilled costs little."""
 
     @property
     def is_good(self) -> bool:
@@ -337,7 +355,13 @@ def estimate(report: Report, processor: Processor) -> Estimate:
         bandwidth=1.0 if report.has_products else allowed,
         fetched=min(1.0, processor.code_bytes / max(found.code_bytes, 1)),
         issued=1.0 if report.has_products else _issued(report, processor),
+        slight=found.stack_bytes <= SLIGHT or _spills_little(code),
     )
+
+
+def _spills_little(code: MemoryCode) -> bool:
+    """Return whether few of the instructions are accesses of the stack, and none in a loop."""
+    return not code.looped_spills and code.spills <= SLIGHT_PART * code.instructions
 
 
 def _issued(report: Report, processor: Processor) -> float:
@@ -359,7 +383,8 @@ def _copied(report: Report) -> int:
     found, code = report.resources, report.code
     if code.bulk_copies:
         return found.shared_bytes
-    return min(code.copied * found.threads, found.shared_bytes)
+    # Each version has separate copies, with separate room, and a block runs one of them.
+    return min(code.copied * found.threads, found.shared_bytes) // report.versions
 
 
 def resident_blocks(found: Resources, processor: Processor, threads: int) -> int:
@@ -381,7 +406,8 @@ def rank(estimate: Estimate) -> tuple[float, ...]:
     """
     steps = round(estimate.speed / TOLERANCE)
     spilled = estimate.spilled_bytes if estimate.spilled_bytes > SLIGHT else 0
-    return (estimate.blocks == 0, spilled, -steps, -estimate.warps)
+    costly = 0 if estimate.slight else spilled
+    return (estimate.blocks == 0, costly, -steps, spilled, -estimate.warps)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -422,6 +448,9 @@ def candidates(
         fits = [(n, _fit(report, warps, n, processor)) for n in sorted(numbers)]
         most = {n: processor.threads // (n * WARP) for n in numbers}
         sizes = [_size(n, min(fit + 1, most[n])) for n, fit in fits]
+        if report is not None and report.code.copied:
+            # Loads of later iterations begin if there are registers for what they are followed by.
+            varied += [_size(n, fit // 2) for n, fit in fits if n == warps]
         if report is not None and report.loaded_bytes is not None:
             # Blocks that load once wait as often as they compute: many share a multiprocessor.
             varied += [

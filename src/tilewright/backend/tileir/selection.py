@@ -42,9 +42,9 @@ from .toolchain import Process, Toolchain
 
 PATIENCE = 3.0
 """If the default spills many bytes, the search may take so many times as long as compiling it."""
-LONG = 5.0
-"""Where compiling the default takes more seconds, others are not tried unless it spills: so much
-code is bound by its instructions, which they do not change."""
+LARGE = 5000
+"""A default of more instructions that spills nothing is shipped: the assembler takes seconds for
+each candidate, and so much code is bound by its instructions, which others do not change."""
 STEP_SECONDS = 0.05
 OVER = "stopped, the time for candidates was over"
 
@@ -63,6 +63,11 @@ class CandidateTrial:
     careful: bool = False
     judged: tuple[Report, Estimate] | None = None
     """What is known of its code, and the terms of the model; None without code."""
+
+    @property
+    def instructions(self) -> int:
+        """The instructions of its code; 0 without code."""
+        return 0 if self.judged is None else self.judged[0].code.instructions
 
     @property
     def is_good(self) -> bool:
@@ -105,8 +110,8 @@ def select(made: Lowered, tool: Toolchain, relower: Relower, with_care: Relower)
         if default.judged is not None:
             # The time of the default says how fast this machine is now.
             limit = seconds + (PATIENCE if spilled >= WORTH_SAYING else 1.0) * default.seconds
-        if default.judged is not None and not spilled and default.seconds > max(LONG, seconds):
-            untried = (f"no other candidate is tried: compiling took {default.seconds:.0f} s",)
+        if not spilled and default.instructions > LARGE:
+            untried = (f"no other candidate is tried: it has {default.instructions} instructions",)
         else:
             trials += compile_candidates(_others(default), made, tool, relower, limit)
     if all(each.judged is None for each in trials):

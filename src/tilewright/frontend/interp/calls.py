@@ -8,6 +8,7 @@ import functools
 import inspect
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -35,7 +36,16 @@ from ..semantics.values import Memory, describe
 from . import advice
 from .branches import Conflict, coerce, fill, merge_type, same_structure
 from .debug_events import RESULT, tell, tell_again
-from .interpreter import MAX_DEPTH, CallFrame, Closure, Flow, FlowExit, Interpreter, Target
+from .interpreter import (
+    MAX_DEPTH,
+    CallFrame,
+    Closure,
+    Flow,
+    FlowExit,
+    Interpreter,
+    Target,
+    signature_text,
+)
 from .loops import RangeOf
 
 # -------------------------------------------------------------------------------------------------
@@ -141,14 +151,15 @@ def _bind(
     kwargs: Kwargs,
     signature: inspect.Signature,
 ) -> None:
-    label = "the lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
+    called = "lambda" if isinstance(node, ast.Lambda) else node.name
+    label = "the lambda" if isinstance(node, ast.Lambda) else f"`{called}`"
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         it.em.fail(
             Code.CALL,
             f"{label} cannot be called like this: {error}",
-            expected=_plain(signature),
+            expected=f"{called}{signature_text(signature.parameters.values())}",
             hint=advice.for_call(label, kwargs, signature.parameters),
         )
     given = set(bound.arguments)
@@ -160,11 +171,6 @@ def _bind(
         if kind is inspect.Parameter.VAR_KEYWORD:
             it.em.fail(Code.SYNTAX, f"`**{name}` is not supported in functions that kernels call")
         frame.bind(name, value)
-
-
-def _plain(signature: inspect.Signature) -> str:
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    return str(inspect.Signature(bare))
 
 
 def _run_body(it: Interpreter, node: FunctionNode) -> Any:
@@ -366,8 +372,10 @@ ON_TILES: dict[Any, str] = {
 }  # fmt: skip
 """What does with the elements of a tile what a function of Python does with items."""
 PACKAGE = __name__.partition(".")[0]
-HOST = (["array"], ["op"], ["graph"], ["launch"], ["driver"], ["frontend"], ["testing"])
-"""Our own folders whose functions are for the host; `kernels` has some of either kind."""
+FOR_KERNELS = ("base", "lang", "simt", "kernels", "ops")
+"""Our own folders with functions that kernels may call; those that return ops are for the host."""
+READY = f"{PACKAGE}.ops"
+"""Its public functions are for the host; those that its own kernels call are not public."""
 PURE_MODULES = ("math", "operator", "_operator")
 PURE = (
     abs, ascii, bin, bool, chr, divmod, float, format, hex, int, len, max, min, oct, ord, pow,
@@ -544,16 +552,19 @@ OTHERS: dict[Any, str] = {
 def _refuse_host(it: Interpreter, callee: types.FunctionType) -> None:
     """Reject functions of the host: an error inside one would hide the mistake in the kernel."""
     package, *inside = (callee.__module__ or "").split(".")
-    makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
-    if package != PACKAGE or not (makes_op or inside[:1] in HOST):
+    if package != PACKAGE or not inside:
         return
-    name = callee.__name__
+    name, home = callee.__name__, f"{package}.{inside[0]}"
+    makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
+    is_ready = home == READY and name in sys.modules[home].__all__
+    if inside[0] in FOR_KERNELS and not makes_op and not is_ready:
+        return
     it.em.fail(
         Code.CALL,
         f"`{name}` is for the host, not for kernels",
         expected="tilewright.lang functions, or your own Python functions",
-        got=f"`{package}.{name}`",
-        hint=f"use tl.{name}" if name in RULES else None,
+        got=f"`{package if hasattr(sys.modules[package], name) else home}.{name}`",
+        hint=f"use tl.{name}" if name in lang.__all__ else None,
     )
 
 

@@ -461,48 +461,43 @@ def sync_warp(em: SemanticBuilder, *, mask: Any = None) -> None:
     em.op("sync_warp", _mask(em, mask))
 
 
-def _shuffle(word: str, mode: ShuffleMode, what: str) -> Callable[..., Value]:
-    def take(em: SemanticBuilder, value: Any, by: Any, width: Any, mask: Any) -> Value:
-        _require(em, word)
-        lanes = _lanes(em, width)
-        given, lane = _scalar(em, value, "value"), em.index(by, what)
-        return em.emit("shuffle", given, lane, _mask(em, mask), mode=mode, width=lanes)
-
-    return take
-
-
-_FROM = _shuffle("shuffle", ShuffleMode.IDX, "lane")
-_UP = _shuffle("shuffle_up", ShuffleMode.UP, "delta")
-_DOWN = _shuffle("shuffle_down", ShuffleMode.DOWN, "delta")
-_XOR = _shuffle("shuffle_xor", ShuffleMode.XOR, "bits")
+def _shuffle(
+    em: SemanticBuilder, mode: ShuffleMode, value: Any, by: tuple[str, Any], width: Any, mask: Any
+) -> Value:
+    word = "shuffle" if mode is ShuffleMode.IDX else f"shuffle_{mode.value}"
+    _require(em, word)
+    what, number = by
+    lanes = _lanes(em, width)
+    given, lane = _scalar(em, value, "value"), em.index(number, what)
+    return em.emit("shuffle", given, lane, _mask(em, mask), mode=mode, width=lanes)
 
 
 def shuffle(
     em: SemanticBuilder, value: Any, lane: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
     """Return the value of a lane by its number."""
-    return _FROM(em, value, lane, width, mask)
+    return _shuffle(em, ShuffleMode.IDX, value, ("lane", lane), width, mask)
 
 
 def shuffle_up(
     em: SemanticBuilder, value: Any, delta: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
     """Return the value of a lane below."""
-    return _UP(em, value, delta, width, mask)
+    return _shuffle(em, ShuffleMode.UP, value, ("delta", delta), width, mask)
 
 
 def shuffle_down(
     em: SemanticBuilder, value: Any, delta: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
     """Return the value of a lane above."""
-    return _DOWN(em, value, delta, width, mask)
+    return _shuffle(em, ShuffleMode.DOWN, value, ("delta", delta), width, mask)
 
 
 def shuffle_xor(
     em: SemanticBuilder, value: Any, bits: Any, *, width: Any = WARP_SIZE, mask: Any = None
 ) -> Value:
     """Return the value of the lane with flipped bits."""
-    return _XOR(em, value, bits, width, mask)
+    return _shuffle(em, ShuffleMode.XOR, value, ("bits", bits), width, mask)
 
 
 def vote_all(em: SemanticBuilder, condition: Any, *, mask: Any = None) -> Value:

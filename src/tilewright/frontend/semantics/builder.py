@@ -35,46 +35,48 @@ INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
 class SemanticBuilder(Builder):
     """The builder that rules use: it emits ops at the current source location.
 
-    `inline` runs a Python function of the kernel on given values; the interpreter sets it.
-    `depth` counts the conditions and loops around the current place; `left` says that control may
-    have left the function before it. Only where code provably runs in every block may an assertion
-    become a launch check.
-    Accesses are `checked` unless the kernel has said that they shall not be; `obligations` has the
-    checks that were placed already: of spans.
-    `scalars` names the scalar parameters; `defining` has the op that made each value;
-    `unchecked` has the tiles that were loaded from an unchecked index; `owned` says of the
-    numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
-    parameter for the memory of each global in use; `global_names` says how globals were found.
-    `witnesses` has the values that are a thread's own index, with the width of those in two
-    dimensions; `widths` the one that each slice is written with. `shared_arrays` counts those in
-    the memory of a block; `cuts` has what of each slice a witness stands for. `left_out` says that
-    constants have decided against some statements.
+    Beside the IR it keeps what rules must know of values. Facts are keyed by the identity of the IR
+    value, so that the result of arithmetic never inherits a fact about an operand.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
+    """Runs a Python function of the kernel on given values; the interpreter sets it."""
 
     def __init__(self, signature: Signature, *, unsafe: bool, checked: bool = True) -> None:
         super().__init__(Block())
         self.signature = signature
         self.unsafe = unsafe
         self.checked = checked
+        """Whether accesses have bounds checks, which a kernel may switch off."""
         self.unsafe_depth = 0
+        """The number of `with tw.unsafe():` around the current place."""
         self.depth = 0
+        """The number of conditions and loops around the current place."""
         self.left = False
+        """Whether control may have left the function before the current place."""
         self.left_out = False
+        """Whether constants have decided against some statements."""
         self.launch_checks: list[LaunchCheck] = []
         self.obligations: list[BoundsCheck] = []
+        """The checks that are placed already: of the spans of mapped outputs."""
         self.warned: set[str] = set()
         self.scalars: dict[Value, str] = {}
+        """The names of the scalar parameters."""
         self.defining: dict[Value, Op] = {}
         self.unchecked: set[Value] = set()
+        """The tiles that were loaded from an unchecked index."""
         self.owned: dict[Value, Space] = {}
+        """The tiles that a loop visits, by the coordinates of its owned index."""
         self.hidden: dict[object, tuple[GlobalSpec, Value]] = {}
+        """The parameter that has the memory of a global, for each that the kernel uses."""
         self.global_names: dict[Global[Any], str] = {}
         self.witnesses: dict[Value, Expr | None] = {}
+        """The values that are a thread's own index; the width of those in two dimensions."""
         self.widths: dict[str, Expr] = {}
+        """The width of the witnesses that a slice is written with, by name."""
         self.shared_arrays = 0
         self.cuts: dict[str, Cut] = {}
+        """What of a slice a witness stands for: an element, a run or a tile."""
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
@@ -99,7 +101,10 @@ class SemanticBuilder(Builder):
 
     @property
     def surely_runs(self) -> bool:
-        """Whether every block gets to the current place."""
+        """Whether every block gets to the current place.
+
+        Only there may an assertion become a launch check: elsewhere it may never be evaluated.
+        """
         return self.depth == 0 and not self.left
 
     def require_at_launch(self, check: LaunchCheck) -> None:
@@ -119,11 +124,9 @@ class SemanticBuilder(Builder):
         hint: str | None = None,
         span: Span | None = None,
     ) -> NoReturn:
-        """Raise a CompileError at the current place (or at `span`).
-
-        Errors of Python that led to it are of no use to the user.
-        """
+        """Raise a CompileError at the current place (or at `span`)."""
         where = span or self.span
+        # From None: the traceback of an error that a rule has caught shows none of the user's code.
         found = CompileError(message, expected=expected, got=got, hint=hint, span=where, code=code)
         raise found from None
 
@@ -155,6 +158,7 @@ class SemanticBuilder(Builder):
 
     def static_int(self, x: Any, what: str) -> int:
         """Return an int known while compiling."""
+        # bool is an int in Python; as a shape or an axis it is a mistake.
         if isinstance(x, bool) or not isinstance(x, int):
             hint = "use a literal, a shape, or a keyword-only `tl.Const[int]` parameter"
             self.fail(
@@ -254,20 +258,6 @@ class SemanticBuilder(Builder):
             self.fail(Code.TYPE, f"{what} is a pointer", expected="numbers", got=describe(value))
         return value
 
-    def floats(self, x: Any, what: str = "operand") -> Value:
-        """Return a tile of floats that have arithmetic; Python numbers become f32."""
-        value = self.numbers(float(x) if type(x) is int else x, what)
-        dtype = value.tile.dtype
-        if not (dtype.is_float and dtype.has_arithmetic):
-            self.fail(
-                Code.DTYPE,
-                f"{what} must be floating point",
-                expected="f16, bf16, f32 or f64",
-                got=describe(value),
-                hint="convert it first: x.astype(tw.f32)",
-            )
-        return value
-
     def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
         """Convert a Python number to a constant, of `dtype` if given; it must be representable."""
         if dtype is None:
@@ -291,6 +281,7 @@ class SemanticBuilder(Builder):
         if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
             if x.type.rank == 0 and x.type.dtype is i32:
                 return x
+            # Wider integers are rejected, not truncated: a wrapped index would pass its check.
             if x.type.rank == 0 and x.type.dtype.is_int and x.type.dtype.bits < 32:
                 return self.emit("exti", x, to=i32)
             self.fail(
@@ -325,6 +316,7 @@ class SemanticBuilder(Builder):
                 got=str(tile.shape),
                 hint=INSERT_AXES,
             )
+        # The op repeats axes of length 1 only, and changes no rank: a reshape adds the axes.
         ones = (1,) * (len(shape) - tile.rank) + tile.shape
         if ones != tile.shape:
             value = self.emit("reshape", value, shape=ones)

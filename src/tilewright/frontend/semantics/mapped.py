@@ -121,6 +121,8 @@ def _span(
             )
         _require_uniform(em, axis, number)
     start = em.index(first, f"the first tile along axis {axis}")
+    # The comparisons are folded to a constant, become a launch check, or are asserted in the
+    # kernel: whichever can decide them first.
     begins = _no_more(em, em.index(0), start)
     if _is_rest(count):
         extent = Extent(_known(em, first), None)
@@ -133,6 +135,8 @@ def _span(
         given, ends = _counted(em, axis, start, count, tiles)
         inside = em.emit("andi", begins, ends)
     _require_inside(em, name, axis, inside)
+    # An assertion does not end the block at once. Until then a span out of bounds has no tiles, so
+    # that no access of the loop leaves the tensor.
     return _Placed((start, em.emit("select", inside, given, em.index(0))), extent)
 
 
@@ -146,11 +150,14 @@ def _counted(
     """Return the number of tiles of a span, and whether it ends in bounds; -1 means the rest."""
     given = em.index(count, f"the count along axis {axis}")
     least, least_count, counted = em.index(0), given, given
+    # Only a count that may be -1 at run time needs the select: without it the count stays an
+    # expression that the prover can follow.
     if _may_be_rest(em, count):
         least, least_count = em.index(REST), em.emit("maxi", given, em.index(0))
         is_rest = em.emit("cmpi", given, least, predicate=Predicate.EQ)
         counted = em.emit("select", is_rest, em.emit("subi", tiles, start), given)
     some = _no_more(em, least, given)
+    # start <= tiles - count, not start + count <= tiles: that sum might wrap.
     room = _no_more(em, start, em.emit("subi", tiles, least_count))
     return counted, em.emit("andi", some, room)
 
@@ -208,6 +215,8 @@ DIFFERING = (BLOCK_ID, TILE_INDEX)
 
 def _require_uniform(em: SemanticBuilder, axis: int, number: Any) -> None:
     """Reject a number that may differ between blocks, or between the iterations of a loop."""
+    # A backward slice over the ops that compute the number. What a region passes on is rejected
+    # with its op: branches and loops of blocks may differ.
     pending, seen = [number], set[Value]()
     while pending:
         value = pending.pop()
@@ -233,6 +242,7 @@ def _is_uniform(op: Op) -> bool:
     if op.is_a(*DIFFERING) or op.regions:
         return False
     if op.is_a(LOAD_VIEW):
+        # All blocks load the same value from an input, which no block writes.
         tensor = op.one("view").view.tensor
         return tensor.param is not None and not tensor.mutable
     return op.defn.pure or op.is_a(CHECK)
@@ -269,6 +279,8 @@ def reject_overlapping_loops(em: SemanticBuilder, body: Block) -> None:
         name = op.one("view").view.tensor.param
         assert name is not None, "a mapped output is a parameter"
         used.setdefault(name, {}).setdefault(space, op)
+    # Loops over one and the same space give a tile to the same block: their keys are equal here. Of
+    # two spaces, each numbers its tiles on its own, so only disjoint ones are safe.
     for name, spaces in used.items():
         for (one, first), (other, second) in combinations(spaces.items(), 2):
             if not _are_apart(one, other):
@@ -299,4 +311,5 @@ def _are_apart(one: Space, other: Space) -> bool:
 def _ends_before(a: Extent, b: Extent) -> bool:
     if isinstance(a.start, int) and isinstance(a.count, int) and isinstance(b.start, int):
         return a.start + a.count <= b.start
+    # Values that are not constants are compared by identity: `0 .. n` ends where `n ..` starts.
     return a.start == 0 and a.count is not None and a.count == b.start

@@ -83,6 +83,38 @@ def routed(z: tl.MappedPartitionMut, x: tl.Tensor, y: tl.Tensor, ways: tl.Tensor
         z.store(acc.astype(z.dtype), index)
 
 
+@tw.entry
+def converted(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor, *, FAST: tl.Const[bool] = False) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    bm, bn = z.shape
+    xs, ws = x.partition((bm, 64)), w.partition((64, bn))
+    acc = tl.zeros((bm, bn), tw.f32)
+    for k in range(tl.num_tiles(xs, 1)):
+        left, right = xs.load([i, k]), ws.load([k, j])
+        acc = tl.mmaf(left, right.astype(x.dtype), acc, fast_acc=FAST)
+    z.store(acc.astype(z.dtype))
+
+
+@pytest.mark.parametrize(("weights", "warps"), [(tw.i8, 8), (tw.bf16, 4)])
+def test_operands_that_are_converted_take_more_warps(weights, warps):
+    z, w = tw.meta((4096, 4096), tw.bf16), tw.meta((4096, 4096), weights)
+    found = hints(converted, z.partition_mut((128, 128)), z, w)
+    assert found == {"occupancy": 2, "num_worker_warps_per_cta": warps}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fast", "expected"),
+    [
+        (tw.f8e4m3fn, False, {"num_worker_warps_per_cta": 8}),
+        (tw.f8e4m3fn, True, {"occupancy": 2, "num_worker_warps_per_cta": 4}),
+        (tw.bf16, False, {"occupancy": 2, "num_worker_warps_per_cta": 4}),
+    ],
+)
+def test_exact_sums_of_small_floats_have_two_accumulators(dtype, fast, expected):
+    z, x = tw.meta((4096, 4096), tw.bf16), tw.meta((4096, 4096), dtype)
+    assert hints(converted, z.partition_mut((128, 128)), x, x, FAST=fast) == expected
+
+
 def test_visits_that_check_have_registers_for_it():
     x, y = tw.meta((4096, 4096), tw.bf16), tw.meta((8, 4096, 4096), tw.bf16)
     mapped = x.partition_mut((128, 128)).map((8, 1), 132)
@@ -97,6 +129,7 @@ def test_visits_that_check_have_registers_for_it():
     [
         (64, 64, 64, 4, 4), (64, 64, 32, 4, 4), (64, 128, 64, 2, 4), (64, 64, 128, 2, 4),
         (128, 64, 64, 2, 8), (128, 128, 128, 1, 8), (32, 64, 64, 2, 4), (16, 64, 128, 2, 4),
+        (128, 64, 128, 2, 4),
     ],
 )  # fmt: skip
 def test_chained_products_share_a_processor(rows, keys, depth, blocks, warps):
@@ -148,6 +181,58 @@ def test_grids_are_turned_where_blocks_in_a_row_share_tiles():
     assert lowered(cuda_ir(kernels.transpose, x.partition_mut((64, 64)), x)).decisions.turned
     assert not lowered(cuda_ir(kernels.transpose, x.partition_mut((8, 8)), x)).decisions.turned
     assert not product((16, 16)).turned
+
+
+@tw.entry
+def shifted(z: tl.TensorMut, x: tl.Tensor, bias: tl.Tensor) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    tile = x.load_tile(z.shape, [i, j])
+    z.store(tile + bias.load_tile((z.shape[1],), [j])[None, :])
+
+
+@tw.entry
+def column_sums(z: tl.TensorMut, x: tl.Tensor) -> None:
+    _, n = z.shape
+    part, j, _ = tl.get_tile_block_id()
+    xs, total = x.partition((8, n)), tl.zeros((n,), tw.f32)
+    for i in range(part * 4, min(part * 4 + 4, xs.num_tiles(0))):
+        total = total + tl.reduce_sum(xs.load((i, j)), 0)
+    z.store(total.reshape(1, n))
+
+
+@tw.entry
+def crossed(z: tl.TensorMut, x: tl.Tensor) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    z.store(x.load_tile(z.shape, [j, i]))
+
+
+@tw.entry
+def taken(z: tl.TensorMut, x: tl.Tensor, places: tl.Tensor[tw.i32]) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    z.store(x.load_tile(z.shape, [places.load_tile((1,), [i]).item(), j]))
+
+
+@tw.entry
+def repeated(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.broadcast(x.load_tile((z.shape[0], 1), [tl.block_id(0), 0]), z.shape))
+
+
+def test_blocks_that_are_neighbours_in_memory_run_together():
+    z, row, places = tw.meta((1024, 1024)), tw.meta((1024,)), tw.meta((128,), tw.i32)
+    out = z.partition_mut((8, 64))
+    for kernel, rows, *args in ((shifted, 8, z, row), (column_sums, 1, z), (repeated, 8, z)):
+        func = cuda_ir(kernel, z.partition_mut((rows, 64)), *args)
+        assert lowered(func).decisions.turned, kernel
+        assert not lowered(func, block_group=1).decisions.turned
+    assert not lowered(cuda_ir(crossed, out, z)).decisions.turned
+    assert not lowered(cuda_ir(taken, out, z, places)).decisions.turned
+    assert not lowered(cuda_ir(shifted, out, z.T, row)).decisions.turned
+
+
+def test_a_grid_that_is_too_long_in_reverse_keeps_its_order():
+    z, row = tw.meta((1 << 17, 64)), tw.meta((64,))
+    for tile, turned in (((1, 64), False), ((8, 64), True)):
+        assert lowered(cuda_ir(shifted, z.partition_mut(tile), z, row)).decisions.turned is turned
 
 
 def explained(kernel, *args, **constants):

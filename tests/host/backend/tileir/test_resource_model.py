@@ -29,10 +29,10 @@ FREE = frozenset[str]()
 
 def report(
     registers: int = 64, threads: int = 256, stack: int = 0, shared: int = 0, code: int = 8192,
-    ahead: int = 64, copied: int = 0, bulk: int = 0, **more: object,
+    ahead: int = 64, copied: int = 0, bulk: int = 0, looped: bool = True, **more: object,
 ) -> Report:  # fmt: skip
     needs = Resources(registers, stack, shared, code, threads)
-    loop = more.pop("loop_bytes", 0), more.pop("loop_instructions", 0)
+    loop = more.pop("loop_bytes", 0), more.pop("loop_instructions", 0), stack * looped
     made = MemoryCode(ahead, copied, bulk, stack, code // 16, *loop)  # type: ignore[arg-type]
     return Report(needs, made, **more)  # type: ignore[arg-type]
 
@@ -124,12 +124,26 @@ def branch(instructions):
 def test_loops_are_found_in_the_code():
     other, load = (0x221, 0), (0x981, 6 << 9)
     code = [other, load, other, load, branch(-4), other, load, branch(-3), branch(5)]
-    assert model._busiest_loop(code) == (32, 4)
-    assert model._busiest_loop([other, load, branch(1)]) == (0, 0)
+    assert busiest(code) == (32, 4)
+    assert busiest([other, load, branch(1)]) == (0, 0)
     outer = [other, load, branch(-2), other, branch(-5)]
-    assert model._busiest_loop(outer) == (16, 2), "the innermost one"
+    assert busiest(outer) == (16, 2), "the innermost one"
+    assert model._loops(outer) == [(1, 2), (0, 4)]
+    assert model._loops([*outer, branch(-7)]) == model._loops(outer), "none begins before the code"
 
 
+def busiest(code):
+    return model._busiest_loop(code, model._loops(code))
+
+
+def test_few_spills_outside_of_loops_are_slight():
+    assert judged(stack=25, looped=False).slight, "of 512 instructions"
+    assert not judged(stack=26, looped=False).slight
+    assert not judged(stack=25, looped=True).slight
+    assert judged(stack=16, looped=True).slight
+
+
+WINDOWS = {"loaded_bytes": 5248, "stored_bytes": 4096, "versions": 2}
 # What is known by measurement on an H200, or by construction: the first of each list is the best.
 ORDERS = {
     "one that spills is worse than any that does not": [
@@ -147,6 +161,13 @@ ORDERS = {
         report(168, 384, shared=84544, ahead=16, bulk=2, has_products=True),
         report(168, 384, stack=152, shared=84592, ahead=16, bulk=2, has_products=True),
         report(128, 256, stack=184, shared=60008, ahead=16, bulk=2, has_products=True),
+    ],
+    "a convolution: few accesses of the stack, and fewer instructions, 1.1 times as fast": [
+        report(128, 128, stack=24, looped=False, code=16 * 2064, ahead=40, **WINDOWS),
+        report(64, 256, code=16 * 1448, ahead=20, **WINDOWS),
+    ],
+    "of equal speed the one that does not spill": [
+        report(64, 128), report(64, 128, stack=20, looped=False),
     ],
     "with equal loads in flight, more warps hide more": [
         report(64, 256, ahead=64), report(128, 128, ahead=128),
@@ -197,6 +218,18 @@ def test_other_forms_are_candidates_too():
     assert found[1] == Choices(4, 7, whole_first=False)
     kept = candidates(Choices(4, 7), report(72, 128), HOPPER, {"whole_first"}, forms)
     assert all(c.whole_first is None for c in kept)
+
+
+def test_loops_with_asynchronous_copies_may_have_half_as_many_blocks():
+    found = candidates(Choices(4, 4), report(96, 128, copied=128), HOPPER, FREE)
+    assert found[0] == Choices(4, 2)
+    assert Choices(4, 2) not in candidates(Choices(4, 4), report(96, 128), HOPPER, FREE)
+
+
+@pytest.mark.parametrize("versions", [1, 2])
+def test_the_copies_of_another_version_are_not_in_flight(versions):
+    found = judged(ahead=0, threads=128, copied=64, shared=8192, versions=versions)
+    assert found.bytes_in_flight == found.blocks * 8192 // versions
 
 
 def test_blocks_that_load_once_may_share_a_multiprocessor_with_many():

@@ -94,9 +94,10 @@ def _needed(frame: NestFrame, effect: NestEffect, loop: Loop) -> Range | None:
     if not isinstance(effect, WriteView):
         return None
     window = frame.windows[effect.access]
-    for axis, low, high in zip(effect.index, window.low, window.high, strict=True):
-        if _is_alone(axis, loop):
-            return Range(low, high)
+    for k, axis in enumerate(effect.index):
+        # The window of a sparse axis is in rows of the tensor.
+        if k != effect.access.view.sparse and _is_alone(axis, loop):
+            return Range(window.low[k], window.high[k])
     return None
 
 
@@ -174,12 +175,13 @@ class NestWriter:
         frame = NestFrame(emitter, nest, windows)
         # Scalar code tests each element anyway, and row numbers of gathers differ per element, so a
         # second version would gain nothing.
-        if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
+        if not windows or nest.lanes == 1 or nest.has_row_per_lane:
             self.loops([frame], 0)
             return
-        # Joined blocks have a run-time length, so their ranges are computed in any case.
-        if emitter.plan.joined is not None:
-            frame.ranged = True
+        # Joined blocks have a run-time length, so their ranges are computed in any case. Where row
+        # numbers are the same in all lanes, they are tested before the innermost loop.
+        if emitter.plan.joined is not None or any(a.view.sparse is not None for a in windows):
+            frame.ranged = not nest.descending
             self.loops([frame], 0)
             return
         whole = emitter.any_of([is_whole(emitter, a, w) for a, w in windows.items()])

@@ -296,6 +296,16 @@ class Nest:
                 found.append(statement.access)
         return found
 
+    @property
+    def has_row_per_lane(self) -> bool:
+        """Whether the lanes of an access have separate rows, so that they are no neighbours."""
+        return any(
+            isinstance(row, Reg) and self.lane_loop in row.loops
+            for statement in (*self.reads, *self.effects)
+            if isinstance(statement, ReadView | WriteView | AtomicView)
+            for row in [statement.row]
+        )
+
 
 def targets_of(effect: NestEffect) -> list[TileBuffer]:
     """Return the buffers that an effect writes."""

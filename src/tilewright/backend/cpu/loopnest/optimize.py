@@ -97,17 +97,16 @@ def _narrow_lanes(nest: Nest, nbytes: int) -> int:
 def is_stream(nest: Nest) -> bool:
     """Return whether a nest only stores to tensors, and its values are cheap to compute."""
     stores = all(isinstance(effect, WriteView) for effect in nest.effects)
-    return stores and nest.lanes > 1 and sum(map(_read_cost, nest.reads)) <= LIGHT_NEST
+    # Gathers are bound by latency, not by bandwidth, so narrow vectors do not help them.
+    is_dense = nest.lanes > 1 and not nest.has_row_per_lane
+    return stores and is_dense and sum(map(_read_cost, nest.reads)) <= LIGHT_NEST
 
 
 def _read_cost(read: Read) -> int:
     match read:
         case Compute():
             return read.op.defn.cost
-        case ReadView():
-            # Gathers are bound by latency, not by bandwidth, so narrow vectors do not help them.
-            return FOREVER if read.access.view.sparse is not None else 0
-        case ReadBuffer() | Position():
+        case ReadBuffer() | ReadView() | Position():
             return 0
         case _:
             return FOREVER
@@ -363,7 +362,7 @@ def _is_unread(write: WriteView, reads: Sequence[Location]) -> bool:
 def _fills_lines(nest: Nest, write: WriteView) -> bool:
     """Return whether the innermost loop writes complete cache lines, in dense vectors."""
     view, loop = write.access.view, nest.lane_loop
-    if loop is None or any(access.view.sparse is not None for access in nest.accesses):
+    if loop is None or nest.has_row_per_lane:
         return False
     size = itemsize(view.tensor.dtype)
     dense = any(

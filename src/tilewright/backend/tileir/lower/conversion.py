@@ -205,13 +205,10 @@ def _nearest(em: TileEmitter, arg: Val, kind: TileValueType, to: AnyDType) -> Va
     source = tile(arg).of(F32)
     wide = arg if tile(arg) == source else em.one("ftof", source, arg)
     low, high = (em.number(float(end), source) for end in int_range(to))
-    clamped = em.same("minf", em.same("maxf", wide, low), high)
+    number = _zero_for_nan(em, wide)
+    clamped = em.same("minf", em.same("maxf", number, low), high)
     shifted = em.same("addf", clamped, em.number(ROUNDER, source))
-    bits = em.one("bitcast", source.of(I32), shifted)
-    nearest = em.one("trunci", kind, bits)
-    return em.one(
-        "select", kind, _ask(em, ComparisonCode.EQUAL, wide, wide), nearest, em.number(0, kind)
-    )
+    return em.one("trunci", kind, em.one("bitcast", source.of(I32), shifted))
 
 
 def _converted(

@@ -79,12 +79,15 @@ def test_only_neighbours_in_memory():
     assert streamed(copy(f32, (64,), Kernel).finish()) == []
 
 
-def test_not_by_row_numbers():
+@pytest.mark.parametrize(("sparse", "expected"), [(0, ["z"]), (1, [])])
+def test_rows_by_number_but_no_elements_by_number(sparse, expected):
     k = Dense()
-    rows = k.load(k.tensor("rows", i32, 1), (8,))
-    view = k.view(k.output("z", f32, 2), (8, 64), sparse=0)
-    k.op("store_view", k.constant(1.0, f32, (8, 64)), view, [rows, k.i32(0)], None)
-    assert streamed(k.finish()) == []
+    numbers = k.load(k.tensor("numbers", i32, 1), ((8, 64)[sparse],))
+    view = k.view(k.output("z", f32, 2), (8, 64), sparse=sparse)
+    where = [k.i32(0), k.i32(0)]
+    where[sparse] = numbers
+    k.op("store_view", k.constant(1.0, f32, (8, 64)), view, where, None)
+    assert streamed(k.finish()) == expected
 
 
 def test_plans_say_so():

@@ -134,8 +134,15 @@ def _region(region, values, launched, at):
 
 def test_blocks_without_an_order_are_those_of_the_launch():
     z = tw.meta((7, 5), tw.i32)
-    found = blocks(cuda_ir(number, z.partition_mut((1, 1))), (7, 5, 1), (7, 5, 1))
+    func = cuda_ir(number, z.partition_mut((1, 1)))
+    found = blocks(func, (7, 5, 1), (7, 5, 1), block_group=1)
     assert found == [at[:2] for at in _launched((7, 5, 1))]
+
+
+def test_blocks_of_a_reversed_grid_go_along_its_last_axis():
+    z = tw.meta((7, 5), tw.i32)
+    found = blocks(cuda_ir(number, z.partition_mut((1, 1))), (7, 5, 1), (1, 5, 7))
+    assert found == list(_all((7, 5)))
 
 
 SHAPES = [(1, 1), (15, 16), (16, 17), (113, 80), (128, 128), (144, 31), (47, 271), (1000, 7)]
