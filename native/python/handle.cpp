@@ -306,11 +306,20 @@ PyObject* writable_state(const HandleObject& handle) {
   return as<StorageObject>(region.storage).state;
 }
 
-// Borrows all of a piece of memory for writing. Null: an error is set.
-Owned borrow_whole(PyObject* state, PyObject* use) {
-  Owned ticket(new_ticket(state, use, nullptr, nullptr, true, false));
+// An object; None where it is empty and no error is set.
+PyObject* or_none(Owned found) {
+  return found || PyErr_Occurred() ? found.release() : Py_NewRef(Py_None);
+}
+
+// Borrows all of a tensor's memory for writing, if `state_of` gives its state. Empty without an
+// error: the slow path says what is wrong.
+Owned borrow_whole(const HandleObject& handle, PyObject* (*state_of)(const HandleObject&),
+                   PyObject* use) {
+  PyObject* state = state_of(handle);
+  Owned ticket(state == nullptr ? nullptr : new_ticket(state, use, nullptr, nullptr, true, false));
   if (!ticket) return ticket;
   const BorrowLock lock(may_run_python(as<StateObject>(state)));
+  if (state_of(handle) != state) return Owned();  // another thread took it, while this one waited
   as<TicketObject>(ticket.get()).borrow.epoch = as<StateObject>(state).memory.record.epoch;
   return take_borrow(ticket.get()) ? std::move(ticket) : Owned();
 }
@@ -331,10 +340,8 @@ PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) 
   PyObject* what = arguments.string();
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(handle)) return nullptr;
-  PyObject* state = writable_state(as_handle(handle));
-  if (state == nullptr) Py_RETURN_NONE;
-  const Owned use(use_here(what, known));
-  return use ? borrow_whole(state, use.get()).release() : nullptr;
+  const Owned use(use_here(what, known));  // first: it may run Python
+  return use ? or_none(borrow_whole(as_handle(handle), writable_state, use.get())) : nullptr;
 }
 
 // Whether a shape is an int or a tuple of ints: 2.0 equals 2 and would be found, but is no extent.
@@ -363,12 +370,11 @@ PyObject* partition_mut(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(handle)) return nullptr;
   const Owned tiling = known_tiling(as_handle(handle), tile);
-  PyObject* state = tiling ? writable_state(as_handle(handle)) : nullptr;
-  if (state == nullptr) Py_RETURN_NONE;
+  if (!tiling) Py_RETURN_NONE;
   const Owned use(use_here(classes.borrowed_for_writing, known));
   if (!use) return nullptr;
-  const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket) return nullptr;
+  const Owned ticket = borrow_whole(as_handle(handle), writable_state, use.get());
+  if (!ticket) return or_none(Owned());
   return new_partition(handle, tiling.get(), ticket.get(), false);
 }
 
@@ -408,17 +414,19 @@ PyObject* takeable_state(const HandleObject& handle) {
   return is_seen || is_captured ? nullptr : state;
 }
 
-// Moves a tensor out of its handle. False: an error is set.
-bool take(PyObject* self, PyObject* state, PyObject* what, PyObject* hint, PyObject* known,
-          Taken& taken) {
+// Moves a tensor out of its handle. False without an error: the slow path says what is wrong.
+bool take(PyObject* self, PyObject* what, PyObject* hint, PyObject* known, Taken& taken) {
   const HandleObject& handle = as_handle(self);
+  const Owned words(PyUnicode_FromFormat("consumed by %U", what));
+  const Owned use(words ? use_here(words.get(), known) : nullptr);
+  PyObject* state = use ? takeable_state(handle) : nullptr;
+  if (state == nullptr) return false;
+  const BorrowLock lock(may_run_python(as<StateObject>(state)));  // one thread takes it
   taken.title = if_a(title_type, handle.title) != nullptr
                     ? Owned::borrowed(handle.title)
                     : Owned(new_title(title_class, nullptr, nullptr));
-  const Owned words(PyUnicode_FromFormat("consumed by %U", what));
-  const Owned use(words ? use_here(words.get(), known) : nullptr);
-  if (!taken.title || !use) return false;
-  taken.ticket = borrow_whole(state, use.get());
+  if (!taken.title) return false;
+  taken.ticket = borrow_whole(handle, takeable_state, use.get());
   return taken.ticket &&
          move_out(self, taken.title.get(), what, PyTuple_GET_ITEM(use.get(), 1), hint);
 }
@@ -431,29 +439,31 @@ PyObject* take_over(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* hint = arguments.string();
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(self)) return nullptr;
-  PyObject* state = takeable_state(as_handle(self));
-  if (state == nullptr) Py_RETURN_NONE;
+  if (takeable_state(as_handle(self)) == nullptr) Py_RETURN_NONE;
   Taken taken;
-  if (!take(self, state, what, hint, known, taken)) return nullptr;
+  if (!take(self, what, hint, known, taken)) return or_none(Owned());
   return PyTuple_Pack(2, taken.title.get(), taken.ticket.get());
 }
 
 // Turns a partition back into its tensor.
 Owned unpartitioned(AccessObject& access, PyObject* known) {
   const HandleObject& handle = as_handle(access.tensor);
-  const bool stands = access.gone == Py_None && is_usable(handle) &&
-                      ended_by(as<TicketObject>(access.ticket)) == nullptr;
-  if (!stands) return Owned::borrowed(Py_None);
+  const auto stands = [&] {
+    return access.gone == Py_None && is_usable(handle) &&
+           ended_by(as<TicketObject>(access.ticket)) == nullptr;
+  };
+  if (!stands()) return Owned::borrowed(Py_None);
   Owned tensor = Owned::borrowed(access.tensor);
   if (!access.is_owned) return tensor;
-  PyObject* state = writable_state(handle);
-  if (state == nullptr) return Owned::borrowed(Py_None);
   const Owned use(use_here(classes.was_unpartitioned, known));
   if (!use) return Owned();
   const Owned gone(new_tuple(classes.unpartitioned, {Py_NewRef(PyTuple_GET_ITEM(use.get(), 1))}));
-  if (!gone) return Owned();
-  const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket) return Owned();
+  PyObject* state = gone ? writable_state(handle) : nullptr;
+  if (state == nullptr) return Owned(or_none(Owned()));
+  const BorrowLock lock(may_run_python(as<StateObject>(state)));
+  if (!stands()) return Owned::borrowed(Py_None);
+  const Owned ticket = borrow_whole(handle, writable_state, use.get());
+  if (!ticket) return Owned(or_none(Owned()));
   set_field(access.gone, gone.get());
   return tensor;
 }
@@ -467,12 +477,11 @@ PyObject* partition(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(self)) return nullptr;
   const Owned tiling = known_tiling(as_handle(self), tile);
-  PyObject* state = tiling ? takeable_state(as_handle(self)) : nullptr;
-  if (state == nullptr) Py_RETURN_NONE;
+  if (!tiling || takeable_state(as_handle(self)) == nullptr) Py_RETURN_NONE;
   const Owned shape(PyObject_GetAttr(tiling.get(), classes.tile));
   const Owned what(shape ? PyUnicode_FromFormat("partition(%R)", shape.get()) : nullptr);
   Taken taken;
-  if (!what || !take(self, state, what.get(), hint, known, taken)) return nullptr;
+  if (!what || !take(self, what.get(), hint, known, taken)) return or_none(Owned());
   const Owned tensor(new_handle(as_handle(self).region, taken.title.get()));
   return tensor ? new_partition(tensor.get(), tiling.get(), taken.ticket.get(), true) : nullptr;
 }

@@ -151,7 +151,7 @@ def test_a_shared_op_runs_once():
 
 def test_one_thread_takes_a_tensor():
     for take in (tw.move, tw.Arc, lambda z: z.partition((TILE,))):
-        for _ in range(ROUNDS // 3):
+        for _ in range(8 * ROUNDS):
             z = zeros()
             results = together(*[lambda z=z, take=take: take(z)] * THREADS)
             errors = [each for each in results if isinstance(each, Exception)]
