@@ -66,4 +66,10 @@ def default_group() -> Group:
 
 def group_or_default(group: Group | None) -> Group:
     """Return a group that is given, or else that of this process."""
-    return default_group() if group is None else group
+    if group is None:
+        return default_group()
+    if not isinstance(group, Group):
+        raise TypeError(
+            f"`group` is one of tw.distributed.init() or group.split(), got {type(group).__name__}"
+        )
+    return group

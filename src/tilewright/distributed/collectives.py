@@ -16,7 +16,7 @@ from ..op.core import DeviceOp, is_op
 from ..tensors import storage
 from ..tensors.layout import row_major
 from ..tensors.op_borrows import OpBorrow, borrow_to_read, borrow_to_write, written_region
-from ..tensors.ownership import Handle
+from ..tensors.ownership import Handle, refuse_unreadable
 from ..tensors.region import Region
 from ..tensors.submission import submit_work
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
@@ -83,6 +83,9 @@ class Collective(Copying, DeviceOp[T_co]):
             group.refuse_capture(self._call)
         for each in lent:
             each.check(ctx)
+        if self._call.op == "all_reduce" or self._call.root == group.rank:
+            for each in self._targets:
+                refuse_unreadable(each.region, f"`{self.name}`", each.handle)
         source = None if self._source is None else self._source.region
         parts = [each.region for each in self._targets]
         target = self._target_of(ctx, parts, source)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,6 +200,8 @@ class Group:
 
     def refuse_rank(self, rank: int, op: str) -> None:
         """Raise for a rank that no member has."""
+        if not isinstance(rank, int):
+            raise TypeError(f"`{op}` takes the number of a rank, got {rank!r}")
         if not 0 <= rank < self.size:
             raise SchedulingError(
                 f"`{op}` names the rank {rank}, and the group has {self.size}",
@@ -458,6 +460,9 @@ class Group:
         traceback: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Group cannot be pickled or copied: each process joins by itself")
 
     def __repr__(self) -> str:
         state = "" if self.error is None else ", not usable"

@@ -30,6 +30,9 @@ def make_group(
 ) -> Group:
     """Return the group of all processes; join them first if torch has not."""
     dist, made = torch.distributed, False
+    _refuse_place(rank, size)
+    if backend is not None and backend != "gloo" and "nccl" not in backend:
+        raise _no_backend(backend)
     if not dist.is_initialized():
         if backend is not None and "nccl" in backend:
             config.give_default(KEEP_ALIVE, "0")
@@ -95,6 +98,20 @@ def _backend_of(world: Any, store: Store, patience: Patience, ends: Any) -> Back
         nccl: Any = import_module(".nccl", __package__)
         made: Backend = nccl.Nccl(world, ends)
         return made
-    raise ContextError(
-        f"torch's process group has the backend {name!r}", expected="gloo or nccl", got=name
+    raise _no_backend(name)
+
+
+def _no_backend(name: str) -> ContextError:
+    return ContextError(
+        f"no group of processes has the backend {name!r}", expected="gloo or nccl", got=name
     )
+
+
+def _refuse_place(rank: int | None, size: int | None) -> None:
+    """Raise for a rank that no process has: the others would wait for it, and it for them."""
+    if rank is not None and (rank < 0 or (size is not None and rank >= size)):
+        raise ContextError(
+            f"no process has the rank {rank}",
+            expected="a rank from 0" + (f" to {size - 1}" if size else ""),
+            got=f"rank={rank}, size={size}",
+        )

@@ -134,6 +134,12 @@ class ShardedTensor(Sharded):
             whole[self.index(number)] = self.pieces[number].to_numpy()
         return whole
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Do as `to_numpy`, for NumPy, which would make an array of one object else."""
+        if copy is False:
+            raise ValueError("a tensor in pieces becomes one array by a copy alone")
+        return np.asarray(self.to_numpy(), dtype)
+
     def _nearest(self, device: Device | None) -> list[int]:
         """Return a position of each different part of the whole, on this device if one is."""
         found: dict[str, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 import time
 import weakref
@@ -566,6 +567,30 @@ def test_what_is_no_tensor_is_refused(pair):
     x = tw.ones((4,)).sync()
     with pytest.raises(tw.BorrowError):
         all_reduce([x, x], group=made[0]).sync()
+
+
+def test_what_is_no_group_or_rank_is_refused(pair):
+    made, _ = pair
+    x = tw.ones((4,)).sync()
+    with pytest.raises(TypeError, match=r"one of tw\.distributed\.init\(\) .*, got int"):
+        all_reduce(x, group=5)
+    with pytest.raises(TypeError, match="`broadcast` takes the number of a rank, got '0'"):
+        broadcast(x, "0", group=made[0])
+    with pytest.raises(TypeError, match="each process joins by itself"):
+        pickle.dumps(made[0])
+
+
+def test_what_nothing_has_written_is_not_reduced(pair):
+    made, _ = pair
+    for build in (all_reduce, broadcast):
+        with pytest.raises(tw.BorrowError, match="which nothing has written"):
+            build(tw.empty((4,)), group=made[0]).sync()
+
+    def run(rank):
+        x = tw.full((4,), 3.0) if rank == 0 else tw.empty((4,))
+        return broadcast(x, 0, group=made[rank]).sync().to_numpy().tolist()
+
+    assert in_ranks(2, run) == [[3.0] * 4] * 2
 
 
 def test_without_a_group():

@@ -311,6 +311,19 @@ def test_nobody_to_meet_says_how_to_start():
     assert "torchrun" in out
 
 
+def test_places_that_no_process_has_are_refused_at_once():
+    body = """
+        for given in (dict(rank=2, size=2), dict(rank=-1, size=2), dict(rank=0, size=0),
+                      dict(backend="mpi", rank=0, size=1)):
+            try:
+                init(address=f"tcp://127.0.0.1:{PORT}", **given)
+            except tw.ContextError as error:
+                print(error.message)
+    """
+    said = "no process has the rank 2\nno process has the rank -1\nno process has the rank 0\n"
+    assert processes.expect(body, 1) == [f"{said}no group of processes has the backend 'mpi'\n"]
+
+
 def test_torch_is_imported_when_it_is_asked_for():
     body = """
         tw.distributed, tw.Mesh, tw.shard

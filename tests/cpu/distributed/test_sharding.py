@@ -166,6 +166,15 @@ def test_pieces_without_elements_and_of_rank_0(shape):
         np.testing.assert_array_equal(tw.shard(x, mesh, 1).sync().to_numpy(), data)
 
 
+def test_numpy_sees_the_whole(devices):
+    data = np.arange(24, dtype=np.float32).reshape(4, 6)
+    xs = tw.shard(data, tw.Mesh(["cpu"] * 2, {"a": 2}), {0: "a"}).sync()
+    np.testing.assert_array_equal(np.asarray(xs), data)
+    assert np.asarray(xs).dtype == np.float32 and np.asarray(xs, np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="by a copy alone"):
+        np.asarray(xs, copy=False)
+
+
 def test_a_failure_on_one_device_is_raised(monkeypatch):
     devices = several.make("cpu", 2, monkeypatch)
     mesh = tw.Mesh(devices)

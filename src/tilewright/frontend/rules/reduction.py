@@ -17,7 +17,7 @@ from ..semantics import promotion
 from ..semantics.access import Number
 from ..semantics.builder import SemanticBuilder
 from ..semantics.operands import is_function, op_body, parts, user_body
-from ..semantics.padding import shown, warn_if_not_neutral
+from ..semantics.padding import is_nonnegative, shown, warn_if_not_neutral
 from ..semantics.values import describe
 
 
@@ -106,9 +106,18 @@ def reduce_axis(em: SemanticBuilder, kind: ReductionKind, value: Value, axis: in
     """Reduce along one axis, warning where padding would change the result."""
     dtype = value.tile.dtype
     neutral = kind.neutral(dtype)
-    warn_if_not_neutral(em, value, axis, kind.name, lambda x: x == neutral, shown(neutral))
+    warn_if_not_neutral(
+        em, value, axis, kind.name, partial(_is_neutral, em, kind, value), shown(neutral)
+    )
     body = op_body(em, kind.ops[dtype.kind], dtype)
     return em.op("reduce", [value], regions=[body], axis=axis, identities=(neutral,)).result
+
+
+def _is_neutral(em: SemanticBuilder, kind: ReductionKind, value: Value, padding: Number) -> bool:
+    """Return whether padding changes no reduction of a tile: also 0 beside what is never below."""
+    if kind.name == "reduce_max" and padding == 0 and is_nonnegative(em, value):
+        return True
+    return padding == kind.neutral(value.tile.dtype)
 
 
 def _axes(em: SemanticBuilder, axis: Any, rank: int) -> tuple[int, ...]:
@@ -139,7 +148,7 @@ def _arg_kind(
     k = em.static_axis(0 if axis is None else axis, rank)
     neutral = kind.neutral(value.tile.dtype)
     name = kind.name.replace("reduce_", "arg")
-    warn_if_not_neutral(em, value, k, name, lambda x: x == neutral, shown(neutral))
+    warn_if_not_neutral(em, value, k, name, partial(_is_neutral, em, kind, value), shown(neutral))
     index = _first_best(em, kind, value, k, neutral)
     kept = tuple(1 if axis is None or i == k else n for i, n in enumerate(shape))
     return em.emit("reshape", index, shape=kept) if keep else index

@@ -14,6 +14,7 @@ from ...ir.attrs import Predicate
 from ...ir.core import Op, Value
 from ...ir.launch_expr import Expr
 from ...ir.opdef import Trait
+from ...ir.ops.elementwise import MULF
 from ...ir.ops.memory import LOAD_VIEW
 from ...ir.semantics import estimate, number_of, wrap
 from ...ir.types import ViewType
@@ -216,11 +217,30 @@ def warn_if_not_neutral(
     if padding.value is not None and neutral(padding.value):
         return
     held = "unspecified values" if padding.value is None else shown(padding.value)
+    replaced = f"replace it: tl.where(tile.mask(), x, {fix})"
+    made = _made_by(em, value)
     em.warn(
         f"`{what}` along axis {axis} may include padding, which is {held}",
-        hint=f"pad with its neutral value where the tile is loaded, padding={fix}, "
-        f"or replace it: tl.where(tile.mask(), x, {fix})",
+        hint=f"pad with its neutral value where the tile is loaded, padding={fix}, or {replaced}"
+        if made is not None and made.is_a(LOAD_VIEW)
+        else f"{replaced}, where `tile` was loaded",
     )
+
+
+def is_nonnegative(em: SemanticBuilder, value: Value) -> bool:
+    """Return whether no element of a tile is below 0, by the op that made it."""
+    op = _made_by(em, value)
+    if op is None:
+        return False
+    return op.has(Trait.NONNEGATIVE) or (op.is_a(MULF) and len({*op.operands}) == 1)
+
+
+def _made_by(em: SemanticBuilder, value: Value) -> Op | None:
+    """Return the op that made the elements of a tile, whatever its shape was then."""
+    op = em.defining.get(value)
+    while op is not None and op.name in ("broadcast", "permute", "reshape"):
+        op = em.defining.get(op.operands[0])
+    return op
 
 
 def shown(value: Number) -> str:

@@ -85,6 +85,24 @@ def test_the_padded_value_is_followed_through_arithmetic(before, warns):
     assert bool(told(reduced(tl.reduce_sum, 0, before), out((1,)), ROWS)) is warns
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "warns"),
+    [
+        (tl.reduce_max, tl.abs, False), (tl.reduce_max, lambda t: t * t, False),
+        (tl.argmax, tl.abs, False), (tl.reduce_max, lambda t: tl.abs(t) * t, True),
+        (tl.reduce_max, lambda t: t * (t + 0.0), True), (tl.reduce_min, tl.abs, True),
+        (tl.reduce_max, lambda t: tl.abs(t.permute((1, 0))).permute((1, 0)), False),
+        (tl.reduce_max, lambda t: -tl.abs(t), True), (tl.reduce_max, tl.exp, True),
+    ],
+)  # fmt: skip
+def test_zeros_do_not_change_the_greatest_of_what_is_never_below(name, before, warns):
+    texts = told(reduced(name, 0, before), out((1,)), ROWS)
+    assert bool(texts) is warns
+    for text in texts:  # padding of the load would be changed by what follows
+        assert "hint: replace it: tl.where(tile.mask(), x, tl." in text
+        assert text.endswith(", where `tile` was loaded")
+
+
 def test_it_is_followed_through_shapes():
     def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
         t = x.load_tile((8, 16), (0, 0), padding=1.0)
