@@ -77,7 +77,7 @@ class Inspection:
                 expected=", ".join(ARCHITECTURES),
                 got=self.target,
             )
-        # Whoever launches it may do so with any grid.
+        # The programs that launch it choose the grid.
         signature = replace(self.signature, tall=None)
         return make(self._kernel.captured, signature, self.target, self._options)
 

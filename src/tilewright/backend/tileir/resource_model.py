@@ -219,11 +219,12 @@ def _busiest_loop(words: Words, loops: Sequence[tuple[int, int]]) -> tuple[int, 
 
 def _loops(words: Words) -> list[tuple[int, int]]:
     """Return the first and last instruction of each loop: branches that lead back."""
-    return [
+    backward = [
         (at + 1 + _distance(*word), at)
         for at, word in enumerate(words)
         if word[0] & OPERATION == BRANCH and _distance(*word) < 0
     ]
+    return [(first, last) for first, last in backward if first >= 0]
 
 
 def _innermost(loops: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -382,7 +383,7 @@ def _copied(report: Report) -> int:
     found, code = report.resources, report.code
     if code.bulk_copies:
         return found.shared_bytes
-    # Each version has copies and room of its own, and a block runs one.
+    # Each version has separate copies, with separate room, and a block runs one of them.
     return min(code.copied * found.threads, found.shared_bytes) // report.versions
 
 
