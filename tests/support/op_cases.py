@@ -139,6 +139,14 @@ CASES = {
         lambda x, t: ops.cross_entropy(x, t, weight=WEIGHTS, label_smoothing=0.1),
         lambda x, t: F.cross_entropy(x, t, weight=WEIGHTS, label_smoothing=0.1), ((3, 4), (3, 4)),
     ),
+    "kl_div": (
+        lambda x, y: ops.kl_div(x, F.softmax(y, -1), "batchmean"),
+        lambda x, y: F.kl_div(x, F.softmax(y, -1), reduction="batchmean"), ((3, 4), (3, 4)),
+    ),
+    "kl_div of logarithms": (
+        lambda x, y: ops.kl_div(x, y, "sum", log_target=True),
+        lambda x, y: F.kl_div(x, y, reduction="sum", log_target=True), ((3, 4), (3, 4)),
+    ),
     "linear_cross_entropy": (
         lambda x, w, b: ops.linear_cross_entropy(x, w, LABELS, bias=b, label_smoothing=0.1),
         lambda x, w, b: F.cross_entropy(x @ w.T + b, LABELS, label_smoothing=0.1),

@@ -27,6 +27,7 @@ from .attention import scaled_dot_product_attention
 from .convolution import conv1d, conv2d
 from .counting import bincount, histogram
 from .decoding import decode_attention, mla_decode
+from .divergences import kl_div
 from .embedding import dropout, embedding
 from .experts import moe, moe_combine, moe_dispatch, moe_route, moe_sort
 from .grouped import grouped_matmul
@@ -52,7 +53,7 @@ __all__ = [
     "adamw", "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "bincount", "bmm",
     "conv1d", "conv2d", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum",
     "decode_attention", "dequantize", "dropout", "elu", "embedding", "geglu", "gelu", "glu",
-    "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu", "linear",
+    "group_norm", "grouped_matmul", "histogram", "kl_div", "layer_norm", "leaky_relu", "linear",
     "linear_cross_entropy", "linear_recurrence", "log_softmax", "logsumexp", "matmul", "mean",
     "mla_decode", "moe", "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "norm", "patch",
     "prod", "quantize", "quantized_linear", "reglu", "relu", "rms_norm", "rope",

@@ -23,6 +23,7 @@ from .arguments import explained
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention_of
 from .convolution import conv1d as conv1d_of
 from .convolution import conv2d as conv2d_of
+from .divergences import kl_div as kl_div_of
 from .embedding import dropout as dropout_of
 from .embedding import embedding as embedding_of
 from .grouped import grouped_matmul as grouped_matmul_of
@@ -292,6 +293,21 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
 
 
 @explained
+def kl_div(
+    input: Any,  # noqa: A002
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Any:
+    """Compute target * (log(target) - x); with `log_target`, of the logarithms of targets."""
+    how: Any = _reduction(size_average, reduce, reduction)
+    found: Any = kl_div_of(input, target, how, log_target=log_target)
+    return found
+
+
+@explained
 def linear_cross_entropy(
     input: Any,  # noqa: A002
     linear_weight: Any,
@@ -355,10 +371,10 @@ def _drawn_seed(like: Any) -> Any:
 
 
 __all__ = [
-    "conv1d", "conv2d", "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu",
-    "group_norm", "grouped_mm", "layer_norm", "leaky_relu", "linear", "linear_cross_entropy",
-    "log_softmax", "relu", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu",
-    "softmax", "softplus", "tanh",
+    "conv1d", "conv2d", "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu", "group_norm",
+    "grouped_mm", "kl_div", "layer_norm", "leaky_relu", "linear", "linear_cross_entropy",
+    "log_softmax", "relu", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu", "softmax",
+    "softplus", "tanh",
 ]  # fmt: skip
 
 

@@ -50,6 +50,7 @@ OWN = {
 """Parameters that have another default, or another meaning, as the page of operations says."""
 BY_KEYWORD = {
     "cross_entropy": {"weight"},
+    "kl_div": {"log_target"},
     "scaled_dot_product_attention": {"dropout_p", "is_causal", "scale", "enable_gqa"},
 }
 """Parameters that PyTorch takes by place, too."""
@@ -81,6 +82,7 @@ def calls():
         "conv1d": (image[:, :, 0], kernel[:, :, 0], None, 1, 1),
         "conv2d": (image, kernel, None, 2),
         "cross_entropy": (x, labels), "embedding": (labels, x.mT.contiguous(), -1),
+        "kl_div": (x, x.softmax(-1).roll(1, 0), None, None, "sum"),
         "linear_cross_entropy": (x, w, torch.tensor([4, 0, 1])),
     }  # fmt: skip
 
