@@ -7,6 +7,7 @@ import importlib
 import math
 import os
 import random
+import re
 import secrets
 import shutil
 import signal
@@ -242,6 +243,24 @@ def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
         assert text == expected, f"differs from {where}; if it is right, run `pytest --accept`"
 
     return compare
+
+
+@pytest.fixture
+def without_places():
+    """Make a text independent of files, line numbers and a GPU, so that golden texts stay."""
+
+    def without(text):
+        text = re.sub(r"\S+\.py:\d+(:\d+)?", "FILE:LINE", text)
+        text = re.sub(r", device='cuda:0'", "", text)  # with --on cuda
+        return re.sub(r"(?m)^\d+ \|", lambda m: "N" * (len(m[0]) - 2) + " |", text)
+
+    return without
+
+
+@pytest.fixture
+def places(without_places):
+    """The text of an error, with its places made independent of line numbers."""
+    return lambda error: without_places(f"{type(error).__name__}: {error}")
 
 
 def golden_name(node: str) -> str:

@@ -31,6 +31,7 @@ DTYPES: dict[str, AnyDType] = {d.name: d for d in ALL}
 ENUMS = {
     "rounding": words.Rounding, "overflow": words.Overflow, "predicate": words.Predicate,
     "ordering": words.Ordering, "scope": words.Scope, "mode": words.AtomicMode,
+    "what": words.ThreadCoordinate,
 }  # fmt: skip
 PLAIN = {"True": True, "False": False, "None": None, "nan": float("nan"), "inf": float("inf"),
          "-inf": float("-inf")}  # fmt: skip

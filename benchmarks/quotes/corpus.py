@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from ..corpus.report import CLOSE, STEMS, Report, best_rival, from_json, ratio, summary
@@ -13,6 +12,19 @@ from .reading import Block, judged, origin, wrapped
 
 def _report(results: Path, device: str) -> Report:
     return from_json((results / f"{STEMS[device]}.json").read_text(encoding="utf-8"))
+
+
+def means_on_cpu(results: Path) -> Iterator[str]:
+    """The same of a CPU, with the losses, where it was measured."""
+    name = f"{STEMS['cpu']}.md"
+    if not (results / name).exists():
+        yield "Not measured yet: `make figures` does."
+        return
+    yield from means(results, "cpu")
+    yield ""
+    yield from losses(results, "cpu")
+    yield ""
+    yield f"[All rows](benchmarks/results/{name})."
 
 
 def means(results: Path, device: str = "cuda") -> Iterator[str]:
@@ -40,6 +52,9 @@ def losses(results: Path, device: str = "cuda") -> Iterator[str]:
         if (value := ratio(record, report.device)) is not None and value * CLOSE < 1
         if (rival := best_rival(record, report.device)) is not None
     )
+    if not found:
+        yield "No row is a loss."
+        return
     told = ", ".join(f"{name} {judged(value)}" for value, name, _ in found)
     rivals = " or ".join(sorted({rival for _, _, rival in found}))
     yield from wrapped(f"The {len(found)} losses, as parts of the speed of {rivals}: {told}.")
@@ -48,6 +63,5 @@ def losses(results: Path, device: str = "cuda") -> Iterator[str]:
 BLOCKS: dict[str, Block] = {
     "corpus": means,
     "corpus-losses": losses,
-    "corpus-cpu": partial(means, device="cpu"),
-    "corpus-cpu-losses": partial(losses, device="cpu"),
+    "corpus-cpu": means_on_cpu,
 }

@@ -1,5 +1,7 @@
 #include "core/borrow.hpp"
 
+#include <algorithm>
+
 namespace tw {
 
 namespace {
@@ -73,10 +75,10 @@ int64_t judge_each(const TensorUses& uses, Waits& waits, const Judge& judge) {
 }
 
 // Quadratic, but launches have few tensors and this is one comparison each.
-bool is_among_those_before(const TensorUses& uses, int64_t i) {
+bool is_written_before(const TensorUses& uses, int64_t i) {
   const StorageRecord* storage = &uses.storage(i);
-  for (int64_t k = 0; k < i; ++k) {
-    if (&uses.storage(k) == storage) return true;
+  for (int64_t k = 0; k < std::min(i, uses.written()); ++k) {
+    if (&uses.storage(k) == storage && !uses.is_by_pointer(k)) return true;
   }
   return false;
 }
@@ -96,12 +98,12 @@ Borrowable may_borrow(const TensorUses& uses, int64_t i) {
   const auto if_so = [](bool may) { return may ? Borrowable::kYes : Borrowable::kNo; };
   if (uses.writes(i)) {
     return if_so(may_borrow_whole(storage) && storage.owner == uses.owner(i) &&
-                 !is_among_those_before(uses, i));
+                 !is_written_before(uses, i));
   }
   if (has(storage, kUnclear)) return Borrowable::kNo;
   if (!has(storage, slow_path::kExclusive)) return Borrowable::kYes;
   // A launch must not read what it writes: the slow path reports it.
-  return is_among_those_before(uses, i) ? Borrowable::kNo : Borrowable::kOnceExclusiveEnds;
+  return is_written_before(uses, i) ? Borrowable::kNo : Borrowable::kOnceExclusiveEnds;
 }
 
 void begin_epochs(const TensorUses& uses) {
@@ -123,6 +125,13 @@ inline bool is_surely_ready(const TensorUses& uses, int64_t i, const Timeline& t
   // A borrow of a part has no epoch that any memory has.
   return storage.epoch == uses.epoch(i) && !has(storage, reasons) &&
          (!writes || storage.owner == uses.owner(i)) && is_surely_ordered(storage, timeline);
+}
+
+bool stand(const TensorUses& uses, int64_t how) {
+  for (int64_t i = 0; i < uses.count(); ++i) {
+    if (!stands(uses, i, how)) return false;
+  }
+  return true;
 }
 
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits) {

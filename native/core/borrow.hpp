@@ -86,6 +86,9 @@ bool may_borrow_whole(const StorageRecord& storage);
 // Begins new epochs of the written tensors.
 void begin_epochs(const TensorUses& uses);
 
+// Returns whether all borrows are still valid, and their memory usable.
+bool stand(const TensorUses& uses, int64_t how);
+
 // Returns 0 if work can begin on tensors whose borrows are still valid, once its stream has waited
 // for `waits`; otherwise a negative reason.
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits);

@@ -28,31 +28,34 @@ Argument read_from(PyObject* handle) {
   if (PyObject* region = owned_region(handle)) return {.region = region, .has_former = true};
   if (!HandleFields::are_set(handle) || as<HandleObject>(handle).moved != Py_None) return {};
   PyObject* view = if_a(ticket_type, as<HandleObject>(handle).view);
+  if (view == nullptr && is_owned(handle)) {
+    return {.region = region_in(handle), .is_part = true, .has_former = true};
+  }
   if (view == nullptr || ended_by(as<TicketObject>(view)) != nullptr) return {};
   return {.region = region_in(handle), .ticket = view, .is_part = true};
 }
 
 Argument argument_read(const BindPlan& plan, PyObject* given) {
-  if (is_exactly(given, plan.tensor_class)) return read_from(given);
+  if (if_a(handle_type, given) != nullptr) return read_from(given);
   if (!is_exactly(given, plan.shared_class)) return {};
   PyObject* core = some_in_slot(given, plan.core_offset);
   PyObject* tensor = core == nullptr ? nullptr : some_in_slot(core, plan.inner_offset);
   return if_a(handle_type, tensor) == nullptr ? Argument{} : read_from(tensor);
 }
 
-// What a raw pointer points into, if it is all of its memory.
+// What a raw pointer points into.
 Argument argument_pointed(const BindPlan& plan, PyObject* given) {
   if (!is_exactly(given, plan.pointer_class)) return {};
   return {.region = if_a(region_type, slot(given, plan.pointer_offset)), .is_pointer = true};
 }
 
-bool may_be_written(const BindPlan& plan, int64_t i, PyObject* given) {
-  if (plan.whole[i] != 0) return is_exactly(given, plan.access_class);
+bool may_be_written(const BindPlan& plan, int64_t i, PyObject* given, bool is_described) {
+  if (plan.whole[i] != 0 && !is_described) return is_exactly(given, plan.access_class);
   return is_exactly(given, plan.partition_class) || is_exactly(given, plan.mapped_class);
 }
 
-Argument argument_written(const BindPlan& plan, int64_t i, PyObject* given) {
-  const bool fits = may_be_written(plan, i, given);
+Argument argument_written(const BindPlan& plan, int64_t i, PyObject* given, bool is_described) {
+  const bool fits = may_be_written(plan, i, given, is_described);
   if (!fits || !AccessFields::are_set(given)) return {};
   const AccessObject& access = as<AccessObject>(given);
   if (access.gone != Py_None || !HandleFields::are_set(access.tensor)) return {};
@@ -62,11 +65,10 @@ Argument argument_written(const BindPlan& plan, int64_t i, PyObject* given) {
   const TicketObject& ticket = as<TicketObject>(access.ticket);
   if (ticket.borrow.extent == nullptr) {
     found.region = plain_region(access.tensor);
-    if (found.region == nullptr) {
-      found.region = owned_region(access.tensor);
-      found.has_former = true;
-    }
-    return found;
+    if (found.region != nullptr) return found;
+    found.region = owned_region(access.tensor);
+    found.has_former = found.region != nullptr;
+    if (found.has_former) return found;
   }
   const HandleObject& handle = as<HandleObject>(access.tensor);
   if (handle.moved != Py_None || ended_by(ticket) != nullptr) return {};
@@ -111,10 +113,10 @@ class BoundTensors {
       const Argument each = argument(i, arguments);
       Owned ticket = Owned::borrowed(Py_None);
       if (each.region != nullptr && each.is_part) {
-        const TicketObject& parent = as<TicketObject>(each.ticket);
-        PyObject* extent = writes(i) ? some(parent.extent) : part_of(each.region);
-        ticket = Owned(new_ticket(parent.state, writes(i) ? use() : reading, extent, each.ticket,
-                                  writes(i), false));
+        PyObject* extent =
+            writes(i) ? some(as<TicketObject>(each.ticket).extent) : part_of(each.region);
+        ticket = Owned(new_ticket(state_of(each.region), writes(i) ? use() : reading, extent,
+                                  each.ticket, writes(i), false));
         if (!ticket) return false;
       }
       PyTuple_SET_ITEM(tickets.get(), i, ticket.release());
@@ -155,6 +157,10 @@ class BoundTensors {
     return Py_ssize_t(sizeof(int64_t)) * TensorUses::words_for(plan.count);
   }
 
+  static PyObject* state_of(PyObject* region) {
+    return as<StorageObject>(as<RegionObject>(region).storage).state;
+  }
+
   static PyObject* part_of(PyObject* region) {
     return as<RegionObject>(region).is_whole ? nullptr : region;
   }
@@ -170,13 +176,15 @@ class BoundTensors {
 
   Argument argument(int64_t i, PyObject* arguments) const {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan_.places[i]);
-    if (regions_ != nullptr) {
-      PyObject* region = some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
-      if (region != nullptr) return {.region = region, .is_array = true};
-    }
-    if (!writes(i)) return argument_read(plan_, given);
-    return i < plan_.outputs() ? argument_written(plan_, i, given)
-                               : argument_pointed(plan_, given);
+    PyObject* region =
+        regions_ == nullptr ? nullptr : some(PyTuple_GET_ITEM(regions_, plan_.places[i]));
+    if (i < plan_.outputs()) return argument_written(plan_, i, given, region != nullptr);
+    if (writes(i)) return argument_pointed(plan_, given);
+    Argument found = region == nullptr ? argument_read(plan_, given)
+                                       : Argument{.region = region, .is_array = true};
+    // What is written by another name may be beside the bytes that are read.
+    found.is_part |= found.region != nullptr && has_neighbours(found.region);
+    return found;
   }
 
   TensorUses uses() const {
@@ -292,13 +300,13 @@ class BoundTensors {
     return may ? Borrowable::kYes : Borrowable::kNo;
   }
 
-  // Whether memory is on another device than what is written. An array there is copied first, and a
-  // tensor refused: so their kinds differ.
+  // Whether memory is on another device than what is written, if anything is. An array there is
+  // copied first, or follows the stream, and a tensor is refused: so their kinds differ.
   bool is_elsewhere(PyObject* other) const {
     const auto device = [](PyObject* region) {
       return as<StorageObject>(as<RegionObject>(region).storage).device;
     };
-    return plan_.outputs() > 0 && device(other) != device(region(0));
+    return plan_.outputs() == 0 || device(other) != device(region(0));
   }
 
   // Whether the launch writes bytes that it also uses otherwise: Python says that.
@@ -317,6 +325,10 @@ class BoundTensors {
 
   static bool may_share(const StorageRecord& one, const StorageRecord& other) {
     return &one == &other || (one.slow_path & other.slow_path & slow_path::kNeighbours) != 0;
+  }
+
+  static bool has_neighbours(PyObject* region) {
+    return (record_of(region).storage->slow_path & slow_path::kNeighbours) != 0;
   }
 
   const Extent& extent(int64_t i) const { return as<ExtentObject>(region(i)).extent; }

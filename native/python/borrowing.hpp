@@ -65,7 +65,8 @@ bool is_fresh(const LaunchPlan& plan);
 // is written; the row as `TensorUses` takes it; and what is known of launches of their kinds. That
 // is None where they are not those of the last launch, and then nothing is borrowed. None in place
 // of the tuple: an argument needs a closer look. A new reference; null: an error is set.
-// `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them; null: none.
+// `regions` are those of arrays of other libraries, as `regions_of_arrays` gives them, and of what
+// is written as a whole and given as a partition; null: none.
 PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known,
                PyObject* regions = nullptr);
 
@@ -104,13 +105,14 @@ inline int64_t examined(PyObject* examine) {
   return how;
 }
 
-// Begins a launch, if its code is what it was made for and nobody has used its op, and notes who
-// uses that. `begin(uses_of_row, how)` gives the number of the launch in its timeline, or below 0:
-// it could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
+// Begins a launch, if its code is what it was made for, which Python has seen to where it has
+// examined it, and nobody has used its op, and notes who uses that. `begin(uses_of_row, how)` gives
+// the number of the launch in its timeline, or below 0: it could not be begun; it runs no Python.
+// Gives that number, 0 if it was not begun, or `kFailed`.
 template <typename Begin>
 int64_t begin_launch(const LaunchPlan& plan, PyObject** used, PyObject* user, PyObject* known,
                      int64_t* row, PyObject* examine, Begin&& begin) {
-  if (!is_fresh(plan)) return leave_to_python();
+  if (examine == nullptr && !is_fresh(plan)) return leave_to_python();
   const Owned use(first_use(used, user, known));
   if (!use) return kFailed;
   if (use.get() == Py_None) return 0;

@@ -234,7 +234,6 @@ int bind_as_before(LaunchObject& launch, PyObject* values) {
 
 // Whether the arguments are bound as those of any launch; below 0: an error is set.
 int bind_plainly(StepsObject& steps) {
-  if (as_context(steps.context).lent != Py_None) return 0;
   const Owned values(PyList_AsTuple(steps.values));
   if (!values) return -1;
   const int found = bind_as_before(as_launch(steps.launch), values.get());

@@ -540,11 +540,16 @@ bool is_simply_owned(const HandleObject& handle) {
   return title == nullptr || (!as_title(title).is_revoked && !has_former(as_title(title)));
 }
 
-PyObject* owned_region(PyObject* self) {
-  if (!HandleFields::are_set(self)) return nullptr;
+bool is_owned(PyObject* self) {
+  if (!HandleFields::are_set(self)) return false;
   const HandleObject& handle = as_handle(self);
-  const bool is_owned = is_usable(handle) && handle.view == Py_None && handle.lender == Py_None;
-  return is_owned && as<RegionObject>(handle.region).is_whole ? handle.region : nullptr;
+  return is_usable(handle) && handle.view == Py_None && handle.lender == Py_None;
+}
+
+PyObject* owned_region(PyObject* self) {
+  if (!is_owned(self)) return nullptr;
+  PyObject* region = as_handle(self).region;
+  return as<RegionObject>(region).is_whole ? region : nullptr;
 }
 
 Owned new_tensor(PyObject* region) {

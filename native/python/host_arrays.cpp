@@ -136,9 +136,10 @@ bool is_foreign(PyObject* value) {
   return array_classes.ours != nullptr && !PyObject_TypeCheck(value, array_classes.ours);
 }
 
-// The device of all that a call borrows for writing. Null: it borrows nothing so, or something
-// needs a closer look.
+// The device of all that a call borrows for writing; that of the host if it borrows nothing so.
+// Null: something needs a closer look.
 PyObject* device_written(const BindPlan& plan, PyObject* arguments) {
+  if (plan.outputs() == 0) return array_classes.device;
   PyObject* device = nullptr;
   for (int64_t i = 0; i < plan.outputs(); ++i) {
     PyObject* given = PyTuple_GET_ITEM(arguments, plan.places[i]);

@@ -33,11 +33,15 @@ LaunchClasses classes;
 
 struct Names {
   PyObject* asked;
+  PyObject* borrowed;
   PyObject* choose;
+  PyObject* code;
+  PyObject* device;
   PyObject* has_passed;
   PyObject* mark_written;
   PyObject* outcome;
   PyObject* packed;
+  PyObject* plan;
   PyObject* nobody;  // who uses an op that is a part of more
 };
 
@@ -46,11 +50,15 @@ Names names;
 bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.asked = name("asked"),
+           .borrowed = name("borrowed"),
            .choose = name("choose"),
+           .code = name("code"),
+           .device = name("device"),
            .has_passed = name("has_passed"),
            .mark_written = name("mark_written"),
            .outcome = name("outcome"),
            .packed = name("packed"),
+           .plan = name("plan"),
            .nobody = name("")};
   return !PyErr_Occurred();
 }
@@ -154,25 +162,60 @@ bool trace(PyObject* op, PyObject* stream, Prepared& prepared) {
          prepared.trace.begin(op, stream, prepared.code.get(), prepared.held.get(), plan->written);
 }
 
-// Finds the code of a launch, and what submitting it takes.
-Ending prepare(PyObject* op, PyObject* stream, PyTypeObject* plan_class, Prepared& prepared) {
+// Finds the code of a launch as the last one of its kind left it, or as Python has examined it.
+Ending prepare(PyObject* op, Prepared& prepared) {
   const LaunchObject& launch = as_launch(op);
   prepared.numbers = Owned::borrowed(launch.numbers);
-  Ending ending = find_code(known_in(prepared.held.get()), launch.request, prepared);
-  if (ending == Ending::kDone) ending = choose_by_numbers(prepared);
-  if (ending != Ending::kDone) return ending;
-  if (Py_TYPE(prepared.plan.get()) != plan_class) return Ending::kSlowPath;
-  return trace(op, stream, prepared) ? Ending::kDone : Ending::kError;
+  if (prepared.examination) {
+    prepared.code = Owned(PyObject_GetAttr(prepared.examination.get(), names.code));
+    prepared.plan = Owned(PyObject_GetAttr(prepared.examination.get(), names.plan));
+    if (!prepared.code || !prepared.plan) return Ending::kError;
+  } else {
+    const Ending found = find_code(known_in(prepared.held.get()), launch.request, prepared);
+    if (found != Ending::kDone) return found;
+  }
+  return choose_by_numbers(prepared);
 }
 
-// Ends a launch, and tries again as long as that has become possible meanwhile.
-template <typename EndThere>
-Ending end_or_make_way(Prepared& prepared, const EndingUse& use, const EndThere& end) {
+// Where a launch is to be submitted.
+struct Place {
+  PyObject* stream;
+  bool is_on_cuda;
+  CpuQueue queue;  // none: it is no stream of the CPU, or is capturing
+
+  explicit Place(PyObject* given)
+      : stream(given),
+        is_on_cuda(is_cuda_stream(given)),
+        queue(is_on_cuda ? CpuQueue() : cpu_queue_of(given)) {}
+
+  // Whether that is where Python alone enqueues work, if it is a stream at all.
+  bool is_pythons() const { return !is_on_cuda && !queue; }
+
+  // Null: an error is set.
+  Owned device() const {
+    if (is_pythons()) return Owned(PyObject_GetAttr(stream, names.device));
+    return Owned::borrowed(is_on_cuda ? device_of_cuda_stream(stream) : queue.device);
+  }
+};
+
+// Submits a launch in the way of its plan. kSlowPath: nothing was done.
+Ending submit(PyObject* op, const Place& place, Prepared& prepared, const EndingUse& use) {
+  PyTypeObject* plan_class = Py_TYPE(prepared.plan.get());
+  const bool fits = plan_class == (place.is_on_cuda ? classes.cuda_plan : cpu_plan_class());
+  if (!fits) return end_by_call(op, place.stream, prepared, use);
+  if (!trace(op, place.stream, prepared)) return Ending::kError;
+  if (place.is_on_cuda) return end_there(op, place.stream, prepared, use);
+  return place.queue ? end_on_cpu(op, place.queue, prepared, use) : Ending::kSlowPath;
+}
+
+// Submits a launch, and tries again as long as that has become possible meanwhile.
+Ending submit_or_make_way(PyObject* op, const Place& place, Prepared& prepared,
+                          const EndingUse& use) {
   bool awaited = false;
   Ending ending;
   do {
     prepared.waits = Waits();
-    ending = end(prepared);
+    ending = submit(op, place, prepared, use);
     // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
     if (awaited && !prepared.waits.empty()) break;
     awaited = !prepared.waits.empty();
@@ -180,17 +223,18 @@ Ending end_or_make_way(Prepared& prepared, const EndingUse& use, const EndThere&
   return ending;
 }
 
-// How often Python examines a launch that the core could not end: others may come between.
-constexpr int kMostExaminations = 3;
+// How often Python examines a launch that could not be submitted: others may come between.
+constexpr int kMostExaminations = 64;
 
 // Has Python see to what only it knows: compiles the code, has the stream wait for work that it
-// lists, and says what is wrong, if anything is. kSlowPath: the core cannot end this launch.
-Ending examine(PyObject* op, const EndingUse& use, Prepared& prepared) {
+// lists, and says what is wrong, if anything is. What cannot be ordered otherwise it waits for when
+// it is asked again.
+Ending examine(PyObject* op, const EndingUse& use, int tries, Prepared& prepared) {
   // Not before its use was noted: what is raised here ends it.
   if (use.used != nullptr || use.context == nullptr) return Ending::kSlowPath;
-  prepared.examination = call_python(classes.examine, {op, use.context});
-  if (!prepared.examination) return Ending::kError;
-  return prepared.examination.get() == Py_None ? Ending::kSlowPath : Ending::kDone;
+  const Owned count(PyLong_FromLong(tries));
+  if (count) prepared.examination = call_python(classes.examine, {op, use.context, count.get()});
+  return count && prepared.examination ? Ending::kDone : Ending::kError;
 }
 
 // What remains to be done for a launch that was submitted. False: an error is set.
@@ -205,24 +249,28 @@ bool conclude(PyObject* op, const EndingUse& use, const Prepared& prepared) {
   return static_cast<bool>(call_python(classes.settle_started, {op, use.context, outcome}));
 }
 
-// Ends a launch on a stream whose device is known, in one of two ways.
-template <typename EndThere>
-Ending end_prepared(PyObject* op, PyObject* stream, PyObject* device, PyTypeObject* plan_class,
-                    const EndingUse& use, const EndThere& end, Owned& result) {
-  LaunchObject& launch = as_launch(op);
-  if (slot(known_in(launch.held), classes.home) != device) return Ending::kSlowPath;
-  Prepared prepared{.held = Owned::borrowed(launch.held)};
+bool is_captured(const EndingUse& use) {
+  return use.context != nullptr && as_context(use.context).recording != Py_None;
+}
+
+// Submits a launch, or records it: at once if it is like the last one, else once Python has
+// examined it.
+Ending begin_and_submit(PyObject* op, PyObject* stream, const EndingUse& use, Prepared& prepared) {
+  const Place place(stream);
+  if (place.is_pythons() && use.context == nullptr) return Ending::kSlowPath;
+  const Owned device = place.device();
+  if (!device) return Ending::kError;
+  const bool is_at_home = slot(known_in(prepared.held.get()), classes.home) == device.get();
+  const bool must_examine = !is_at_home || is_captured(use);
   Ending ending = Ending::kSlowPath;
-  for (int done = 0; ending == Ending::kSlowPath && done <= kMostExaminations; ++done) {
-    const Ending ready = done == 0 ? Ending::kDone : examine(op, use, prepared);
+  for (int tries = must_examine ? 1 : 0;
+       ending == Ending::kSlowPath && tries <= kMostExaminations; ++tries) {
+    const Ending ready = tries == 0 ? Ending::kDone : examine(op, use, tries, prepared);
     if (ready != Ending::kDone) return ready;
-    ending = prepare(op, stream, plan_class, prepared);
-    if (ending == Ending::kDone) ending = end_or_make_way(prepared, use, end);
-  }
-  if (ending == Ending::kDone && !conclude(op, use, prepared)) return Ending::kError;
-  if (ending == Ending::kDone) {
-    result = let_go(launch);
-    return launch.args == nullptr ? Ending::kError : Ending::kDone;
+    ending = prepare(op, prepared);
+    if (ending != Ending::kDone) continue;
+    ending = is_captured(use) ? record_by_call(op, prepared, use)
+                              : submit_or_make_way(op, place, prepared, use);
   }
   return ending;
 }
@@ -237,15 +285,13 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   LaunchObject& launch = as_launch(op);
   if (!is_held(launch.held)) return Ending::kSlowPath;
   const Owned kept_alive = Owned::borrowed(stream);
-  if (is_cuda_stream(stream)) {
-    const auto end = [&](Prepared& prepared) { return end_there(op, stream, prepared, use); };
-    PyObject* device = device_of_cuda_stream(stream);
-    return end_prepared(op, stream, device, classes.cuda_plan, use, end, result);
+  Prepared prepared{.held = Owned::borrowed(launch.held)};
+  Ending ending = begin_and_submit(op, stream, use, prepared);
+  if (ending == Ending::kDone && !conclude(op, use, prepared)) ending = Ending::kError;
+  if (ending == Ending::kDone) {
+    result = let_go(launch);
+    return launch.args == nullptr ? Ending::kError : Ending::kDone;
   }
-  const CpuQueue queue = cpu_queue_of(stream);
-  if (!queue) return Ending::kSlowPath;
-  const auto end = [&](Prepared& prepared) { return end_on_cpu(op, queue, prepared, use); };
-  const Ending ending = end_prepared(op, stream, queue.device, cpu_plan_class(), use, end, result);
   if (ending == Ending::kError && is_used(use)) {
     const SavedError saved;
     const Owned dropped = let_go(launch);
@@ -267,7 +313,9 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.settle = setup.object("settle");
   found.settle_started = setup.object("settle_started");
   found.give_back = setup.object("give_back");
-  if (!setup.ok() || !set_cpu_launch_classes(given)) return nullptr;
+  if (!setup.ok() || !set_cpu_launch_classes(given) || !set_called_launch_classes(given)) {
+    return nullptr;
+  }
   classes = found;
   Py_RETURN_NONE;
 }
@@ -280,15 +328,19 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+Ending accept_numbers(const LaunchPlan& plan, const Prepared& prepared) {
+  if (plan.checks_numbers == 0) return Ending::kDone;
+  const Owned passed(out_of_turn(PyObject_CallMethodOneArg, prepared.code.get(), names.has_passed,
+                                 prepared.numbers.get()));
+  if (!passed) return Ending::kError;
+  return passed.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
+}
+
 Ending pack_passed(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
   PyObject* numbers = prepared.numbers.get();
   if (has_no_numbers(plan, numbers)) return Ending::kDone;
-  if (plan.checks_numbers != 0) {
-    const Owned passed(
-        out_of_turn(PyObject_CallMethodOneArg, prepared.code.get(), names.has_passed, numbers));
-    if (!passed) return Ending::kError;
-    if (passed.get() != Py_True) return Ending::kSlowPath;
-  }
+  const Ending accepted = accept_numbers(plan, prepared);
+  if (accepted != Ending::kDone) return accepted;
   return prepared.packed.pack(plan, prepared.plan.get(), packing_offset, numbers);
 }
 
@@ -331,6 +383,22 @@ PyObject* home_in(PyObject* held) {
   return is_held(held) ? slot(known_in(held), classes.home) : nullptr;
 }
 
+namespace {
+
+// Notes what a launch gives back of what it was given: sharing its result must not take that over.
+// One that waited for argument ops has done so. False: an error is set.
+bool note_lent(PyObject* op, PyObject* context) {
+  const Owned args = Owned::borrowed(as_launch(op).args);
+  const Owned ops = Owned::borrowed(as_launch(op).made_of);
+  if (!PyTuple_Check(args.get()) || (PyTuple_Check(ops.get()) && PyTuple_GET_SIZE(ops.get()) > 0)) {
+    return true;
+  }
+  const Owned noted(PyObject_GetAttr(context, names.borrowed));
+  return noted && Owned(out_of_turn(PyObject_Call, noted.get(), args.get(), nullptr));
+}
+
+}  // namespace
+
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
   if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op) ||
       py::is_used(use.used) || has_former(op)) {
@@ -345,7 +413,7 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
     return Ending::kSlowPath;
   }
   const ContextObject& its = as_context(context);
-  if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
+  if (its.lent != Py_None && !note_lent(op, context)) return Ending::kError;
   const EndingUse use{nullptr, names.nobody, its.waits != 0, 0, context};
   if (!has_former(op)) return end_launch(op, its.stream, use, result);
   const Owned args = Owned::borrowed(as_launch(op).args);

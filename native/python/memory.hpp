@@ -180,6 +180,9 @@ bool is_simply_owned(const HandleObject& handle);
 // The class of titles, `tensors.ownership.Title`; null: Python has not said it yet.
 extern PyTypeObject* title_class;
 
+// Whether a tensor can be used, and belongs to its variable; somebody may be left who gave it away.
+bool is_owned(PyObject* handle);
+
 // The region of a tensor that belongs to its variable, if it is all of its memory; somebody may be
 // left who gave it away. Null: it needs a closer look.
 PyObject* owned_region(PyObject* handle);

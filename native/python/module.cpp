@@ -19,6 +19,7 @@ int execute(PyObject* module) {
       add_host_memory,  //
       add_imports,      //
       add_uses,         //
+      add_called_launching,  //
       add_calling,      //
       add_context,      //
       add_creating,     //

@@ -11,6 +11,7 @@ int add_calling(PyObject* module);
 int add_context(PyObject* module);
 int add_cpu(PyObject* module);
 int add_creating(PyObject* module);
+int add_called_launching(PyObject* module);
 int add_cpu_launching(PyObject* module);
 int add_cuda_driver(PyObject* module);
 int add_cuda_launching(PyObject* module);

@@ -13,7 +13,7 @@ namespace tw::py {
 struct Prepared {
   Owned held;
   Owned code;
-  Owned plan;     // a `CpuPlan` or a `CudaPlan`
+  Owned plan;     // a `CpuPlan`, a `CudaPlan` or a `CalledPlan`
   Owned numbers;  // those of the launch, as they were accepted
   PackedNumbers packed;
   Owned examination;  // what Python has done for it, which is called as `examined` has it
@@ -33,7 +33,20 @@ inline bool has_no_numbers(const LaunchPlan& plan, PyObject* numbers) {
   return plan.numbers == 0 && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 0;
 }
 
+// Whether the code is known to take the numbers of a launch: kDone, or kSlowPath.
+Ending accept_numbers(const LaunchPlan& plan, const Prepared& prepared);
+
 // Makes parameters of the numbers of a launch, if the code is known to take these.
 Ending pack_passed(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared);
+
+// Submits a launch by a call of Python's, on a stream of any kind, as a part of other work.
+// kSlowPath: nothing was done.
+Ending end_by_call(PyObject* op, PyObject* stream, Prepared& prepared, const EndingUse& use);
+
+// Records a launch, if all its borrows stand; as `end_by_call`.
+Ending record_by_call(PyObject* op, Prepared& prepared, const EndingUse& use);
+
+// Reads what Python has for such launches out of a dict. False: an error is set.
+bool set_called_launch_classes(PyObject* given);
 
 }  // namespace tw::py

@@ -64,6 +64,32 @@ TW_TEST(replays_that_wait_borrow_again) {
   TW_EQUAL(own.issued, 1);
 }
 
+TW_TEST(a_tensor_may_be_read_twice) {
+  Memory memory(slow_path::kExclusive), other;
+  const Row row({&other, &memory, &memory}, 1);
+  TW_CHECK(may_borrow(row.uses, 1) == Borrowable::kOnceExclusiveEnds);
+  TW_CHECK(may_borrow(row.uses, 2) == Borrowable::kOnceExclusiveEnds);
+  Row pointed({&memory, &memory}, 1);
+  pointed.uses.epoch(0) = kByPointer;
+  TW_CHECK(may_borrow(pointed.uses, 1) == Borrowable::kOnceExclusiveEnds);
+}
+
+TW_TEST(borrows_stand_whatever_work_is_under_way) {
+  Memory one, other(slow_path::kPendingWork);
+  Timeline timeline = tw::busy();
+  one.note_work(timeline, 5, true);
+  TW_CHECK(stand(Row({&one, &other}, 1).uses, 0));
+  for (const int64_t reason : {slow_path::kLeases, slow_path::kNeighbours, slow_path::kNoMemory}) {
+    Memory written(reason);
+    const Row row({&written, &other}, 1);
+    TW_CHECK(!stand(row.uses, 0));
+    TW_EQUAL(stand(row.uses, kExamined), reason != slow_path::kNoMemory);
+  }
+  const Row ended({&other, &one}, 1);
+  ++one.storage.epoch;
+  TW_CHECK(!stand(ended.uses, kExamined));
+}
+
 }  // namespace
 
 TW_TEST_MAIN

@@ -15,6 +15,7 @@ from benchmarks.case import NotAvailable  # noqa: E402
 from benchmarks.corpus import contest, memory, report  # noqa: E402
 from benchmarks.corpus.case import COMPILED, COPY, NUMBA, PLAIN, TORCH, TRITON, Row  # noqa: E402
 from benchmarks.corpus.rows import FAMILIES, ROWS  # noqa: E402
+from benchmarks.quotes import corpus as quotes  # noqa: E402
 from benchmarks.records import Figures  # noqa: E402
 from tilewright.backend.tileir.resource_model import (  # noqa: E402
     MemoryCode,
@@ -104,6 +105,26 @@ def test_a_page_has_both_means_and_every_loss() -> None:
         "- c 3x5 float32 (held out): 0.25 of triton", "- b 3x5 float32: 0.50 of triton"
     ]  # fmt: skip
     assert "- d 3x5 float32: ours, plain: does not compile" in page
+
+
+def test_a_page_quotes_a_cpu_once_it_was_measured(tmp_path: Path) -> None:
+    assert list(quotes.means_on_cpu(tmp_path)) == ["Not measured yet: `make figures` does."]
+    facts = {
+        "commit": "1234",
+        "date": "today",
+        "cpu": "fast",
+        "cores": "2",
+        "torch": "2",
+        "numba": "1",
+    }
+    for ours, told in ((4.0, "The 1 losses, as parts of the speed of torch: a **0.25**."),
+                       (0.5, "No row is a loss.")):  # fmt: skip
+        made = report.Report(facts, "cpu", [_record("a", ours)])
+        (tmp_path / "corpus_cpu.json").write_text(report.to_json(made), encoding="utf-8")
+        (tmp_path / "corpus_cpu.md").write_text(report.markdown(made), encoding="utf-8")
+        page = list(quotes.means_on_cpu(tmp_path))
+        assert page[0] == "Measured at commit `1234`, today, fast, 2 cores; torch 2, numba 1."
+        assert told in page and page[-1] == "[All rows](benchmarks/results/corpus_cpu.md)."
 
 
 def test_a_contest_on_the_cpu_measures_and_finds_what_is_wrong() -> None:

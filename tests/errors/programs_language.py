@@ -251,6 +251,18 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tw.full((4,), 1.0))
 launch(kernel)
 """,
+    "tensor-made-in-a-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tw.asarray(x))
+launch(kernel, np.zeros(8, "f4"))
+""",
+    "ready-operation-in-a-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tw.ops.softmax(z.load()))
+launch(kernel)
+""",
     "kernel-in-kernel": """
 @tw.entry
 def inner(z: tl.TensorMut) -> None:

@@ -13,6 +13,40 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(z.load() * tl.iota((4,)))
 launch(kernel)
 """,
+    "int-added-in-place": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    t = z.load()
+    t += tl.block_id(0) + 1
+    z.store(t)
+launch(kernel)
+""",
+    "int-compared-with-float": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    ä = z.load()
+    z.store(tl.where(tl.maximum(ä, 0.0) < tl.block_id(0), ä, 0.0))
+launch(kernel)
+""",
+    "int-and-float-in-a-call": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.maximum(tl.block_id(0) * 2, z.load()))
+launch(kernel)
+""",
+    "int-and-float-in-long": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() * (tl.block_id(0) + tl.block_id(1) + tl.block_id(2) + 1))
+launch(kernel)
+""",
+    "int-and-float-on-two-lines": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() * (
+        tl.block_id(0) + 1))
+launch(kernel)
+""",
     "signed-and-unsigned": """
 @tw.entry
 def kernel(z: tl.TensorMut) -> None:

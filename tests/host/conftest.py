@@ -1,8 +1,7 @@
-"""What the host tests share: texts of errors without places, devices on a driver in Python."""
+"""What the host tests share: devices on a driver in Python."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -23,24 +22,6 @@ def assembler():
         return find_toolchain()
     except CompileError as error:
         pytest.skip(f"no CUDA assembler here ({error.got}); {error.hint}")
-
-
-@pytest.fixture
-def without_places():
-    """Make a text independent of files, line numbers and a GPU, so that golden texts stay."""
-
-    def without(text):
-        text = re.sub(r"\S+\.py:\d+(:\d+)?", "FILE:LINE", text)
-        text = re.sub(r", device='cuda:0'", "", text)  # with --on cuda
-        return re.sub(r"(?m)^\d+ \|", lambda m: "N" * (len(m[0]) - 2) + " |", text)
-
-    return without
-
-
-@pytest.fixture
-def places(without_places):
-    """The text of an error, with its places made independent of line numbers."""
-    return lambda error: without_places(f"{type(error).__name__}: {error}")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Which launches the core ends by itself, and which take the slow path, in Python."""
+"""Which launches the core submits natively, and which by a call of Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tilewright as tw
 from tilewright._core import set_graph_classes, set_launch_classes
 from tilewright.graph import GraphLaunch
 from tilewright.graph.launching import CORE_CLASSES as OF_GRAPHS
-from tilewright.launch import Launch
+from tilewright.launch import Launch, starting
 from tilewright.launch.operation import CORE_CLASSES as OF_LAUNCHES
 
 OURS = str(Path(tw.__file__).parent)
@@ -37,16 +37,16 @@ def python_calls(call: Callable[[], object]) -> list[str]:
     return entered
 
 
-def slow_launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
-    """The launches of kernels that take the slow path from now on."""
+def called_launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
+    """The launches of kernels that Python enqueues from now on, by a call of the core."""
     seen: list[Launch[Any]] = []
-    execute = Launch.execute_closely
+    submit = starting._submit_or_abandon
 
-    def look(self: Launch[Any], ctx: Any) -> Any:
-        seen.append(self)
-        return execute(self, ctx)
+    def look(op: Launch[Any], *rest: Any) -> Any:
+        seen.append(op)
+        return submit(op, *rest)
 
-    monkeypatch.setattr(Launch, "execute_closely", look)
+    monkeypatch.setattr(starting, "_submit_or_abandon", look)
     return seen
 
 
@@ -69,8 +69,8 @@ def _stranger(cls: Any) -> type:
 
 
 @contextmanager
-def only_slow() -> Iterator[None]:
-    """A block in which the core ends no launch by itself, nor replays on the CPU."""
+def only_called() -> Iterator[None]:
+    """A block in which Python enqueues all launches, and replays on the CPU."""
     launches, graphs = dict(OF_LAUNCHES), dict(OF_GRAPHS)
     strangers = {name: _stranger(launches[name]) for name in ("CpuPlan", "CudaPlan")}
     set_launch_classes({**launches, **strangers})

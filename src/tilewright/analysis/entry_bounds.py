@@ -116,8 +116,8 @@ class EntryBounds:
         step, lower = (self.ranges.of(loop.one(name)) for name in ("step", "lower"))
         if step.low != step.high or step.low <= 1 or lower != (0, 0):
             return below
-        rounds = Combined(Step.DIV, below, Number(step.low))
-        return Combined(Step.MUL, rounds, Number(step.low))
+        trips = Combined(Step.DIV, below, Number(step.low))
+        return Combined(Step.MUL, trips, Number(step.low))
 
     def is_natural(self, value: Value) -> bool:
         """Return whether a value is not negative."""

@@ -29,6 +29,7 @@ from ..passes.split_accesses import split_accesses
 from ..passes.split_loops import split_loops
 from ..passes.split_scans import split_scans
 from ..passes.transpose_products import transpose_products
+from ..passes.uniform_trip_counts import uniform_trip_counts
 from .legality import HOSTS, accept, accept_checks, limit_depth
 from .options import CAN_STOP, PLAIN, CompileOptions
 from .runner import Runner
@@ -79,6 +80,9 @@ CUDA_PASSES = (
 )
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
+LANE_PASSES = (uniform_trip_counts, canonicalize, cse, dce)
+"""What follows for SIMT kernels on the CPU, whose threads are lanes."""
+
 WARP_GROUPS = ("sm_90",)
 """Architectures whose products take one operand from registers, but not the other."""
 
@@ -123,7 +127,8 @@ def compile_kernel(
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accept_checks(kernel, func, checks)
-    for lowering in cuda_passes(target, options) if tiles_on_cuda else ():
+    lanes = LANE_PASSES if (target, kernel.dialect) == ("cpu", "simt") else ()
+    for lowering in cuda_passes(target, options) if tiles_on_cuda else lanes:
         func = run.pass_(lowering, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)

@@ -33,4 +33,18 @@ def tell_torch() -> None:
         return
     compiler: Any = import_module("torch.compiler")
     while _NODES:
-        compiler.allow_in_graph(_NODES.pop())
+        node = _NODES.pop()
+        compiler.allow_in_graph(node)
+        _let_compile(node)
+
+
+def _let_compile(node: Any) -> None:
+    """Let `torch.compile(node)` see a function that calls it: it would look into the node itself.
+
+    PyTorch finds such a function where its own wrappers have theirs.
+    """
+
+    def call(*args: Any, **named: Any) -> Any:
+        return node(*args, **named)
+
+    node._torchdynamo_orig_callable, node._torchdynamo_wrapper_id = call, id(node)

@@ -99,16 +99,20 @@ class JaxOp:
             results = differentiable(*arrays)  # which JAX can differentiate again
             outputs = [results] if len(self._looks) == 1 else results
             kept = gradient.kept([given[name] for name in inputs], outputs)
-            return results, {name: kept[name] for name in kept if name not in numbers}
+            # What is wanted is no array: a structure says it, which JAX keeps as it is.
+            wanted = {name: () for name, x in zip(names, primals, strict=True) if x.perturbed}
+            return results, ({name: kept[name] for name in kept if name not in numbers}, wanted)
 
-        def backward(kept: dict[str, Any], grads: Any) -> Any:
+        def backward(both: tuple[dict[str, Any], dict[str, Any]], grads: Any) -> Any:
+            kept, wanted = both
             listed = [grads] if len(self._looks) == 1 else grads
             of_outputs = [
                 _known(grad, optional)
                 for grad, optional in zip(listed, gradient.optional, strict=True)
             ]
             needed = {name: (kept | numbers)[name] for name in gradient.needs}
-            by_name = dict(zip(inputs, gradient(of_outputs, needed), strict=True))
+            found = gradient(of_outputs, needed, [name in wanted for name in inputs])
+            by_name = dict(zip(inputs, found, strict=True))
             return tuple(by_name[name] for name in names)
 
         differentiable = jax.custom_vjp(call)

@@ -3,7 +3,7 @@
 A custom operator passes two Python functions, for autograd and for the version counter of a
 tensor, before it reaches its own: they cost more than a launch. The dispatcher reports for each
 call which handlers are active (a mode, `torch.compile`, a tensor subclass). If there is none, the
-kernel runs at once, where gradients are wanted as a `torch.autograd.Function` of its own; every
+kernel runs at once, as a separate `torch.autograd.Function` where gradients are wanted; every
 other call takes PyTorch's own path.
 """
 
@@ -59,7 +59,7 @@ def _known() -> _Known | None:
 
 
 class Shortened:
-    """An operator that is called without the dispatcher's Python functions where nobody looks."""
+    """An operator whose plain calls bypass the dispatcher's Python functions."""
 
     def __init__(
         self, definition: Any, run: Kernel, written: Sequence[int], differentiated: Kernel | None

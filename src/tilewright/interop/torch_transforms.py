@@ -75,25 +75,35 @@ class Differentiation:
     def keep_for_tangents(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         """Keep what gradients and tangents need of a call."""
         self.keep(ctx, inputs, output)
+        ctx.mark_non_differentiable(*[y for y in _listed(output) if not _has_tangents(y)])
         if self._gradient is not None:
             ctx.save_for_forward(*ctx.to_save)
 
     def tangents(self, ctx: Any, *of_inputs: Any) -> Any:
         """Return the tangents of the outputs."""
+        floats = [look[1].is_floating_point for look in ctx.looks]
+        if not any(floats):
+            return tuple([None] * len(floats)) if len(floats) > 1 else None
         saved = [forward_mode.unpack_dual(tensor).primal for tensor in ctx.saved_tensors]
         gradient, kept = self._given(), self._kept(ctx, saved)
         given: list[Any] = []
 
         def gradients(*grads: Any) -> list[Any]:
             wanted = [tangent is not None for tangent in of_inputs]
-            found = zip(gradient(grads, kept, wanted), of_inputs, strict=True)
+            left = iter(grads)
+            whole = [next(left) if is_float else None for is_float in floats]
+            found = zip(gradient(whole, kept, wanted), of_inputs, strict=True)
             pairs = [pair for pair in found if pair[0] is not None and pair[1] is not None]
-            given[:] = [tangent for _, tangent in pairs]
-            return [grad for grad, _ in pairs]
+            # Results that depend on no input with a tangent have the tangent 0.
+            nothing = grads[0].new_zeros(())
+            given[:] = [tangent for _, tangent in pairs] or [nothing]
+            return [grad for grad, _ in pairs] or [nothing]
 
-        _, transpose = torch.func.vjp(gradients, *map(_zeros, ctx.looks))
-        found = transpose(given)
-        return found[0] if len(found) == 1 else found
+        looks = [look for look, is_float in zip(ctx.looks, floats, strict=True) if is_float]
+        _, transpose = torch.func.vjp(gradients, *map(_zeros, looks))
+        left = iter(transpose(given))
+        found = [next(left) if is_float else None for is_float in floats]
+        return found[0] if len(found) == 1 else tuple(found)
 
     def _given(self) -> Gradient:
         if self._gradient is None:
@@ -108,6 +118,10 @@ class Differentiation:
 
 def _listed(found: Any) -> Sequence[Any]:
     return found if type(found) in (tuple, list) else (found,)
+
+
+def _has_tangents(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point())
 
 
 def _zeros(look: tuple[Any, Any, Any]) -> Any:

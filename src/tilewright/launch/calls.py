@@ -24,8 +24,8 @@ class CalledKernel(NativeKernel):
 
     unsafe: bool
     """Whether launches are built inside `tw.unsafe()`."""
-    plain: PlainBinder | None
-    """What binds most calls, and borrows too; None: all take the slow path."""
+    plain: PlainBinder
+    """What binds calls, and borrows too."""
     bare: Request | None
     """What calls without keywords ask, if that is known."""
 

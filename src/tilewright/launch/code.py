@@ -12,6 +12,7 @@ from ..devices.protocol import Stream
 from ..frontend.capture.sources import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
+from .called_plan import CalledPlan, called_plan
 from .report import QUIET, Report, check_launch
 
 Later: TypeAlias = Callable[[], Report]
@@ -47,8 +48,13 @@ class Run(Protocol):
         ...
 
     @property
-    def plan(self) -> AnyPlan | None:
-        """How plain launches get on their way, where they need not be listed; None: they do."""
+    def plan(self) -> AnyPlan:
+        """How the core submits launches."""
+        ...
+
+    @property
+    def called(self) -> CalledPlan:
+        """How it has `start` submit them, or `record` record them."""
         ...
 
     @property
@@ -113,12 +119,11 @@ class Code:
         """Whether `check` may raise."""
         if not self.asks_numbers:
             self._check(())
-        self.run: Run = program.run_over(args, grid) if size(grid) else NOTHING
+        self.run: Run = program.run_over(args, grid) if size(grid) else Nothing(called_plan(args))
         """How launches get on their way."""
-        if (plan := self.run.plan) is not None:
-            plan.watch(program.compiled.captured)
-            if self.asks_numbers:
-                plan.check_numbers()
+        self.run.plan.watch(program.compiled.captured)
+        if self.asks_numbers:
+            self.run.plan.check_numbers()
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
         """Return whether the kernel is known to accept these numbers."""
@@ -138,10 +143,13 @@ class Code:
         self._passed.add(numbers)
 
 
-class _Nothing:
+class Nothing:
     """Runs an empty grid."""
 
-    plan = lending = None
+    lending = None
+
+    def __init__(self, plan: CalledPlan) -> None:
+        self.plan = self.called = plan
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
         """Do nothing."""
@@ -154,9 +162,6 @@ class _Nothing:
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Record nothing."""
         return Recorded(lambda raw: QUIET, lambda bound: None)
-
-
-NOTHING = _Nothing()
 
 
 def facts_of(args: Sequence[Arg], numbers: Sequence[Any], grid: Shape) -> LaunchFacts:

@@ -22,6 +22,7 @@ from ..devices.protocol import Block, Device, Stream
 from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
+from .called_plan import called_plan
 from .code import Later, Lending, Recorded, RunOver
 from .cuda_plan import CudaPlan, Reporting, label_of
 from .records import print_room, report_of
@@ -86,7 +87,7 @@ class CudaRun:
         self._lends = not (
             self._reports or loaded.hidden or any(isinstance(arg, PointerArg) for arg in args)
         )
-        self.plan = self._new_plan()
+        self.plan, self.called = self._new_plan(), called_plan(args)
 
     @property
     def lending(self) -> Lending | None:

@@ -18,38 +18,53 @@ if TYPE_CHECKING:
     from ..devices.protocol import Stream
     from ..op.context import ExecutionContext
     from ..tensors.region import Region
+    from .code import AnyPlan
+    from .protocol import Runnable
 
 
 class Examination:
     """What was done for a launch before it begins, and is checked when it does."""
 
-    __slots__ = ("_check", "_mark_written", "_passed", "_stream", "_uses")
+    __slots__ = ("_check", "_mark_written", "_passed", "_stream", "_uses", "code", "plan")
 
     def __init__(
         self,
-        stream: Stream,
-        writes: Sequence[Region],
-        reads: Sequence[Region],
+        code: Runnable,
+        plan: AnyPlan,
         check: Callable[[], None],
-        mark_written: Callable[[], None],
+        mark_written: Callable[[], None] | None,
     ) -> None:
-        """Have a stream wait for what a launch follows.
+        """Say how a launch is submitted, or recorded: then what it uses need not be ordered.
 
-        `check` raises if it must not run; `mark_written` notes that its outputs may be read.
+        `check` raises if it must not run; `mark_written` notes that its outputs may be read, as
+        they may be unless it is recorded (None).
+        """
+        self.code, self.plan = code, plan
+        """What the core runs, and how it submits that."""
+        self._check, self._mark_written = check, mark_written
+        self._stream: Stream | None = None
+        self._uses: tuple[Sequence[Region], Sequence[Region]] = (), ()
+        self._passed: list[PendingWork] = []
+
+    def follow(
+        self, stream: Stream, writes: Sequence[Region], reads: Sequence[Region], *, on_host: bool
+    ) -> None:
+        """Have the launch come after all work that it follows, by a wait of its stream.
+
+        `on_host`: the host waits, also for what does not conflict.
         """
         self._stream, self._uses = stream, (writes, reads)
-        self._check, self._mark_written = check, mark_written
-        self._passed: list[PendingWork] = []
-        for other in conflicts_of(*self._uses):
-            if other.stream is not stream:
-                self._follow(other)
-
-    def _follow(self, other: PendingWork) -> None:
-        event = other.event()
-        if event is not None:
-            self._stream.wait_for(event)
-            trace_wait(self._stream, event)
-        self._passed.append(other)
+        for other in conflicts_of(*((*writes, *reads), ()) if on_host else self._uses):
+            if on_host:
+                other.wait()
+            elif other.stream is not stream:
+                event = other.event()
+                if event is not None:
+                    stream.wait_for(event)
+                    trace_wait(stream, event)
+            else:
+                other.event()  # another thread puts it there
+            self._passed.append(other)
 
     def __call__(self) -> int:
         """Return how the core may begin the launch; raise if it must not run.
@@ -67,14 +82,18 @@ class Examination:
 
     def mark_written(self) -> None:
         """Note that the launch was submitted: its outputs may be read behind it."""
-        self._mark_written()
+        if self._mark_written is not None:
+            self._mark_written()
 
 
 class Examined(Protocol):
     """A launch that the core ends."""
 
-    def examined_on(self, stream: Stream) -> Examination | None:
-        """Do what the core needs done before it is enqueued; None: it has no plan for it."""
+    def examined_in(self, ctx: ExecutionContext, tries: int) -> Examination:
+        """Do what the core needs done before a launch is submitted; raise if it cannot run.
+
+        `tries` counts from 1: that it is more says that the launch could not be submitted.
+        """
         ...
 
 
@@ -96,9 +115,6 @@ def _is_among(passed: Iterable[PendingWork], other: PendingWork) -> bool:
     )  # fmt: skip
 
 
-def examine(op: Examined, ctx: ExecutionContext) -> Examination | None:
-    """Do what the core needs done before a launch; None: it has no plan for it.
-
-    Raise if it cannot run.
-    """
-    return op.examined_on(ctx.stream)
+def examine(op: Examined, ctx: ExecutionContext, tries: int) -> Examination:
+    """Do what the core needs done before a launch is submitted; raise if it cannot run."""
+    return op.examined_in(ctx, tries)

@@ -144,8 +144,7 @@ class ForeignKernel(CalledKernel):
         self.source = declaration
         self._maker = maker
         self._forms: Recent[tuple[Any, ...], ForeignForm] = Recent(FORMS)
-        has_memory = bool(self._binder.outputs or self._binder.inputs)
-        self.plain = PlainBinder(declaration, self._binder, self._form) if has_memory else None
+        self.plain = PlainBinder(declaration, self._binder, self._form)
 
     def check_generics(self, generics: Mapping[str, Any]) -> NoReturn:
         """Refuse generics: a foreign kernel has none."""

@@ -10,15 +10,16 @@ from typing import Any, NoReturn
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..devices.cuda.module import CudaFunction
-from ..devices.protocol import FunctionRun, Stream
+from ..devices.protocol import Stream
 from ..frontend.capture.sources import Captured
 from ..op.place import Location
 from .arguments import Arg, Bound, OutputArg
-from .code import NOTHING, Later, Recorded, Run
+from .called_plan import CalledPlan, called_plan
+from .code import Later, Nothing, Recorded, Run
 from .cuda_plan import CudaPlan, label_of
 from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
 from .recent import Recent
-from .report import QUIET, Report
+from .report import nothing_reported, report_of_run
 from .scalars import slot_of
 
 MOST_PLANS = 256
@@ -44,14 +45,15 @@ class ForeignCode:
         """The blocks of a launch, along each axis."""
         self.is_lasting = ready.keep is None
         """Whether it serves more than one launch."""
-        self.run: Run = NOTHING
+        self.run: Run = Nothing(called_plan(args))
         """How launches get on their way."""
         self.plan: CudaPlan | None = None
-        """How the core submits them; None: it does not."""
+        """How the core submits them without asking Python; None: it asks."""
         if size(ready.config.grid_dim):
+            called = called_plan(args)
             written = sum(isinstance(arg, OutputArg) for arg in args)
-            self.run = run = ForeignRun(kernel, ready, written, again)
-            self.plan = run.plan
+            self.plan = _plan_of(ready, written, partial(label_of, kernel))
+            self.run = ForeignRun(kernel, ready, self.plan or called, called, again)
 
     @property
     def compiled(self) -> ForeignCode:
@@ -74,19 +76,24 @@ class ForeignRun:
 
     lending = None
 
-    __slots__ = ("_again", "_kernel", "_ready", "plan")
+    __slots__ = ("_again", "_kernel", "_ready", "called", "plan")
 
     def __init__(
-        self, kernel: str, ready: Ready, written: int, again: Callable[[Bound], ForeignCode]
+        self,
+        kernel: str,
+        ready: Ready,
+        plan: CudaPlan | CalledPlan,
+        called: CalledPlan,
+        again: Callable[[Bound], ForeignCode],
     ) -> None:
         self._kernel, self._ready, self._again = kernel, ready, again
-        self.plan = _plan_of(ready, written, partial(label_of, kernel))
+        self.plan, self.called = plan, called
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Enqueue a launch, and keep its arguments alive until it has passed."""
         function, config, _, keep = self._ready
         run = function.put_on(stream, config, self.words(bound), inline=inline, keep=(bound, keep))
-        return partial(_report, run)
+        return partial(report_of_run, run)
 
     def is_brief(self) -> bool:
         """Return False: the duration is unknown."""
@@ -112,7 +119,7 @@ class ForeignRun:
         kept = (bound, keep, self)
         if not isinstance(function, CudaFunction):
             function.put_on(stream, config, self.words(bound), keep=kept)
-            return Recorded(_nothing_reported, self._refuse_refill)
+            return Recorded(nothing_reported, self._refuse_refill)
         record = function.record(config, self.words(bound))
         node = function.launch(stream, record, kept)
         assert node is not None, "the stream is capturing"
@@ -124,7 +131,7 @@ class ForeignRun:
             record.refill(found.grid, function.words(found.words(other)))
             node.refill(record)
 
-        return Recorded(_nothing_reported, refill)
+        return Recorded(nothing_reported, refill)
 
     @property
     def grid(self) -> Shape:
@@ -144,15 +151,6 @@ class ForeignRun:
             got="others",
             hint="capture another graph",
         )
-
-
-def _nothing_reported(raw: object) -> Report:
-    return QUIET
-
-
-def _report(run: FunctionRun) -> Report:
-    problem = run.problem()
-    return QUIET if problem is None else Report(error=problem)
 
 
 def _plan_of(ready: Ready, written: int, label: Callable[[Location], str]) -> CudaPlan | None:

@@ -69,9 +69,7 @@ class Kernel(CalledKernel):
         self._variants: Recent[tuple[object, ...], Kernel] = Recent(FORMS)
         super().__init__(source, Binder(source), self._structure.optional, unsafe=source.unsafe)
         self._specializer = Specializer(source.name)
-        self.plain = None
-        if _has_memory(self._binder) and not self._structure.varies:
-            self.plain = PlainBinder(source, self._binder, self._form)
+        self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: Recent[
             tuple[int, Device, CompileOptions | None], tuple[Signature, Program]
         ] = Recent(PROGRAMS)
@@ -147,7 +145,7 @@ class Kernel(CalledKernel):
                 end_lengthy_work(work)
             form.codes.keep(key, found)
             note_arguments(self, bound, request, found.grid)
-        if bound.held is not None:
+        if bound.held is not None and form.home is not None:
             bound.held[-1].remember(request, found, found.run.plan)
         return found
 
@@ -265,10 +263,6 @@ def _addresses(bound: Bound) -> list[int]:
     if device.host_visible:
         return [region.address - region.storage.address for region in bound.memory]
     return [address_on(region, device) for region in bound.memory]
-
-
-def _has_memory(binder: Binder) -> bool:
-    return bool(binder.outputs or binder.inputs or binder.pointers)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

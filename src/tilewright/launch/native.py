@@ -18,6 +18,7 @@ from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
+from .called_plan import called_plan
 from .code import Later, Lending, Recorded, RunOver
 from .cpu_plan import CpuPlan
 from .records import print_room, report_of
@@ -69,7 +70,7 @@ class NativeRun:
         self._memory_at = ctypes.addressof(self._memory)
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
-        self.plan = self._new_plan(len(written))
+        self.plan, self.called = self._new_plan(len(written)), called_plan(args)
         self._lends = not (pointers or loaded.hidden)
 
     @property

@@ -18,10 +18,11 @@ from .._core import (
 from .._core import Launch as NativeLaunch
 from .._core import Outputs as NativeOutputs
 from ..base.dtypes import DType
-from ..base.errors import BorrowError, LaunchError, SchedulingError
+from ..base.errors import BorrowError, InternalError, LaunchError, SchedulingError
 from ..base.shield import shielded
 from ..compile.options import CompileOptions
 from ..devices.protocol import Device, Stream
+from ..devices.timeline import Timeline
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
@@ -32,27 +33,29 @@ from ..op.running import ELSEWHERE, Steps, named, run_here
 from ..tensors.belonging import is_among
 from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
+from ..tensors.pending_work import PendingWork
 from ..tensors.pledges import Pledge, behind
+from ..tensors.recording import Recording
 from ..tensors.shape import ShapeLike
-from .acquire_borrows import (
-    acquire_borrows,
+from .arguments import Bound, Held
+from .called_plan import CalledPlan
+from .cpu_plan import CpuPlan
+from .cuda_plan import CudaPlan
+from .examining import Examination, examine
+from .explain import (
     mark_written,
     refuse_conflicts,
     refuse_ended_borrows,
     refuse_ended_tickets,
+    refuse_unusable,
     settle,
 )
-from .arguments import Bound, Held
-from .cpu_plan import CpuPlan
-from .cuda_plan import CudaPlan
-from .examining import Examination, examine
 from .foreign_code import PlansByNumbers
 from .form import PLAIN, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
 from .kinds import is_borrow
 from .links import by_hand
-from .plain import Where, above
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
 from .starting import give_back, may_run_here, record, settle_known, start
@@ -84,8 +87,8 @@ class Launch(NativeLaunch, Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
     Arguments are borrowed when it is built, and checked; where some are ops, these run first, and
-    everything is checked then. The core alone builds, starts and waits for most launches; this
-    class is the slow path.
+    everything is checked then. The core builds, starts and waits for launches; it asks this class
+    what it cannot decide by numbers.
     """
 
     gives_back = True
@@ -130,26 +133,23 @@ class Launch(NativeLaunch, Composite[R_co]):
         try:
             if kernel.unsafe:
                 self._refuse_outside_unsafe()
-            plain = kernel.plain
-            if plain is not None and len(args) == plain.arity and not has_op(args):
-                self._request = kernel.request(args, keywords)
-                self._bind_with_numbers(args, keywords, 2 if location is None else location)
-            if self._held is None:
-                self._bind_closely(kernel, args, keywords)
+            self._request = kernel.request(args, keywords)
+            if has_op(args):
+                self._defer()
+            else:
+                self._bind(args)
         except Exception:
             self._refuse()
             raise
         return self
 
-    def _bind_with_numbers(
-        self, args: tuple[Any, ...], keywords: Mapping[str, Any], where: Where
-    ) -> bool:
-        """Bind arguments as those of any launch, if none needs the slow path."""
+    def _bind_with_numbers(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
+        """Bind arguments as those of any launch, if none must be described first."""
         plain = self._kernel.plain
-        values = None if plain is None else plain.with_numbers(args, keywords)
-        if plain is None or values is None:
+        values = plain.with_numbers(args, keywords)
+        if values is None:
             return False
-        held = self._held = plain.bind(values, above(where))
+        held = self._held = plain.bind(values, self._built or 0)
         if held is not None and plain.has_numbers:
             self._numbers = tuple(plain.numbers(values, held))
         return held is not None
@@ -169,21 +169,9 @@ class Launch(NativeLaunch, Composite[R_co]):
     def _bound(self) -> Bound | None:
         """The arguments, checked and borrowed, for who looks at them closely."""
         if self._examined is None and self._held is not None:
-            plain = self._kernel.plain
-            assert plain is not None, "it has bound them"
-            self._examined = plain.bound(self._args, self._held)
+            self._examined = self._kernel.plain.bound(self._args, self._held)
             self._examined.numbers = self._numbers
         return self._examined
-
-    def _bind_closely(
-        self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
-    ) -> None:
-        """Bind arguments that may be of any kind, ops among them."""
-        self._request = kernel.request(args, keywords)
-        if has_op(args):
-            self._defer()
-        else:
-            self._examined = self._bind(args)
 
     if TYPE_CHECKING:  # these are native
 
@@ -262,23 +250,23 @@ class Launch(NativeLaunch, Composite[R_co]):
             )
         return bound, self._kernel.code(bound, self._request)
 
-    def examined_on(self, stream: Stream) -> Examination | None:
-        """Compile it, and do what else the core needs done before it is enqueued.
-
-        None: the core has no plan for launches there. Raise if it cannot run.
-        """
+    def examined_in(self, ctx: ExecutionContext, tries: int) -> Examination:
+        """Compile it, and do what else the core needs done before it is submitted."""
         bound = self._bound
         assert bound is not None, "the core has bound it"
-        if bound.form.home is not stream.device:
-            return None
+        if bound.form.home is not ctx.stream.device:
+            self._settle_device(bound, ctx)
         code = self._kernel.code(bound, self._request)
-        if code.run.plan is None:
-            return None
         code.check(bound.numbers)
-        return Examination(
-            stream, bound.may_write, bound.read,
-            partial(refuse_ended_borrows, self.name, bound), partial(mark_written, bound),
-        )  # fmt: skip
+        check = partial(refuse_ended_borrows, self.name, bound)
+        if ctx.is_capturing:
+            return Examination(code, code.run.called, check, None)
+        assert bound.held is not None, "the core has bound it"
+        _, known = bound.held[-1].asked(self._request)
+        plan = code.run.called if tries > 1 else known or code.run.plan
+        examination = Examination(code, plan, check, partial(mark_written, bound))
+        examination.follow(ctx.stream, bound.may_write, bound.read, on_host=tries > 1)
+        return examination
 
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""
@@ -365,19 +353,12 @@ class Launch(NativeLaunch, Composite[R_co]):
         ctx.stream.after(partial(settle_known, bound, ctx, outcome))
 
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
-        """Do as `execute`, where the core cannot run it; argument ops run first."""
-        bound, _ = self._bound, ctx.stream  # who has no stream takes nothing from the op
-        if bound is None:
-            if not self.staged:
-                raise BorrowError(f"`{self.name}` has run already: an op is used once")
-            return run_here(self, ctx)
-        self._examined = self._held = None
-        args = self._release(ctx)
-        try:
-            return self._launch(bound, args, ctx)
-        except BaseException:
-            give_back(args)
-            raise
+        """Do as `execute` where the core has not bound it: argument ops run first."""
+        if self._held is not None:
+            raise InternalError(f"`{self.name}` could not be submitted to {ctx.stream!r}")
+        if not self.staged:
+            raise BorrowError(f"`{self.name}` has run already: an op is used once")
+        return run_here(self, ctx)
 
     def record_on(self, stream: Stream) -> object:
         """Enqueue the launch on a stream that another library captures.
@@ -385,57 +366,38 @@ class Launch(NativeLaunch, Composite[R_co]):
         The result must live as long as the graph that library makes.
         """
         self.claim("record_on()")
-        bound = self._bound
-        self._examined = self._held = None
-        if bound is None:
+        if self.staged:
             raise LaunchError(f"`{self.name}` cannot be recorded before its argument ops have run")
-        code = self._kernel.code(bound, self._request)
-        code.check(bound.numbers)
-        refuse_ended_borrows(self.name, bound)
-        recorded = code.run.record(bound, stream)
-        mark_written(bound)
-        settle(bound)
-        return recorded
+        ctx = ExecutionContext(stream)
+        ctx.recording = Recording(self.name)
+        self.execute(ctx)
+        nodes = ctx.recording.nodes
+        for region in [region for node in nodes for region in node.writes]:
+            region.mark_written()
+        ctx.deliver()
+        return [node.work for node in nodes]
 
     def _run_closely(self, values: Sequence[Any], ctx: ExecutionContext) -> Steps[R_co]:
-        """Run the kernel on arguments whose ops have run, where some need the slow path."""
-        bound = self._bind(values)
-        if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
+        """Run the kernel on arguments whose ops have run, where some must be described."""
+        self._bind(tuple(values))
+        self._args, self.staged = tuple(values), False
+        if ctx.on_loop and self._must_compile():
             yield ELSEWHERE
-        return self._launch(bound, tuple(values), ctx)
+        return self.execute(ctx)
 
     def _bind_plainly(self, values: tuple[Any, ...]) -> bool:
-        """Bind arguments whose ops have run as those of any launch, if none needs the slow path.
+        """Bind arguments whose ops have run as those of any launch, if none must be described.
 
         What it has borrowed since it was built must hold until then.
         """
-        plain = self._kernel.plain
-        if plain is None or self._request.generics or len(values) != plain.arity:
+        if self._request.generics or len(values) != self._kernel.plain.arity:
             return False
         with LOCK:
             check_all(self._pledges)
-            if not self._bind_with_numbers(values, self._keywords, self._built or 0):
+            if not self._bind_with_numbers(values, self._keywords):
                 return False
         self._args, self._pledges, self.staged = values, (), False
         return True
-
-    def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
-        """Return the arguments and stop holding them: this op may stay in a variable."""
-        args, self._args = self._args, ()
-        if ctx.lent is not None:
-            ctx.borrowed(*args)
-        return args
-
-    def _launch(self, bound: Bound, values: Any, ctx: ExecutionContext) -> R_co:
-        if bound.form.home is not ctx.stream.device:
-            self._settle_device(bound, ctx)
-        code = self._kernel.code(bound, self._request)
-        if ctx.recording is None:
-            start(self, code, bound, ctx)
-        else:
-            record(self, code, bound, ctx, partial(self._bind_alike, bound))
-        result: R_co = values
-        return result
 
     def _settle_device(self, bound: Bound, ctx: ExecutionContext) -> None:
         """Check that tensors are on the stream's device; host arrays follow the stream."""
@@ -450,6 +412,10 @@ class Launch(NativeLaunch, Composite[R_co]):
                 hint="copy the tensors with .to(device), or choose a stream of their device",
             )
 
+    def rebinding(self, bound: Bound) -> Callable[..., Bound]:
+        """Return what binds other arguments for the same code, for a graph."""
+        return partial(self._bind_alike, bound)
+
     def _bind_alike(self, bound: Bound, /, *args: Any, **named: Any) -> Bound:
         """Bind other arguments for the same code, for a graph."""
         kernel = self._kernel
@@ -457,8 +423,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         asked = kernel.request(args, keywords)
         if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
             raise LaunchError(f"a node of `{self.name}` keeps its constants")
-        if bound.held is not None and kernel.plain is not None:
-            args = kernel.plain.adapted(args, keywords)
+        args = kernel.plain.adapted(args, keywords)
         other = kernel.bind(args, keywords, self._request.generics)
         if other.form is not bound.form:
             raise LaunchError(
@@ -468,17 +433,37 @@ class Launch(NativeLaunch, Composite[R_co]):
                 hint="capture another graph",
             )
         refuse_conflicts(self.name, other)
-        acquire_borrows(self.name, other, here())
-        other.device = bound.device
-        return other
+        arguments = kernel.plain.with_numbers(args, keywords)
+        assert arguments is not None, "they were bound"
+        with LOCK:
+            refuse_unusable(other)
+            borrowed = kernel.plain.bind_described(arguments, other, here() or 0)
+        borrowed.form, borrowed.device = bound.form, bound.device
+        return borrowed
 
-    def _bind(self, values: Sequence[Any]) -> Bound:
-        kernel = self._kernel
-        bound = kernel.bind(values, self._keywords, self._request.generics)
+    def _bind(self, values: tuple[Any, ...]) -> None:
+        """Bind arguments, and borrow them; raise if one of them is refused.
+
+        What it has borrowed since it was built must hold until then.
+        """
+        if not self._pledges and self._bind_with_numbers(values, self._keywords):
+            return
+        kernel, given = self._kernel, self._taking(values)
+        bound = kernel.bind(given, self._keywords, self._request.generics)
         refuse_conflicts(kernel.name, bound)
+        arguments = kernel.plain.with_numbers(given, self._keywords)
+        assert arguments is not None, "they were bound"
         pledges, self._pledges = self._pledges, ()
-        acquire_borrows(kernel.name, bound, self._built, pledges)
-        return bound
+        with LOCK:
+            check_all(pledges)
+            refuse_unusable(bound)
+            borrowed = kernel.plain.bind_described(arguments, bound, self._built or 0)
+        borrowed.form, borrowed.device = bound.form, bound.device
+        self._examined, self._held, self._numbers = borrowed, borrowed.held, tuple(bound.numbers)
+
+    def _taking(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments as they are borrowed."""
+        return values
 
     def _refuse_outside_unsafe(self) -> None:
         if not unsafe_allowed():
@@ -516,8 +501,10 @@ def _new_outcome(op: Launch[Any], ctx: ExecutionContext | None, stream: Stream) 
 
 
 CORE_CLASSES: Mapping[str, Any] = {
-    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "PlansByNumbers": PlansByNumbers,
-    "tidy": _tidy, "examine": examine, "may_run_here": may_run_here, "settle": _settle,
+    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "CalledPlan": CalledPlan,
+    "PlansByNumbers": PlansByNumbers, "Timeline": Timeline, "PendingWork": PendingWork,
+    "start": start, "record": record, "tidy": _tidy, "examine": examine,
+    "may_run_here": may_run_here, "settle": _settle,
     "settle_started": _settle_started, "give_back": give_back, "new_outcome": _new_outcome,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""

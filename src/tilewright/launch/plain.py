@@ -1,8 +1,8 @@
-"""Binds the arguments of most launches: tensors on the fast path, and numbers.
+"""Binds the arguments of launches: has the core borrow tensors and arrays, and checks numbers.
 
-Such tensors have native records. All of them are borrowed by one native call, which also finds
-their kinds; so a further tensor costs little. Everything else is left to `binding` and
-`acquire_borrows`, which find what is wrong, if anything is, and raise.
+All memory is borrowed by one native call, which also finds the kinds of the tensors; so a further
+tensor costs little. A call that the core refuses is bound once more by `binding`, which says what
+is wrong, or describes arguments that the core does not know by themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .._core import (
     ticket_of_epoch,
 )
 from .._core import Binder as NativeBinder
-from ..base.errors import Error
+from ..base.errors import Error, InternalError
 from ..devices.native_records import BIND_WORDS, BindWord, new_words
 from ..op.core import has_op
 from ..tensors.arc import Arc, Core
@@ -38,6 +38,7 @@ from ..tensors.tensor import BorrowMut, Tensor, new_tensor
 from .arguments import Bound, Foreign, ForeignOnGpu, Held
 from .binding import Binder
 from .form import Form, Known
+from .kinds import is_borrow
 from .protocol import Declared
 from .recent import Recent
 
@@ -86,7 +87,7 @@ class PlainBinder(NativeBinder):
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(Partition),
             id(MappedPartition), id(BorrowMut), given, id(self._writing), id(self._reading),
             slot_offset(Arc, "_core"), slot_offset(Core, "tensor"), ctypes.addressof(self._whole),
-            len(binder.pointers), id(DevicePointer), slot_offset(DevicePointer, "record"),
+            len(binder.pointers), id(DevicePointer), slot_offset(DevicePointer, "region"),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(scalars)}q", *scalars)
@@ -95,7 +96,7 @@ class PlainBinder(NativeBinder):
         self._forms: Recent[bytes, Known] = Recent(FORMS)
 
     def bind(self, values: tuple[Any, ...], where: Where) -> Held | None:
-        """Bind and borrow the tensors of a call; None: some arguments need the slow path.
+        """Bind and borrow the tensors of a call; None: some arguments must be described first.
 
         `values` are the positional arguments, and then what `with_numbers` adds.
 
@@ -119,8 +120,28 @@ class PlainBinder(NativeBinder):
         try:
             known = held is None or held[-1] is not None
             return held if known else self._bind_others(values, where, regions)
-        except Error:  # the slow path says what array it is
+        except Error:  # who describes the arguments says what array it is
             return None
+
+    def bind_described(self, values: Sequence[Any], bound: Bound, where: Where) -> Bound:
+        """Bind and borrow the arguments of a call as `bound` describes them; return it so.
+
+        Nothing is wrong with any of them by itself.
+        """
+        given: list[Any] = list(values)
+        regions: list[Region | None] = [None] * len(given)
+        for place, output in zip(self._binder.outputs, bound.outputs, strict=True):
+            given[place], regions[place] = output, output.tensor.region
+        for place, tensor in zip(self._binder.inputs, bound.inputs, strict=True):
+            if isinstance(tensor, Foreign):
+                regions[place] = tensor.region
+        arguments = tuple(given)
+        held = self._bind_others(arguments, above(where), tuple(regions))
+        if held is None:
+            raise InternalError(f"the arguments of `{bound.form.kernel}` cannot be borrowed")
+        borrowed = self.bound(arguments, held)
+        borrowed.numbers = bound.numbers
+        return borrowed
 
     def with_numbers(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any]
@@ -143,15 +164,20 @@ class PlainBinder(NativeBinder):
         return args if regions is None else self._with_tensors(args, regions[: len(args)])
 
     def _with_tensors(self, values: tuple[Any, ...], regions: Regions | None) -> tuple[Any, ...]:
-        """Return the arguments with tensors for the arrays that are read in place."""
-        if regions is None or not self._outputs(values)[0].tensor.device.host_visible:
+        """Return the arguments with tensors for the arrays that are where the outputs are.
+
+        Launches on such arrays are launches on such tensors.
+        """
+        if regions is None or not self._outputs_count:
             return values
-        return tuple(
-            [
-                value if region is None else new_tensor(region)
-                for value, region in zip(values, regions, strict=True)
-            ]
-        )
+        device = self._outputs(values)[0].tensor.device
+
+        def seen(value: Any, region: Region | None) -> Any:
+            if region is None or isinstance(value, Ours) or region.storage.device is not device:
+                return value
+            return new_tensor(region)
+
+        return tuple([seen(*each) for each in zip(values, regions, strict=True)])
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """Return the numbers of a call as Python numbers that fit their parameters' types."""
@@ -177,7 +203,7 @@ class PlainBinder(NativeBinder):
             return bind_tensors(self.call, values, where, regions)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
-        """Return the arguments of a call for the slow path, without its numbers."""
+        """Return the arguments of a call by kind, without its numbers."""
         bound = self._described(values, held, ())
         has_former, tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.reads_own = not has_former
@@ -202,7 +228,7 @@ class PlainBinder(NativeBinder):
                 for region, value in zip(regions[self._written :], inputs, strict=True)
             ]
         outputs = [
-            self._binder.as_output(value) if whole else value
+            self._binder.as_output(value) if whole and is_borrow(value) else value
             for value, whole in zip(outputs, self._whole, strict=True)
         ]
         pointers = self._pointers(values)

@@ -100,8 +100,8 @@ class Launchable(Protocol):
         ...
 
     @property
-    def plain(self) -> PlainBinder | None:
-        """What binds most calls, and borrows too; None: all take the slow path."""
+    def plain(self) -> PlainBinder:
+        """What binds calls, and borrows too."""
         ...
 
     @property

@@ -16,11 +16,11 @@ import numpy as np
 from .._core import BY_POINTER
 from .._core import RawLaunch as NativeLaunch
 from ..base.dtypes import AnyDType, DType, as_dtype
-from ..base.errors import DriverError, Error, LaunchError
+from ..base.errors import DriverError, Error, InternalError, LaunchError
 from ..base.shapes import Shape
 from ..devices.cuda.device import CudaDevice
 from ..devices.cuda.module import CudaFunction
-from ..devices.protocol import Device, Function, FunctionRun, LaunchConfig, Module, Stream
+from ..devices.protocol import Device, Function, LaunchConfig, Module, Stream
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
@@ -28,11 +28,14 @@ from ..op.place import here, place_of
 from ..tensors.borrow import Use
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
-from ..tensors.submission import submit_work
+from .arguments import Bound
+from .called_plan import CalledPlan
+from .code import Later, Recorded
 from .cuda_plan import CudaPlan, label_of
 from .examining import Examination
 from .form import PLAIN, Form, Known
 from .links import link
+from .report import nothing_reported, report_of_run
 from .scalars import check_scalar, slot_of
 
 if TYPE_CHECKING:
@@ -44,11 +47,36 @@ DEFAULT_GPU = "cuda"
 
 
 class _Form(Form):
-    """Raw launches alike, of which there is one: the core asks for the device and the blocks."""
+    """Raw launches alike, of which there is one, and their code."""
 
-    def __init__(self, kernel: str, home: Device, grid: Shape) -> None:
+    def __init__(self, kernel: str, home: Device | None, grid: Shape, run: _RawRun) -> None:
         super().__init__(kernel, (), link(kernel, (), ()))
-        self.home, self.grid = home, grid
+        self.home, self.grid, self.run = home, grid, run
+
+
+class _RawRun:
+    """Enqueues one raw launch, or records it."""
+
+    lending = None
+
+    def __init__(self, launch: AsyncKernelLaunch, config: LaunchConfig, called: CalledPlan) -> None:
+        self._function, self._slots, self._config = launch._function, launch._slots, config
+        self.plan = self.called = called
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
+        """Enqueue it, and keep its memory alive until it has passed."""
+        kept = (bound, self._function)
+        run = self._function.put_on(stream, self._config, self._slots, inline=inline, keep=kept)
+        return partial(report_of_run, run)
+
+    def is_brief(self) -> bool:
+        """Return False: the duration is unknown."""
+        return False
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Record it in a capture."""
+        self._function.put_on(stream, self._config, self._slots, keep=(bound, self._function))
+        return Recorded(nothing_reported, _refuse_refill)
 
 
 class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
@@ -59,7 +87,7 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
     as they are `t.device_pointer()`; plain addresses are ordered with nothing.
     """
 
-    holds = ("_memory", "_records")
+    holds = ("_memory",)
     LISTED = "push_arg push_device_ptr set_launch_config"
 
     if TYPE_CHECKING:
@@ -74,8 +102,9 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
         self._args, self._numbers, self._pledges, self._keywords = (), (), (), NO_KEYWORDS
         self.made_of = ()
         self._slots: list[int] = []
-        self._memory: list[tuple[int, Region]] = []
-        self._records: list[Region | None] = []
+        self._memory: list[DevicePointer[Any]] = []
+        self._places: list[int] = []
+        """Which arguments these are."""
         self._config: LaunchConfig | None = None
 
     @property
@@ -86,11 +115,11 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
     @property
     def home(self) -> Device | None:
         """Where the memory it was given lives."""
-        return self._memory[0][1].storage.device if self._memory else None
+        return self._memory[0].region.storage.device if self._memory else None
 
     def spend(self) -> None:
         """Release the memory."""
-        self._memory, self._records, self._held = [], [], None
+        self._memory, self._held = [], None
 
     def push_arg(self, value: Any) -> Self:
         """Add a number of a known type: `tw.u32(n)`, `tw.f32(x)`, a NumPy scalar, or a bool."""
@@ -123,8 +152,8 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
             )
         self._refuse_unfit(8, "an address")
         if isinstance(pointer, DevicePointer):
-            self._memory.append((len(self._slots), pointer.region))
-            self._records.append(pointer.record)
+            self._places.append(len(self._slots))
+            self._memory.append(pointer)
         self._held = None
         self._slots.append(int(address))
         return self
@@ -158,30 +187,32 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
         self.effect = True
         return self
 
+    @property
+    def _bound(self) -> Bound:
+        """The memory it may write."""
+        bound = Bound([], [], [], 0, self._memory, ())
+        bound.held = self._held
+        return bound
+
     def _plan(self) -> None:
         """Have the core launch it: it is a launch of a kernel that borrows nothing.
 
-        Not where some memory is not plain, or is unknown, or has another home than the function.
-        What is wrong with others is raised when they are started.
+        Not where there is no config yet, or a GPU does not take its arguments; that is raised when
+        it is started.
         """
-        function, config = self._function, self._config
-        regions = [region for region in self._records if region is not None]
-        homes = {region.storage.device for region in regions}
-        is_plain = len(regions) == len(self._memory) and len(homes) == 1
-        if config is None or not (is_plain and isinstance(function, CudaFunction)):
+        config, regions = self._config, [pointer.region for pointer in self._memory]
+        if config is None:
             return
-        home = homes.pop()
-        if not (isinstance(home, CudaDevice) and home.context is function.context):
-            return
+        count = len(regions)
+        called = CalledPlan(count, count)
         try:
-            record = function.record(config, self._slots)
+            plan = self._native_plan(config) or called
         except Error:
             return
-        count, first = len(regions), record.slots
-        places = (ctypes.c_int64 * count)(*[first + place for place, _ in self._memory])
-        label = partial(label_of, self.name)
-        plan = CudaPlan(function.context, record, places, count, (), label, function)
-        form = _Form(self.name, home, tuple(config.grid_dim))
+        run = _RawRun(self, config, called)
+        homes = {region.storage.device for region in regions}
+        home = homes.pop() if len(homes) == 1 else None
+        form = _Form(self.name, home, tuple(config.grid_dim), run)
         known = Known(b"", form)
         known.latest = PLAIN, cast("Runnable", form), plan
         row = pack(
@@ -190,16 +221,40 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
         use = Use(f"written by `{self.name}`", self._built)
         self._held = (*regions, False, None, use, row, known)
 
-    def examined_on(self, stream: Stream) -> Examination:
-        """Have the stream wait for all work on the memory."""
-        writes = [region for _, region in self._memory]
-        return Examination(stream, writes, (), _nothing, partial(_mark_written, writes))
+    def _native_plan(self, config: LaunchConfig) -> CudaPlan | None:
+        """Return how the driver launches it; None: it is not one on that GPU."""
+        function, home = self._function, self.home
+        if not (isinstance(home, CudaDevice) and isinstance(function, CudaFunction)):
+            return None
+        if home.context is not function.context:
+            return None
+        record = function.record(config, self._slots)
+        count = len(self._memory)
+        places = (ctypes.c_int64 * count)(*[record.slots + place for place in self._places])
+        label = partial(label_of, self.name)
+        return CudaPlan(function.context, record, places, count, (), label, function)
+
+    def examined_in(self, ctx: ExecutionContext, tries: int) -> Examination:
+        """Have the stream wait for all work on the memory; raise if that is elsewhere."""
+        assert self._held is not None, "the core has it"
+        self._refuse_elsewhere(ctx.device)
+        _, code, plan = self._held[-1].latest
+        regions = [pointer.region for pointer in self._memory]
+        if ctx.is_capturing:
+            return Examination(code, code.run.called, _nothing, None)
+        plan = code.run.called if tries > 1 else plan
+        examination = Examination(code, plan, _nothing, partial(_mark_written, regions))
+        examination.follow(ctx.stream, regions, (), on_host=tries > 1)
+        return examination
+
+    def rebinding(self, bound: Bound) -> None:
+        """Return None: in a graph it keeps its arguments."""
 
     def _must_compile(self) -> bool:
         return False
 
     def execute_closely(self, ctx: ExecutionContext) -> None:
-        """Enqueue the launch."""
+        """Raise what is wrong with a launch that the core does not have."""
         config = self._config
         if config is None:
             raise LaunchError(
@@ -207,25 +262,23 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
                 hint="call set_launch_config(tw.LaunchConfig(grid_dim=...)) before it is started",
             )
         self._refuse_elsewhere(ctx.device)
-        memory = [region for _, region in self._memory]
-
-        def put() -> FunctionRun:
-            return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
-
-        submit_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
-        if not ctx.is_capturing:
-            _mark_written(memory)
+        self._native_plan(config)
+        raise InternalError(f"`{self.name}` could not be submitted to {ctx.stream!r}")
 
     def _refuse_elsewhere(self, device: Device) -> None:
         """Raise if memory it was given lives on another device than it runs on."""
-        for place, region in self._memory:
-            home = region.storage.device
+        for place, pointer in zip(self._places, self._memory, strict=True):
+            home = pointer.region.storage.device
             if home is not device:
                 self._refuse(
                     f"argument {place} of `{self.name}` lives on another device than it runs on",
                     f"memory of {device.name}",
                     f"memory of {home.name}",
                 )
+
+
+def _refuse_refill(bound: Bound) -> NoReturn:
+    raise InternalError("a raw launch has no other arguments")
 
 
 def _mark_written(memory: Sequence[Region]) -> None:

@@ -23,6 +23,7 @@ from ..ir.launch_expr import (
 )
 
 if TYPE_CHECKING:
+    from ..devices.protocol import FunctionRun
     from ..ir.artifact import Failure, Printed
 
 
@@ -40,6 +41,17 @@ class Report:
 
 QUIET = Report()
 """Of a launch with nothing to say."""
+
+
+def nothing_reported(raw: object) -> Report:
+    """Return the report of a node of a graph that says nothing."""
+    return QUIET
+
+
+def report_of_run(run: FunctionRun) -> Report:
+    """Return the report of a launch of foreign code, which its stream has passed."""
+    problem = run.problem()
+    return QUIET if problem is None else Report(error=problem)
 
 
 def deliver(kernel: str, report: Report) -> Error | None:

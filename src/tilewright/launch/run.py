@@ -16,6 +16,7 @@ from ..devices.protocol import Device, Stream
 from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
+from .called_plan import CalledPlan, called_plan
 from .code import Later, Recorded, RunOver
 from .cuda import load_cuda
 from .native import load_native
@@ -34,7 +35,7 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     func = artifact.code
     assert not isinstance(func, bytes)
     run = _followed(Stops()) if _has_breakpoint(func) else _interpret
-    return lambda args, grid: Interpreted(partial(run, func, args, hidden, grid))
+    return lambda args, grid: Interpreted(partial(run, func, args, hidden, grid), called_plan(args))
 
 
 def _has_breakpoint(func: Func) -> bool:
@@ -48,7 +49,9 @@ def load_stepped(stops: Stops, artifact: Artifact, hidden: Sequence[Region]) -> 
     func = artifact.code
     assert not isinstance(func, bytes)
     run = _followed(stops, stops_first=True)
-    return lambda args, grid: InterpretedHere(partial(run, func, args, hidden, grid))
+    return lambda args, grid: InterpretedHere(
+        partial(run, func, args, hidden, grid), called_plan(args)
+    )
 
 
 def _followed(stops: Stops, *, stops_first: bool = False) -> Callable[..., Report]:
@@ -68,10 +71,11 @@ def _followed(stops: Stops, *, stops_first: bool = False) -> Callable[..., Repor
 class Interpreted:
     """Interprets launches on the calling thread."""
 
-    plan = lending = None
+    lending = None
 
-    def __init__(self, run: Callable[[Bound], Report]) -> None:
+    def __init__(self, run: Callable[[Bound], Report], plan: CalledPlan) -> None:
         self._run = run
+        self.plan = self.called = plan
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
         """Interpret it now."""
@@ -105,16 +109,17 @@ class InterpretedHere(Interpreted):
 
 def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Return code that only notes launches: the kernel compiles and fits its arguments."""
-    return lambda args, grid: Noted(f"{artifact.name} over {grid}")
+    return lambda args, grid: Noted(f"{artifact.name} over {grid}", called_plan(args))
 
 
 class Noted:
     """Notes launches on null streams."""
 
-    plan = lending = None
+    lending = None
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, plan: CalledPlan) -> None:
         self._text = text
+        self.plan = self.called = plan
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Note it; it is over when the stream passes it."""

@@ -48,8 +48,7 @@ class SimtKernel(Kernel):
     ) -> None:
         super().__init__(source, function)
         self._binder = SliceBinder(source)
-        if self.plain is not None:
-            self.plain = PlainBinder(source, self._binder, self._form)
+        self.plain = PlainBinder(source, self._binder, self._form)
         self.contract = contract
         self.configured: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
         """What launches asked that said `launch_config`, by what they asked before, and what they

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..op.context import ExecutionContext
 from ..op.core import is_op
 from ..op.running import Steps
-from .arguments import Bound
 from .kinds import is_borrow, is_tensor
 from .operation import MOST_OUTPUTS, Launch, Outputs
 
@@ -42,10 +40,10 @@ class WholeLaunch(Launch[R_co]):
         )
         return super().steps(ctx)
 
-    def _bind(self, values: Sequence[Any]) -> Bound:
-        """Take the result of an op, which is not shared yet and so may be written."""
+    def _taking(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Borrow the result of an op, which is not shared yet and so may be written."""
         given = list(values)
         for i in self._fresh:
             if is_tensor(given[i]):
                 given[i] = given[i].borrow_mut()
-        return super()._bind(given)
+        return tuple(given)

@@ -39,6 +39,7 @@ from .ordering import argsort, sort, topk
 from .patching import patch, unpatch
 from .positions import rope
 from .quantization import dequantize, quantize, quantized_linear
+from .recurrences import linear_recurrence
 from .reductions import all as all  # noqa: A004 - the name it has everywhere
 from .reductions import amax, amin, argmax, argmin, mean, prod
 from .reductions import any as any  # noqa: A004
@@ -52,11 +53,11 @@ __all__ = [
     "conv1d", "conv2d", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum",
     "decode_attention", "dequantize", "dropout", "elu", "embedding", "geglu", "gelu", "glu",
     "group_norm", "grouped_matmul", "histogram", "layer_norm", "leaky_relu", "linear",
-    "linear_cross_entropy", "log_softmax", "logsumexp", "matmul", "mean", "mla_decode", "moe",
-    "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "norm", "patch", "prod", "quantize",
-    "quantized_linear", "reglu", "relu", "rms_norm", "rope", "scaled_dot_product_attention", "sgd",
-    "sigmoid", "silu", "softmax", "softplus", "sort", "std", "sum", "swiglu", "tanh", "topk",
-    "unpatch", "var",
+    "linear_cross_entropy", "linear_recurrence", "log_softmax", "logsumexp", "matmul", "mean",
+    "mla_decode", "moe", "moe_combine", "moe_dispatch", "moe_route", "moe_sort", "norm", "patch",
+    "prod", "quantize", "quantized_linear", "reglu", "relu", "rms_norm", "rope",
+    "scaled_dot_product_attention", "sgd", "sigmoid", "silu", "softmax", "softplus", "sort", "std",
+    "sum", "swiglu", "tanh", "topk", "unpatch", "var",
 ]  # fmt: skip
 
 publish(__all__, globals())

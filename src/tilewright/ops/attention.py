@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from ..base.dtypes import f64, i32, i64, u32, u64
+from ..base.dtypes import f64, i32, u64
 from ..base.shapes import FULL, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
@@ -28,74 +28,34 @@ from ..lang import (
     minimum,
     mma,
     neg_inf,
-    rand,
     reduce_max,
     reduce_sum,
     where,
     zeros,
 )
 from ..launch import entry
+from .attention_weights import (
+    Mask,
+    Tiles,
+    deltas_of,
+    kept,
+    masked,
+    of_keys,
+    of_mask,
+    of_queries,
+    scores,
+    slopes_of,
+    weights_of_sinks,
+)
 from .calling import first, float_operation, refuse_other_types, reshaped, wide
 from .elementwise import converted
 from .embedding import chance_of, seed_of
 from .reductions import sum as sum_of
+from .second_order import by_formula
 from .tiles import as_scalar, rounded, sum_type, widened
 
 QUERIES, KEYS, LEAST = 64, 64, 16
 """Tiles of queries and of keys, and the least of both."""
-
-
-class Mask(NamedTuple):
-    """Which keys a query sees, and how heads share them."""
-
-    causal: bool
-    window: int | None
-    """How many keys before its own position, and itself; None: all."""
-    group: int
-    """Query heads for each head of keys."""
-    sinks: bool
-    repeated: tuple[bool, ...] | None
-    """Of a mask (batch, heads, queries, keys): which axes have one element for all; None: there is
-    no mask."""
-    dropout: str | None = None
-    """What the seed is by which weights of values are dropped, `number` or `array`; None: all of
-    them are kept."""
-
-
-def _scores(query: Any, key: Any, scale: Any, rows: Any, columns: Any, count: Any, how: Any) -> Any:
-    """Return the scores of a tile of queries and keys; -inf where a key is not seen."""
-    shape = (query.shape[0], key.shape[0])
-    found = mma(query, key.T, zeros(shape, scale.dtype)) * scale
-    seen = columns < count
-    if how.causal:
-        seen = seen & (columns <= rows)
-    if how.window is not None:
-        seen = seen & (rows - columns < how.window)
-        if not how.causal:
-            seen = seen & (columns - rows < how.window)
-    return where(seen, found, neg_inf)
-
-
-def _masked(score: Any, mask: Any, head: Any, heads: Any, i: Any, j: Any, how: Any) -> Any:
-    """Return scores after a mask, of what is seen or of what is added."""
-    if how.repeated is None:
-        return score
-    one_batch, one_head, one_row, one_column = how.repeated
-    rows, columns = 1 if one_row else score.shape[0], 1 if one_column else score.shape[1]
-    at = 0 if one_batch else head // heads, 0 if one_head else head % heads
-    tiles = mask.partition((1, 1, rows, columns))
-    tile = tiles.load((*at, 0 if one_row else i, 0 if one_column else j)).reshape(rows, columns)
-    if mask.dtype.is_bool:
-        return where(tile, score, neg_inf)
-    return score + tile.astype(score.dtype)
-
-
-def _kept(head: Any, rows: Any, columns: Any, q: Any, k: Any, p: Any, seed: Any, kind: Any) -> Any:
-    """Return 0 for weights that are dropped, by the numbers of their places, else 1 / (1 - p)."""
-    row = rows.astype(i64) + i64(head) * i64(q.shape[1])
-    number = (row * i64(k.shape[1]) + columns.astype(i64)).astype(u32)
-    share = as_scalar(p, kind)
-    return where(rand(seed, number).astype(kind) >= share, 1.0 / (1.0 - share), 0.0)
 
 
 def _key_range(i: int, tile: int, keys: int, parts: Any, how: Any) -> tuple[int, int]:
@@ -129,20 +89,20 @@ def attend(
     if HOW.sinks:
         sink = widened(sinks.partition((1,)).load((head % sinks.shape[0],)))
         peak, total = sink.reshape(1, 1).broadcast(tile, 1), full((tile, 1), 1.0, kind)
-    drawn = seed_of(seed, seeds, HOW.dropout == "array")
+    drawn, size = seed_of(seed, seeds, HOW.dropout == "array"), (q.shape[1], k.shape[1])
     acc = zeros((tile, width), kind)
     start, stop = _key_range(i, tile, KEYS, keys, HOW)
     for j in range(start, stop):
         key = keys.load((head // HOW.group, j, 0)).reshape(KEYS, DEPTH)
         columns = (arange(KEYS) + j * KEYS)[None, :]
-        score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
-        score = _masked(score, mask, head, heads, i, j, HOW)
+        score = scores(query, key, factor, rows, columns, k.shape[1], HOW)
+        score = masked(score, mask, head, heads, i, j, HOW)
         higher = maximum(peak, reduce_max(score, 1, keepdims=True))
         shift = where(higher == neg_inf, 0.0, higher)
         powers, fade = exp(score - shift), exp(peak - shift)
         total = total * fade + reduce_sum(powers, 1, keepdims=True)
         if HOW.dropout is not None:
-            powers = powers * _kept(head, rows, columns, q, k, p, drawn, kind)
+            powers = powers * kept(head, rows, columns, size, p, drawn, kind)
         value = values.load((head // HOW.group, j, 0)).reshape(KEYS, width)
         acc = mma(powers.astype(value.dtype), value, acc * fade)
         peak = higher
@@ -167,18 +127,18 @@ def attend_queries(
     rows = (arange(tile) + i * tile)[:, None]
     top = lse.partition((1, tile)).load((head, i)).reshape(tile, 1)
     apart = delta.partition((1, tile)).load((head, i)).reshape(tile, 1)
-    drawn = seed_of(seed, seeds, HOW.dropout == "array")
+    drawn, size = seed_of(seed, seeds, HOW.dropout == "array"), (q.shape[1], k.shape[1])
     acc = zeros((tile, depth), factor.dtype)
     start, stop = _key_range(i, tile, KEYS, keys, HOW)
     for j in range(start, stop):
         key = keys.load((head // HOW.group, j, 0)).reshape(KEYS, depth)
         columns = (arange(KEYS) + j * KEYS)[None, :]
-        score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
-        share = exp(_masked(score, mask, head, heads, i, j, HOW) - top)
+        score = scores(query, key, factor, rows, columns, k.shape[1], HOW)
+        share = exp(masked(score, mask, head, heads, i, j, HOW) - top)
         value = values.load((head // HOW.group, j, 0)).reshape(KEYS, WIDTH)
         slope = mma(grad, value.T, zeros(share.shape, factor.dtype))
         if HOW.dropout is not None:
-            slope = slope * _kept(head, rows, columns, q, k, p, drawn, factor.dtype)
+            slope = slope * kept(head, rows, columns, size, p, drawn, factor.dtype)
         slope = share * (slope - apart)
         acc = mma(slope.astype(key.dtype), key, acc)
     dq.store(rounded(acc * factor, dq).reshape(1, tile, depth))
@@ -200,7 +160,7 @@ def attend_keys(
     tops, aparts = lse.partition((1, QUERIES)), delta.partition((1, QUERIES))
     columns = (arange(tile) + j * tile)[None, :]
     acc_k, acc_v = zeros((tile, depth), factor.dtype), zeros((tile, width), factor.dtype)
-    drawn = seed_of(seed, seeds, HOW.dropout == "array")
+    drawn, size = seed_of(seed, seeds, HOW.dropout == "array"), (q.shape[1], k.shape[1])
     start = j * tile // QUERIES if HOW.causal else 0
     for member in range(HOW.group):
         h = head * HOW.group + member
@@ -208,14 +168,14 @@ def attend_keys(
             query = queries.load((h, i, 0)).reshape(QUERIES, depth)
             grad = grads.load((h, i, 0)).reshape(QUERIES, width)
             rows = (arange(QUERIES) + i * QUERIES)[:, None]
-            score = _scores(query, key, factor, rows, columns, k.shape[1], HOW)
-            score = _masked(score, mask, h, heads, i, j, HOW)
+            score = scores(query, key, factor, rows, columns, k.shape[1], HOW)
+            score = masked(score, mask, h, heads, i, j, HOW)
             top = tops.load((h, i)).reshape(QUERIES, 1)
             share = where(rows < q.shape[1], exp(score - top), 0.0)
             slope, weights = mma(grad, value.T, zeros(share.shape, factor.dtype)), share
             if HOW.dropout is not None:
-                kept = _kept(h, rows, columns, q, k, p, drawn, factor.dtype)
-                slope, weights = slope * kept, share * kept
+                factors = kept(h, rows, columns, size, p, drawn, factor.dtype)
+                slope, weights = slope * factors, share * factors
             acc_v = mma(weights.astype(grad.dtype).T, grad, acc_v)
             slope = share * (slope - aparts.load((h, i)).reshape(QUERIES, 1))
             acc_k = mma(slope.astype(query.dtype).T, query, acc_k)
@@ -248,30 +208,62 @@ def _tile(tokens: int, most: int) -> int:
 @cache
 def _attention(queries: int, keys: int, depth: int, width: int, how: Mask) -> Function:
     """Compute attention by tiles; `depth` of keys and `width` of values are powers of two."""
-    cut, row = (1, queries, FULL), (1, queries)
+    cut, row, tiles = (1, queries, FULL), (1, queries), Tiles(queries, keys, depth)
+
+    def deltas_again(out: Any, dy: Any, lse: Any, sinks: Any) -> Any:
+        return deltas_of(out, dy, lse, sinks, how)
+
+    def queries_again(
+        q: Any, k: Any, v: Any, mask: Any, dy: Any, lse: Any, delta: Any, scale: float, heads: int,
+        seeds: Any, p: float, seed: int,
+    ) -> Any:  # fmt: skip
+        given = q, k, v, mask, dy, lse, delta, scale, heads, seeds, p, seed
+        return of_queries(slopes_of(tiles, how, *given).scores, q, k, scale, how)
+
+    def keys_again(
+        q: Any, k: Any, v: Any, mask: Any, dy: Any, lse: Any, delta: Any, scale: float, heads: int,
+        seeds: Any, p: float, seed: int,
+    ) -> Any:  # fmt: skip
+        given = q, k, v, mask, dy, lse, delta, scale, heads, seeds, p, seed
+        found = slopes_of(tiles, how, *given)
+        return of_keys(found.scores, q, k, scale, how), of_keys(found.weights, dy, v, 1.0, how)
+
     deltas = Function(
-        attend_deltas, outputs="lse", tiles=row, constants={"DEPTH": width, "HOW": how}
-    )
-    of_queries = Function(
+        attend_deltas, outputs="lse", tiles=row, constants={"DEPTH": width, "HOW": how},
+        backward=by_formula(attend_deltas, deltas_again),
+    )  # fmt: skip
+    grad_queries = Function(
         attend_queries, outputs="q", tiles=cut,
         constants={"KEYS": keys, "WIDTH": width, "HOW": how},
+        backward=by_formula(attend_queries, queries_again),
     )  # fmt: skip
-    of_keys = Function(
+    grad_keys = Function(
         attend_keys, outputs={"dk": "k", "dv": "v"}, tiles=(1, keys, FULL),
         constants={"QUERIES": queries, "HOW": how},
+        backward=by_formula(attend_keys, keys_again),
     )  # fmt: skip
 
     def backward(
-        dy: Any, d_lse: Any, q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float,
+        dy: Any, d_lse: Any = None, *, q: Any, k: Any, v: Any, sinks: Any, mask: Any, scale: float,
         heads: int, seeds: Any, p: float, seed: int, out: Any, lse: Any,
     ) -> Any:  # fmt: skip
         delta, d_rows = deltas(out, dy, lse, sinks)
-        dq = of_queries(q, k, v, mask, dy, lse, delta, scale, heads, seeds, p, seed)
-        dk, dv = of_keys(q, k, v, mask, dy, lse, delta, scale, heads, seeds, p, seed)
-        if not how.sinks:
-            return dq, dk, dv, None, None, None
-        by_head = reshaped(d_rows, (q.shape[0] // heads, heads, q.shape[1]))
-        return dq, dk, dv, converted(sum_of(by_head, axis=(0, 2)), sinks), None, None
+        pull = delta if d_lse is None else delta - d_lse
+        given = q, k, v, mask, dy, lse, pull, scale, heads, seeds, p, seed
+        dq = grad_queries(*given)
+        dk, dv = grad_keys(*given)
+
+        def by_sinks() -> Any:
+            by_row = d_rows if d_lse is None else d_rows + weights_of_sinks(sinks, lse) * d_lse
+            by_head = reshaped(by_row, (q.shape[0] // heads, heads, q.shape[1]))
+            return converted(sum_of(by_head, axis=(0, 2)), sinks)
+
+        def by_mask() -> Any:
+            gradient = of_mask(slopes_of(tiles, how, *given).scores, mask, heads, how)
+            return gradient if gradient is None else gradient()
+
+        is_added = how.repeated is not None and not element_type(mask.dtype).is_bool
+        return dq, dk, dv, by_sinks if how.sinks else None, by_mask if is_added else None, None
 
     def attended(q: Any, k: Any, v: Any, *others: Any) -> Any:
         return (*q.shape[:2], v.shape[2]), q.dtype
@@ -308,7 +300,7 @@ def scaled_dot_product_attention(
     another depth. `scale` is 1 / sqrt(depth) unless it is given. If `is_causal`, query i sees the
     keys 0 to i; with a window, it sees keys less than `window` positions away. `attn_mask`, which
     broadcasts to (..., heads, queries, keys), is True for keys that are seen, or is added to the
-    scores; it has no gradient. `sinks` has a logit for each head, which takes part in the softmax
+    scores. `sinks` has a logit for each head, which takes part in the softmax
     and has no value. A query that sees no key gives 0. With `dropout_p`, weights of values are set
     to 0 with this probability, and the others divided by 1 - dropout_p; the same seed drops the
     same ones.
@@ -361,8 +353,6 @@ def _mask_of(mask: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[bool, ...] |
     dtype = element_type(mask.dtype)
     if not (dtype.is_bool or dtype.is_float):
         raise TypeError(f"`attn_mask` is of bools, or of floats that are added; got {dtype}")
-    if getattr(mask, "requires_grad", False):
-        raise NotImplementedError("`attn_mask` has no gradient: pass attn_mask.detach()")
     found = reshaped(mask, (math.prod(batch), *extents[-3:]))
     return found, tuple(n == 1 for n in found.shape)
 

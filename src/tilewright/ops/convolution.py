@@ -8,13 +8,14 @@ so windows are tiles of adjacent elements. Sums are f32, of f64 f64.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..base.dtypes import i64
 from ..base.shapes import Shape, cdiv, next_power_of_2
 from ..functions.function import Function
+from ..functions.wrapping import OfArrays
 from ..lang import Const, Tensor, TensorMut, block_id, mma, reduce_sum, zeros
 from ..launch import entry
 from .calling import float_operation, refuse_other_shape, refuse_other_types, reshaped
@@ -215,56 +216,101 @@ def _points(shape: Sequence[int], most: int) -> tuple[int, int]:
     return rows, columns
 
 
-@cache
-def _convolution(outputs: int, channels: int, points: tuple[int, int], how: Steps) -> Function:
-    """Return the function of images whose channels are summed, by tiles of so many channels."""
-    of_inputs = Function(
-        convolve_inputs, outputs="x", tiles=(1, channels, points[0], 1, points[1], 1),
-        constants={"OUTPUTS": outputs, "HOW": how},
-    )  # fmt: skip
-    of_weights = Function(
-        convolve_weights, outputs="w", tiles=(1, outputs, channels, 1, 1),
-        constants={"POINTS": points, "HOW": how},
-    )  # fmt: skip
+class Convolution(NamedTuple):
+    """Sums of products of images x and weights w, (groups, ...), and both gradients.
 
-    def backward(dy: Any, x: Any, w: Any) -> Any:
+    Each is linear in both of its arrays, so their gradients are the other two.
+    """
+
+    forward: Function
+    """Of x, w, the bias, and how many points there are."""
+    of_inputs: Function
+    """Of dy, w, and x, of which only the shape is read."""
+    of_weights: Function
+    """Of dy, x, and w, of which only the shape is read."""
+
+
+def _differentiable(
+    find: Callable[[], Convolution], bias: Callable[[Any, Any], Any] | None
+) -> list[OfArrays]:
+    """Return the `backward` of each of the functions that `find` returns.
+
+    `bias` computes the gradient of the bias from dy and w; None: there is no bias.
+    """
+
+    def convolved(x: Any, w: Any, dy: Any) -> Any:
+        return find().forward(x, w, x, *dy.shape[2:])
+
+    def of_result(dy: Any, x: Any, w: Any) -> Any:
+        by_bias = None if bias is None else lambda: bias(dy, w)
+        found = find()
+        return lambda: found.of_inputs(dy, w, x), lambda: found.of_weights(dy, x, w), by_bias
+
+    def of_inputs(g: Any, dy: Any, w: Any) -> Any:
+        return lambda: convolved(g, w, dy), lambda: find().of_weights(dy, g, w), None
+
+    def of_weights(g: Any, dy: Any, x: Any) -> Any:
+        return lambda: convolved(x, g, dy), lambda: find().of_inputs(dy, g, x), None
+
+    return [of_result, of_inputs, of_weights]
+
+
+@cache
+def _convolution(outputs: int, channels: int, points: Shape, how: Steps) -> Convolution:
+    """Return the functions of images whose channels are summed, by tiles of so many channels."""
+
+    def by_bias(dy: Any, w: Any) -> Any:
         groups = w.shape[0]
-        shape = (dy.shape[0] // groups, groups, *dy.shape[1:])
-        d_bias = sum_of(reshaped(dy, shape), axis=(0, 3, 4)) if how.bias else None
-        return of_inputs(dy, w, x), of_weights(dy, x, w), d_bias
+        return sum_of(reshaped(dy, (dy.shape[0] // groups, groups, *dy.shape[1:])), axis=(0, 3, 4))
 
-    return Function(
-        convolve,
-        outputs=lambda x, w, bias, down, right: (x.shape[0], w.shape[1], down, right),
-        tiles=(1, outputs, *points),
-        constants={"CHANNELS": channels, "HOW": how},
-        backward=backward,
+    plain = how._replace(bias=False)
+    gradients = _differentiable(
+        lambda: _convolution(outputs, channels, points, plain), by_bias if how.bias else None
     )
+    return Convolution(
+        Function(
+            convolve,
+            outputs=lambda x, w, bias, down, right: (x.shape[0], w.shape[1], down, right),
+            tiles=(1, outputs, *points),
+            constants={"CHANNELS": channels, "HOW": how},
+            backward=gradients[0],
+        ),
+        Function(
+            convolve_inputs, outputs="x", tiles=(1, channels, points[0], 1, points[1], 1),
+            constants={"OUTPUTS": outputs, "HOW": plain}, backward=gradients[1],
+        ),
+        Function(
+            convolve_weights, outputs="w", tiles=(1, outputs, channels, 1, 1),
+            constants={"POINTS": points, "HOW": plain}, backward=gradients[2],
+        ),
+    )  # fmt: skip
 
 
 @cache
-def _filter(channels: int, points: tuple[int, int], how: Steps) -> Function:
-    """Return the function of images each of whose channels is on its own."""
-    of_inputs = Function(
-        filter_inputs, outputs="x", tiles=(1, channels, points[0], 1, points[1], 1),
-        constants={"HOW": how},
-    )  # fmt: skip
-    of_weights = Function(
-        filter_weights, outputs="w", tiles=(channels, 1, 1),
-        constants={"POINTS": points, "HOW": how},
-    )  # fmt: skip
-
-    def backward(dy: Any, x: Any, w: Any) -> Any:
-        d_bias = sum_of(dy, axis=(0, 2, 3)) if how.bias else None
-        return of_inputs(dy, w, x), of_weights(dy, x, w), d_bias
-
-    return Function(
-        filter_channels,
-        outputs=lambda x, w, bias, down, right: (x.shape[0], w.shape[0], down, right),
-        tiles=(1, channels, *points),
-        constants={"HOW": how},
-        backward=backward,
+def _filter(channels: int, points: Shape, how: Steps) -> Convolution:
+    """Return the functions of images each of whose channels is on its own."""
+    plain = how._replace(bias=False)
+    gradients = _differentiable(
+        lambda: _filter(channels, points, plain),
+        (lambda dy, w: sum_of(dy, axis=(0, 2, 3))) if how.bias else None,
     )
+    return Convolution(
+        Function(
+            filter_channels,
+            outputs=lambda x, w, bias, down, right: (x.shape[0], w.shape[0], down, right),
+            tiles=(1, channels, *points),
+            constants={"HOW": how},
+            backward=gradients[0],
+        ),
+        Function(
+            filter_inputs, outputs="x", tiles=(1, channels, points[0], 1, points[1], 1),
+            constants={"HOW": plain}, backward=gradients[1],
+        ),
+        Function(
+            filter_weights, outputs="w", tiles=(channels, 1, 1),
+            constants={"POINTS": points, "HOW": plain}, backward=gradients[2],
+        ),
+    )  # fmt: skip
 
 
 @entry
@@ -345,14 +391,14 @@ def _convolved(
         wide = max(1, min(DEPTHWISE_POINTS // math.prod(cut), next_power_of_2(inputs)))
         seen_by = _of_phases(x, steps)
         more_of = seen_by if bias is None else bias
-        y = _filter(wide, cut, how)(seen_by, reshaped(weight, (outputs, *seen)), more_of, *rest)
-        return y, rest
+        alone = _filter(wide, cut, how).forward
+        return alone(seen_by, reshaped(weight, (outputs, *seen)), more_of, *rest), rest
     own = outputs // groups
     function = _convolution(
         _extent(own, MOST_OUTPUTS), _extent(channels, MOST_CHANNELS), _points(rest, POINTS), how
     )
     seen_by = _of_phases(reshaped(x, (images * groups, channels, *size)), steps)
-    y = function(
+    y = function.forward(
         seen_by,
         reshaped(weight, (groups, own, channels, *seen)),
         seen_by if bias is None else reshaped(bias, (groups, own)),

@@ -150,11 +150,15 @@ def _counting(bins: int, copies: int) -> Function:
 @cache
 def _weighing(bins: int, copies: int) -> Function:
     constants = {"COPIES": copies}
-    gradient = Function(take_sums, outputs="w", tiles=TILE, constants=constants)
-    return Function(
+    gradient: Function = Function(
+        take_sums, outputs="w", tiles=TILE, constants=constants,
+        backward=lambda g, x, w: (lambda: sums(x, g), None, None),
+    )  # fmt: skip
+    sums: Function = Function(
         sum_weights, outputs=lambda x, weights: ((copies, bins), wide(weights)), grid=_blocks,
         constants=constants, backward=lambda dy, x, weights: (None, gradient(dy, x, weights)),
     )  # fmt: skip
+    return sums
 
 
 @cache

@@ -43,11 +43,12 @@ def take_rows(y: TensorMut, index: Tensor, table: Tensor, skipped: i64) -> None:
 
 
 @entry
-def add_rows(d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, table: Tensor,
-             skipped: i64) -> None:  # fmt: skip
+def add_rows(d_table: TensorMut, dy: Tensor, order: Tensor, starts: Tensor, index: Tensor,
+             table: Tensor, skipped: i64) -> None:  # fmt: skip
     """Sum the gradients of each row of a table but one.
 
     `order` lists the gradients by their row, those of row r from starts[r] to starts[r + 1] - 1.
+    `index`, the rows of the gradients, is not read.
     """
     r, j = block_id(0), block_id(1)
     tile = (1, d_table.shape[1])
@@ -76,15 +77,20 @@ def _sorted(index: Any, count: int) -> tuple[Any, Any]:
     return order, library.searchsorted(index[order], rows)
 
 
-_ADD_ROWS = Function(add_rows, outputs="table", tiles=(1, COLUMNS))
+def _rows_but_one(g: Any, index: Any, skipped: int) -> Any:
+    """Return the gradient of what is added to the rows of a table."""
+    return _TAKE_ROWS(index, g, skipped) * (index != skipped)[:, None], None, None, None, None
+
+
+_ADD_ROWS = Function(add_rows, outputs="table", tiles=(1, COLUMNS), backward=_rows_but_one)
 
 
 def _table_gradient(dy: Any, index: Any, table: Any, skipped: int) -> Any:
     order, starts = _sorted(index, table.shape[0])
-    return None, _ADD_ROWS(dy, order, starts, table, skipped)
+    return None, _ADD_ROWS(dy, order, starts, index, table, skipped)
 
 
-_TAKE_ROWS = Function(
+_TAKE_ROWS: Function = Function(
     take_rows,
     outputs=lambda index, table, skipped: ((index.shape[0], table.shape[1]), table.dtype),
     tiles=(ROWS, COLUMNS),

@@ -8,7 +8,7 @@ sum depends on which block is first, and the host waits for nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from ..base.dtypes import i32, i64
@@ -37,7 +37,11 @@ from .activations import geglu, reglu, swiglu
 from .arguments import explained
 from .calling import float_operation, halves, is_op, operation, refuse_no_integers, reshaped
 from .grouped import grouped_matmul
+from .ordering import put_back, take_indexed
+from .reductions import sum as sum_of
 from .rows import LONGEST, rows_in_tile
+from .second_order import by_formula
+from .softmax import softmax
 from .tiles import rounded, sum_type, widened
 
 ROWS, COLUMNS = 16, 256
@@ -94,12 +98,24 @@ def route_backward(
     d_logits.store(rounded(share * (grad - reduce_sum(grad * share, 1, keepdims=True)), d_logits))
 
 
+def _pulled(grads: Any, shares: Any) -> Any:
+    """Return the gradient of a softmax."""
+    return shares * (grads - sum_of(grads * shares, axis=1, keepdims=True))
+
+
 @cache
 def _routing(length: int, k: int, normalize: bool) -> Function:
     rows = rows_in_tile(length)
+
+    def again(dw: Any, experts: Any, logits: Any) -> Any:
+        if normalize:
+            return put_back(_pulled(dw, softmax(take_indexed(logits, experts))), experts, logits)
+        return _pulled(put_back(dw, experts, logits), softmax(logits))
+
     gradient = Function(
-        route_backward, outputs="logits", tiles=(rows, FULL), constants={"NORMALIZE": normalize}
-    )
+        route_backward, outputs="logits", tiles=(rows, FULL), constants={"NORMALIZE": normalize},
+        backward=by_formula(route_backward, again),
+    )  # fmt: skip
     return Function(
         route_tokens,
         outputs={
@@ -289,9 +305,12 @@ def take_tokens(rows: TensorMut, x: Tensor, order: Tensor, place: Tensor) -> Non
 
 
 @entry
-def spread_tokens(d_rows: TensorMut, dy: Tensor, weights: Tensor, order: Tensor, rows: Tensor, *,
+def spread_tokens(d_rows: TensorMut, dy: Tensor, weights: Tensor, order: Tensor, place: Tensor, *,
                   K: Const[int]) -> None:  # fmt: skip
-    """Multiply the gradient of the token of each pair by the weight of the pair."""
+    """Multiply the gradient of the token of each pair by the weight of the pair.
+
+    The places are not read.
+    """
     i, j = block_id(0), block_id(1)
     count = d_rows.shape[0]
     pairs = order.partition((count,)).load((i,)).astype(i32)
@@ -319,9 +338,9 @@ def sum_pairs(y: TensorMut, rows: Tensor, weights: Tensor, order: Tensor, place:
 
 
 @entry
-def weigh_pairs(dw: TensorMut, dy: Tensor, rows: Tensor, place: Tensor, weights: Tensor, *,
-                PART: Const[int]) -> None:  # fmt: skip
-    """Multiply the row of each pair with the gradient of its token."""
+def weigh_pairs(dw: TensorMut, dy: Tensor, rows: Tensor, order: Tensor, place: Tensor,
+                weights: Tensor, *, PART: Const[int]) -> None:  # fmt: skip
+    """Multiply the row of each pair with the gradient of its token; the order is not read."""
     i, k, count = block_id(0), block_id(1), dw.shape[0]
     at = place.partition((count, 1)).load((i, k)).reshape(count).astype(i32)
     view, grads = make_gather_scatter_view(rows, (count, PART)), dy.partition((count, PART))
@@ -336,28 +355,61 @@ def _summed(rows: Any, weights: Any, order: Any, place: Any) -> Any:
     return (place.shape[0], rows.shape[1]), rows.dtype
 
 
-_SUM = Function(sum_pairs, outputs=_summed, tiles=(ROWS, COLUMNS), constants={"WEIGHTED": False})
-_TAKE = Function(
+_SUM: Function = Function(
+    sum_pairs, outputs=_summed, tiles=(ROWS, COLUMNS), constants={"WEIGHTED": False},
+    backward=lambda g, order, place: (_TAKE(g, order, place), None, None, None),
+)  # fmt: skip
+_TAKE: Function = Function(
     take_tokens,
     outputs=lambda x, order, place: ((order.shape[0], x.shape[1]), x.dtype),
     tiles=(ROWS, COLUMNS),
     backward=lambda d_rows, order, place: (_SUM(d_rows, place, order, place), None, None),
 )
-_WEIGH = Function(weigh_pairs, outputs="weights", tiles=(ROWS, 1), constants={"PART": COLUMNS})
+
+
+# Sums of rows times weights are linear in both, and so are both gradients.
+
+
+def _weigh_backward(g: Any, dy: Any, rows: Any, order: Any, place: Any) -> Any:
+    by_tokens = partial(_COMBINE, rows, g, order, place)
+    return by_tokens, partial(_spread, dy, g, order, place), None, None, None
+
+
+_WEIGH = Function(
+    weigh_pairs, outputs="weights", tiles=(ROWS, 1), constants={"PART": COLUMNS},
+    backward=_weigh_backward,
+)  # fmt: skip
 
 
 @cache
 def _spreading(k: int) -> Function:
-    return Function(spread_tokens, outputs="rows", tiles=(ROWS, COLUMNS), constants={"K": k})
+    def backward(g: Any, dy: Any, weights: Any, order: Any, place: Any) -> Any:
+        pairs = reshaped(weights, tuple(place.shape))
+
+        def by_weights() -> Any:
+            return reshaped(_WEIGH(dy, g, order, place, pairs), tuple(weights.shape))
+
+        return lambda: _COMBINE(g, pairs, order, place), by_weights, None, None
+
+    return Function(
+        spread_tokens,
+        outputs=lambda dy, weights, order, place: ((order.shape[0], dy.shape[1]), dy.dtype),
+        tiles=(ROWS, COLUMNS), constants={"K": k}, backward=backward,
+    )  # fmt: skip
+
+
+def _spread(dy: Any, weights: Any, order: Any, place: Any) -> Any:
+    """Return the gradient of each token times the weights of its pairs."""
+    flat = reshaped(weights, (order.shape[0],))
+    return _spreading(weights.shape[1])(dy, flat, order, place)
 
 
 def _combine_backward(dy: Any, rows: Any, weights: Any, order: Any, place: Any) -> Any:
-    flat = reshaped(weights, (order.shape[0],))
-    d_rows = _spreading(weights.shape[1])(dy, flat, order, rows)
-    return d_rows, _WEIGH(dy, rows, place, weights), None, None
+    by_rows = partial(_spread, dy, weights, order, place)
+    return by_rows, partial(_WEIGH, dy, rows, order, place, weights), None, None
 
 
-_COMBINE = Function(
+_COMBINE: Function = Function(
     sum_pairs, outputs=_summed, tiles=(ROWS, COLUMNS), constants={"WEIGHTED": True},
     backward=_combine_backward,
 )  # fmt: skip

@@ -6,7 +6,7 @@ matrix of each, with the rows of the others as zeros: nothing is padded, and no 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..base.dtypes import i32
@@ -99,39 +99,47 @@ def multiply_group_rows(
 
 
 @cache
-def _rows(tiles: Tiles, groups: int, turned: bool) -> Any:
-    """Return the function of rows, without gradients."""
+def _rows(tiles: Tiles, groups: int, turned: bool) -> Function:
+    def backward(dz: Any, x: Any, w: Any, ends: Any) -> Any:
+        left, right = (dz, x) if turned else (x, dz)
+        return (
+            lambda: multiplied(dz, w, ends, not turned),
+            lambda: _products_of_rows(left, right, ends, w),
+            None,
+        )
+
     return Function(
         multiply_groups,
         outputs=lambda x, w, ends: (x.shape[0], w.shape[1 if turned else 2]),
         tiles=(tiles.rows, tiles.columns),
         constants={"STEP": tiles.step, "GROUPS": groups, "TURN": turned},
+        backward=backward,
     )
+
+
+def multiplied(x: Any, w: Any, ends: Any, turned: bool = False) -> Any:
+    """Return the product of each row and the matrix of its group, which may be turned."""
+    columns = w.shape[1 if turned else 2]
+    tiles = tiles_for(x.shape[0], columns, x.shape[1])
+    return _rows(tiles, next_power_of_2(w.shape[0]), turned)(x, w, ends)
 
 
 @cache
 def _matrices(tiles: Tiles, groups: int) -> Function:
+    def backward(dw: Any, a: Any, b: Any, ends: Any) -> Any:
+        by_a, by_b = partial(multiplied, b, dw, ends, True), partial(multiplied, a, dw, ends)
+        return by_a, by_b, None, None
+
     return Function(
         multiply_group_rows, outputs="w", tiles=(1, tiles.rows, tiles.columns),
-        constants={"STEP": tiles.step, "GROUPS": groups},
+        constants={"STEP": tiles.step, "GROUPS": groups}, backward=backward,
     )  # fmt: skip
 
 
-@cache
-def _grouped(tiles: Tiles, groups: int) -> Function:
-    def backward(dz: Any, x: Any, w: Any, ends: Any) -> Any:
-        rows, inputs, outputs = x.shape[0], w.shape[1], w.shape[2]
-        of_rows = _rows(tiles_for(rows, inputs, outputs), groups, True)
-        of_matrices = _matrices(tiles_for(inputs, outputs, rows), groups)
-        return of_rows(dz, w, ends), of_matrices(x, dz, ends, w), None
-
-    return Function(
-        multiply_groups,
-        outputs=lambda x, w, ends: (x.shape[0], w.shape[2]),
-        tiles=(tiles.rows, tiles.columns),
-        constants={"STEP": tiles.step, "GROUPS": groups, "TURN": False},
-        backward=backward,
-    )
+def _products_of_rows(a: Any, b: Any, ends: Any, w: Any) -> Any:
+    """Return a.T @ b of the rows of each group, which look like w."""
+    tiles = tiles_for(a.shape[1], b.shape[1], a.shape[0])
+    return _matrices(tiles, next_power_of_2(w.shape[0]))(a, b, ends, w)
 
 
 @float_operation
@@ -143,8 +151,7 @@ def _multiplied(x: Any, weight: Any, ends: Any) -> Any:
             "`grouped_matmul` takes rows (rows, inputs), matrices (groups, inputs, outputs) and one"
             f" number for each group; got the shapes {left}, {right} and {tuple(ends.shape)}"
         )
-    tiles = tiles_for(left[0], right[2], left[1])
-    return _grouped(tiles, next_power_of_2(right[0]))(x, weight, ends)
+    return multiplied(x, weight, ends)
 
 
 @float_operation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from ..base.dtypes import f64, i64
 from ..functions.function import Function
@@ -41,8 +41,9 @@ from .calling import (
     reshaped,
     wide,
 )
+from .elementwise import conversion, converted, exp_of
 from .losses import Reduction, reduced_losses
-from .matmul import product
+from .matmul import linear, product
 from .reductions import sum as sum_of
 from .tiles import as_scalar, rounded, sum_type
 
@@ -125,28 +126,54 @@ def _statistic(x: Any, w: Any, b: Any, target: Any, ignored: int, smoothing: flo
 
 @cache
 def _losses(bias: bool) -> Function:
-    d_logits_of = Function(
+    def second(
+        g: Any, d_loss: Any, x: Any, w: Any, b: Any, target: Any, lse: Any, kept: Any,
+        smoothing: float,
+    ) -> Any:  # fmt: skip
+        by_loss = sum_of(
+            g * d_logits_of(d_loss * 0 + 1, x, w, b, target, lse, kept, smoothing),
+            axis=1, keepdims=True,
+        )  # fmt: skip
+        along = shares(x, w, b, lse) * (g * d_loss * kept)
+        by_lse = -sum_of(along, axis=1, keepdims=True)
+        dx, dw, db = by_logits(converted(along, x), x, w)
+        return converted(by_loss, d_loss), dx, dw, db, None, by_lse, None
+
+    def shares(x: Any, w: Any, b: Any, lse: Any) -> Any:
+        """Return the probabilities of classes, stored."""
+        logits = conversion(wide(x))(linear(x, w, b if bias else None))
+        return exp_of(logits - lse)
+
+    def by_logits(grad: Any, x: Any, w: Any) -> tuple[Any, Any, Any]:
+        """Return the gradients of x, w and the bias, of that of the logits."""
+        d_logits = reshaped(grad, (1, *grad.shape))
+        rows, weights = (reshaped(array, (1, *array.shape)) for array in (x, w))
+        dx = reshaped(product(d_logits, weights), tuple(x.shape))
+        dw = reshaped(product(d_logits, rows, turn_a=True), tuple(w.shape))
+        return dx, dw, sum_of(grad, axis=0) if bias else None
+
+    d_logits_of: Function = Function(
         linear_loss_backward,
         outputs=lambda d_loss, x, w, b, target, lse, kept, smoothing: (
             (x.shape[0], w.shape[0]), x.dtype,
         ),
         tiles=(ROWS, CLASSES), constants={"STEP": STEP, "BIAS": bias},
+        backward=cast("Any", second),
     )  # fmt: skip
 
     def backward(
-        d_loss: Any, d_lse: Any, d_kept: Any, x: Any, w: Any, b: Any, target: Any,
+        d_loss: Any, d_lse: Any = None, d_kept: Any = None, *, x: Any, w: Any, b: Any, target: Any,
         smoothing: float, row_lse: Any, row_kept: Any,
     ) -> Any:  # fmt: skip
-        flat = d_logits_of(d_loss, x, w, b, target, row_lse, row_kept, smoothing)
-        d_logits = reshaped(flat, (1, x.shape[0], w.shape[0]))
-        rows, weights = (reshaped(array, (1, *array.shape)) for array in (x, w))
-        dx = reshaped(product(d_logits, weights), tuple(x.shape))
-        dw = reshaped(product(d_logits, rows, turn_a=True), tuple(w.shape))
-        return dx, dw, sum_of(flat, axis=0) if bias else None, None
+        grad = d_logits_of(d_loss, x, w, b, target, row_lse, row_kept, smoothing)
+        if d_lse is not None:
+            grad = grad + converted(shares(x, w, b, row_lse) * d_lse, grad)
+        return *by_logits(grad, x, w), None
 
     return Function(
         linear_loss_rows, outputs=_statistic, tiles=(ROWS, 1),
-        constants={"CLASSES": CLASSES, "STEP": STEP, "BIAS": bias}, backward=backward,
+        constants={"CLASSES": CLASSES, "STEP": STEP, "BIAS": bias},
+        backward=cast("Any", backward),
     )  # fmt: skip
 
 

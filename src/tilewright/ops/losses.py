@@ -36,10 +36,11 @@ from .calling import (
     reshaped,
     wide,
 )
-from .elementwise import converted, exp_of
+from .elementwise import conversion, converted, exp_of
 from .reductions import mean as mean_of
 from .reductions import sum as sum_of
 from .rows import PART, by_length, row_function, rows_of
+from .second_order import by_formula
 from .softmax import shift_and_total
 from .tiles import as_scalar, rounded, sum_type, widened
 
@@ -232,9 +233,26 @@ def soft_cross_entropy_backward(
 
 def _soft_cross_entropy(count: int, part: int, weighted: bool) -> Function:
     constants: dict[str, Any] = {"PART": part, "WEIGHTED": weighted}
+
+    def spread(like: Any, weights: Any, n: float, smoothing: float) -> tuple[Any, Any]:
+        """Return by what targets are multiplied, and what is added to them."""
+        factor = like * 0 + 1 if not weighted else conversion(wide(like))(weights)[None, :]
+        return factor * (1.0 - smoothing), factor * (smoothing / n)
+
+    def again(
+        d_loss: Any, x: Any, target: Any, weights: Any, lse: Any, mass: Any, n: float,
+        smoothing: float,
+    ) -> Any:  # fmt: skip
+        factor, more = spread(lse, weights, n, smoothing)
+        given = conversion(wide(x))(x)
+        wanted = conversion(wide(x))(target) * factor + more
+        dx = d_loss * (mass * exp_of(given - lse) - wanted)
+        return converted(dx, x), converted(d_loss * factor * (lse - given), target)
+
     gradients = row_function(
-        soft_cross_entropy_backward, count, {"dx": "x", "d_target": "target"}, **constants
-    )
+        soft_cross_entropy_backward, count, {"dx": "x", "d_target": "target"},
+        backward=by_formula(soft_cross_entropy_backward, again), **constants,
+    )  # fmt: skip
 
     def outputs(x: Any, target: Any, weights: Any, n: float, smoothing: float) -> Any:
         return (x.shape[0], 1), wide(x)
@@ -244,6 +262,11 @@ def _soft_cross_entropy(count: int, part: int, weighted: bool) -> Function:
         x: Any, target: Any, weights: Any, n: float, smoothing: float, row_lse: Any, row_total: Any,
     ) -> Any:  # fmt: skip
         dx, d_target = gradients(d_loss, x, target, weights, row_lse, row_total, n, smoothing)
+        if d_lse is not None:
+            dx = dx + _softened(x, row_lse, d_lse)
+        if d_total is not None:
+            factor, _ = spread(row_lse, weights, n, smoothing)
+            d_target = d_target + converted(d_total * factor, target)
         return dx, d_target, None
 
     return row_function(

@@ -169,8 +169,11 @@ def number_places(places: Accumulator[i32], indices: Tensor, like: Tensor, *, WI
 
 
 @entry
-def take_back(dx: TensorMut, dy: Tensor, places: Tensor) -> None:
-    """Take the gradient of each element from its place; others have none."""
+def take_back(dx: TensorMut, dy: Tensor, places: Tensor, indices: Tensor) -> None:
+    """Take the gradient of each element from its place; others have none.
+
+    `indices` of all places are not read.
+    """
     tile = dx.shape[1]
     place = load_tile_like(places, dx)
     grads = make_gather_scatter_view(dy, (1, tile), 1, padding=0)
@@ -186,15 +189,22 @@ _PLACES = Function(
     number_places,
     outputs={"places": lambda indices, like: (like.shape, i32)},
     constants={"WIDTH": MERGED},
+    backward=lambda d_places: (None, None),
     grid=lambda indices, like: (indices.shape[0], cdiv(indices.shape[1], MERGED)),
 )
 _TAKE_BACK = Function(
-    take_back, outputs=lambda dy, places: (places.shape, dy.dtype), tiles=_merged_tile
-)
+    take_back, outputs=lambda dy, places, indices: (places.shape, dy.dtype), tiles=_merged_tile,
+    backward=lambda g, indices: (take_indexed(g, indices), None, None),
+)  # fmt: skip
+
+
+def put_back(dy: Any, indices: Any, like: Any) -> Any:
+    """Return zeros like an array of rows, but for elements at other indices of each row."""
+    return _TAKE_BACK(dy, _PLACES(indices, like), indices)
 
 
 def _gradient(dy: Any, d_indices: Any, x: Any, indices: Any) -> Any:
-    return _TAKE_BACK(dy, _PLACES(indices, x))
+    return put_back(dy, indices, x)
 
 
 @entry
@@ -206,12 +216,13 @@ def take_columns(y: TensorMut, x: Tensor, indices: Tensor) -> None:
     y.store(given.load((block_id(0), at)))
 
 
-_TAKE = Function(
+take_indexed: Any = Function(
     take_columns,
     outputs=lambda x, indices: (indices.shape, x.dtype),
     tiles=_merged_tile,
-    backward=lambda dy, x, indices: (_gradient(dy, None, x, indices), None),
+    backward=lambda dy, x, indices: (put_back(dy, indices, x), None),
 )
+"""Take elements of each row by their numbers, each of which occurs once in a row."""
 
 
 # --- functions of rows -------------------------------------------------------------------------
@@ -286,7 +297,7 @@ def _long_order(x: Any, length: int, k: int, largest: bool, is_wide: bool) -> An
         span, run = 2 * span, merged
 
     def taken(_: Any, indices: Any) -> Any:
-        return paired(_TAKE(x, indices), lambda values: (values, indices))
+        return paired(take_indexed(x, indices), lambda values: (values, indices))
 
     return chained(found, taken)
 

@@ -34,6 +34,7 @@ from ..lang import abs as magnitude
 from ..launch import entry
 from .arguments import explained
 from .calling import float_operation, is_op, operation, reshaped
+from .elementwise import converted
 from .matmul import Tiles, product, tiles_for
 from .reductions import sum as sum_of
 from .rows import part_of, rows_in_tile
@@ -155,10 +156,16 @@ def _encoding(length: int, form: Format) -> Function:
 @cache
 def _decoding(length: int, form: Format, dtype: AnyDType) -> Function:
     packed = packed_of(form)
-    return Function(
+
+    def by_scale(dw: Any, q: Any, scale: Any) -> Any:
+        return converted(sum_of(dw * decode(q, scale * 0 + 1), axis=1, keepdims=True), scale)
+
+    decode: Function = Function(
         decode_rows, outputs=lambda q, scale: ((q.shape[0], q.shape[1] * packed), dtype),
         tiles=(rows_in_tile(length), max(part_of(length), 2)), constants={"FORM": form},
+        backward=lambda dw, q, scale: (None, lambda: by_scale(dw, q, scale)),
     )  # fmt: skip
+    return decode
 
 
 @cache

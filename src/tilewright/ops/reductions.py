@@ -14,7 +14,6 @@ from ..base.dtypes import bool_, f64, i32, i64
 from ..base.shapes import Shape, cdiv, next_power_of_2
 from ..functions.describing import element_type
 from ..functions.function import Function
-from ..functions.gradient import no_gradient
 from ..lang import (
     Const,
     Tensor,
@@ -39,7 +38,9 @@ from ..lang.stdlib.elementary import is_float
 from ..launch import entry
 from .calling import axes_of, axis_of, float_operation, operation, permuted, remembered, reshaped
 from .elementwise import apply, tiles_of
+from .recurrences import products_of_others
 from .rows import LONGEST, PART, by_length, columns_of, row_function, rows_in_tile, rows_of
+from .second_order import by_formula
 from .tiles import as_scalar, comparable, highest_of, lowest_of, rounded, sum_type, widened
 
 Axis: TypeAlias = int | Sequence[int] | None
@@ -202,26 +203,33 @@ def _gradient_of(kind: str, kernels: tuple[Any, Any, Any]) -> tuple[Any, dict[st
 
 
 @cache
-def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
-    """Return the function that reduces parts of rows to elements of a type."""
+def _gradient(kind: str, tile: tuple[int, int], dtype: Any) -> Function:
+    """Return the gradient of `_reduction`, of tiles (rows, part)."""
     kernel, constants = _gradient_of(kind, (spread_parts, multiply_others, choose_parts))
-    gradient: Function = Function(
-        kernel, outputs="x", tiles=(rows, part), constants=constants,
-        backward=lambda g, dy, x, factor: _second_gradient(
-            _reduction("sum", rows, part, dtype), kind, gradient, (g, dy, x, factor)
+
+    def again(dy: Any, x: Any) -> Any:
+        return _gradient("sum", tile, dtype)(dy, x, 1.0) * products_of_others(x, tile[1])
+
+    found: Function = Function(
+        kernel, outputs="x", tiles=tile, constants=constants,
+        backward=by_formula(multiply_others, again) if kind == "prod" else
+        lambda g, dy, x, factor: _second_gradient(
+            _reduction("sum", *tile, dtype), kind, found, (g, dy, x, factor)
         ),
     )  # fmt: skip
+    return found
+
+
+@cache
+def _reduction(kind: str, rows: int, part: int, dtype: Any) -> Function:
+    """Return the function that reduces parts of rows to elements of a type."""
     return Function(
         reduce_parts,
         outputs=lambda x, factor: ((x.shape[0], cdiv(x.shape[1], part)), dtype),
         tiles=(rows, 1),
         constants={"KIND": kind, "PART": part},
-        backward=lambda dy, x, factor: gradient(dy, x, factor),
+        backward=lambda dy, x, factor: _gradient(kind, (rows, part), dtype)(dy, x, factor),
     )
-
-
-def _no_second_gradient() -> Any:
-    raise no_gradient("multiply_others")
 
 
 def _second_gradient(total: Function, kind: str, gradient: Function, given: Any) -> Any:
@@ -229,27 +237,41 @@ def _second_gradient(total: Function, kind: str, gradient: Function, given: Any)
     g, dy, x, factor = given
     if kind == "sum":
         return total(g, factor), None
-    if kind == "prod":
-        return (lambda: total(g * gradient(dy * 0 + 1, x, 1.0), 1.0)), _no_second_gradient
     return total(g * gradient(dy * 0 + 1, x, 1.0), 1.0), None
+
+
+@cache
+def _column_gradient(kind: str, tile: tuple[int, int], dtype: Any) -> Function:
+    """Return the gradient of `_column_reduction`, of tiles (part, columns)."""
+    kernel, constants = _gradient_of(kind, (spread_columns, multiply_other_columns, choose_columns))
+
+    def again(dy: Any, x: Any) -> Any:
+        outer, length, width = x.shape
+        rows = reshaped(permuted(x, (0, 2, 1)), (outer * width, length))
+        others = reshaped(products_of_others(rows, tile[0]), (outer, width, length))
+        return _column_gradient("sum", tile, dtype)(dy, x, 1.0) * permuted(others, (0, 2, 1))
+
+    found: Function = Function(
+        kernel, outputs="x", tiles=(1, *tile), constants=constants,
+        backward=by_formula(multiply_other_columns, again) if kind == "prod" else
+        lambda g, dy, x, factor: _second_gradient(
+            _column_reduction("sum", *tile, dtype), kind, found, (g, dy, x, factor)
+        ),
+    )  # fmt: skip
+    return found
 
 
 @cache
 def _column_reduction(kind: str, part: int, columns: int, dtype: Any) -> Function:
     """Return the function that reduces parts of columns to elements of a type."""
-    kernel, constants = _gradient_of(kind, (spread_columns, multiply_other_columns, choose_columns))
-    gradient: Function = Function(
-        kernel, outputs="x", tiles=(1, part, columns), constants=constants,
-        backward=lambda g, dy, x, factor: _second_gradient(
-            _column_reduction("sum", part, columns, dtype), kind, gradient, (g, dy, x, factor)
-        ),
-    )  # fmt: skip
     return Function(
         reduce_columns,
         outputs=lambda x, factor: ((x.shape[0], cdiv(x.shape[1], part), x.shape[2]), dtype),
         tiles=(1, 1, columns),
         constants={"KIND": kind, "PART": part},
-        backward=lambda dy, x, factor: gradient(dy, x, factor),
+        backward=lambda dy, x, factor: _column_gradient(kind, (part, columns), dtype)(
+            dy, x, factor
+        ),
     )
 
 

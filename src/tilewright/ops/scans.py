@@ -30,8 +30,11 @@ from ..lang.stdlib.elementary import is_float
 from ..launch import entry
 from .arguments import one_axis
 from .calling import axis_of, is_op, operation, refuse_no_elements
+from .ordering import take_columns
+from .recurrences import RECURRENCES, column_of, recurrence, shifted
 from .reductions import padding_of, summed, types_of
 from .rows import by_length, row_function, rows_of
+from .second_order import by_formula
 from .tiles import comparable, rounded, sum_type, widened
 
 
@@ -91,22 +94,6 @@ def cumprod_rows(y: TensorMut, x: Tensor, *, PART: Const[int]) -> None:
         carry = carry * reduce_prod(tile, 1, keepdims=True)
 
 
-def _steps(decay: Any, total: Any, factor: Any, term: Any) -> tuple[Any, Any]:
-    """Combine two steps s -> decay * s + total of a linear recurrence."""
-    return decay * factor, total * factor + term
-
-
-def _recurrence(factors: Any, terms: Any, carry: Any) -> Any:
-    """Return s[k] = terms[k] + factors[k] * s[k + 1] of rows, behind which s is `carry`."""
-    decay, total = scan((factors, terms), 1, (1.0, 0.0), _steps, reverse=True)
-    return total + decay * carry
-
-
-def _first_column(tile: Any) -> Any:
-    is_first = (arange(tile.shape[1]) == 0)[None, :]
-    return reduce_sum(where(is_first, tile, 0.0), 1, keepdims=True)
-
-
 @entry
 def cumprod_backward(dx: TensorMut, dy: Tensor, x: Tensor, y: Tensor, *, PART: Const[int]) -> None:
     """Compute the product before each element, times s[k] = dy[k] + x[k + 1] * s[k + 1]."""
@@ -119,14 +106,20 @@ def cumprod_backward(dx: TensorMut, dy: Tensor, x: Tensor, y: Tensor, *, PART: C
         at = i * rows, k * PART
         behind = widened(x.load_at((at[0], at[1] + 1), (rows, PART), padding=1))
         before = widened(y.load_at((at[0], at[1] - 1), (rows, PART), padding=1))
-        sums = _recurrence(behind, widened(parts.load((i, k))), carry)
+        sums = recurrence(behind, widened(parts.load((i, k))), carry, True)
         out.store(rounded(before * sums, dx), (0, k))
-        carry = _first_column(sums)
+        carry = column_of(sums, 0)
 
 
 @by_length
 def _cumprod_of_rows(count: int, part: int) -> Function:
-    gradient = row_function(cumprod_backward, count, "x", PART=part)
+    def again(dy: Any, x: Any, y: Any) -> Any:
+        sums = RECURRENCES[True](x.shape[1])(dy, shifted(x, -1))
+        return shifted(y, 1, fill=1) * sums
+
+    gradient = row_function(
+        cumprod_backward, count, "x", PART=part, backward=by_formula(cumprod_backward, again)
+    )
     return row_function(
         cumprod_rows, count, lambda x: (x.shape, types_of("prod", x.dtype)[1]), PART=part,
         backward=lambda dy, x, y: gradient(dy, x, y),
@@ -179,13 +172,7 @@ def extreme_rows(
         found, where_found = combine(best, at, found, where_found)
         out.store(rounded(found, values), (0, k))
         places.store(where_found.astype(i64), (0, k))
-        best, at = _last_column(found), _last_column(where_found)
-
-
-def _last_column(tile: Any) -> Any:
-    is_last = (arange(tile.shape[1]) == tile.shape[1] - 1)[None, :]
-    kept = where(is_last, tile, zeros((1, 1), tile.dtype))
-    return reduce_sum(kept, 1, keepdims=True).astype(tile.dtype)
+        best, at = column_of(found, PART - 1), column_of(where_found, PART - 1)
 
 
 @entry
@@ -201,14 +188,22 @@ def extreme_rows_backward(dx: TensorMut, dy: Tensor, indices: Tensor, *, PART: C
         numbers = (arange(PART) + k * PART)[None, :].astype(i64)
         behind = indices.load_at((i * rows, k * PART + 1), (rows, PART), padding=-1)
         goes_on = where((behind != numbers + 1) & (behind >= 0), 1.0, 0.0).astype(carry.dtype)
-        sums = _recurrence(goes_on, widened(parts.load((i, k))), carry)
+        sums = recurrence(goes_on, widened(parts.load((i, k))), carry, True)
         out.store(rounded(where(places.load((i, k)) == numbers, sums, 0.0), dx), (0, k))
-        carry = _first_column(sums)
+        carry = column_of(sums, 0)
 
 
 def _extremes(kind: str) -> Any:
     def make(count: int, part: int) -> Function:
-        gradient = row_function(extreme_rows_backward, count, "dy", PART=part)
+        gradient: Function = row_function(
+            extreme_rows_backward, count, "dy", PART=part,
+            backward=lambda g, indices: (taken(g, indices), None),
+        )  # fmt: skip
+        taken: Function = Function(
+            take_columns, outputs=lambda x, indices: (indices.shape, x.dtype),
+            tiles=lambda shape: (1, part),
+            backward=lambda dy, indices: (gradient(dy, indices), None),
+        )  # fmt: skip
         return row_function(
             extreme_rows, count, {"values": "x", "indices": lambda x: (x.shape, i64)},
             PART=part, KIND=kind, backward=lambda dy, d_indices, indices: gradient(dy, indices),

@@ -114,41 +114,41 @@ class _Placer:
             return None
         region = r.region(op.regions[0])
         r.block.ops += _take_constants(region)
-        rounds = _Rounds.of(r, op, region.args[0], self.known)
-        for check in self.take(region, rounds):
-            self.place(r, check, rounds)
+        space = _IterationSpace.of(r, op, region.args[0], self.known)
+        for check in self.take(region, space):
+            self.place(r, check, space)
         return r.put(op, r.many(op.operands), (region,)).results
 
     def may_end_early(self, loop: Op) -> bool:
         """Return whether an iteration, or the whole loop, may end before its last op."""
         return len(self.nesting.exits.get(loop, ())) != 1 or any(self.nesting.leaves(loop))
 
-    def take(self, region: Block, rounds: _Rounds) -> list[Op]:
+    def take(self, region: Block, space: _IterationSpace) -> list[Op]:
         """Take the checks that can be moved out of a new loop body."""
         inner = set(region.args) | {v for op in region.ops for v in op.results}
-        found = [op for op in region.ops if self.movable(op, inner, rounds)]
+        found = [op for op in region.ops if self.movable(op, inner, space)]
         gone = {*found, *(own for op in found for own in self.placed.get(op, ()))}
         region.ops[:] = [op for op in region.ops if op not in gone]
         return found
 
-    def movable(self, op: Op, inner: set[Value], rounds: _Rounds) -> bool:
+    def movable(self, op: Op, inner: set[Value], space: _IterationSpace) -> bool:
         if op.is_a(*CHECKS):
             index, extent = op.operands
-            return extent not in inner and (index not in inner or rounds.counts(index))
+            return extent not in inner and (index not in inner or space.counts(index))
         if op not in self.placed:
             return False
         own = self.placed[op]
         made = {v for helper in own for v in helper.results}
         return not any(v in inner - made for each in (*own, op) for v in _used(each))
 
-    def place(self, r: Rewriter, op: Op, rounds: _Rounds) -> None:
+    def place(self, r: Rewriter, op: Op, space: _IterationSpace) -> None:
         """Put a check before the loop, if the loop runs at all."""
         start = len(r.block.ops)
         r.block.ops += self.placed.pop(op, ())
-        runs = rounds.run(r)
+        runs = space.run(r)
         then, otherwise = Block(), Block()
         with r.at(then):
-            moved = rounds.before(r, op)
+            moved = space.before(r, op)
             r.block.ops.append(moved)
             r.op("yield", [moved.result])
         with r.at(otherwise):
@@ -161,7 +161,7 @@ class _Placer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rounds:
+class _IterationSpace:
     """The iterations of a loop, in values defined before it; `step` if it is a constant."""
 
     lower: Value
@@ -171,7 +171,7 @@ class _Rounds:
     index: Value
 
     @classmethod
-    def of(cls, r: Rewriter, loop: Op, index: Value, known: Constants) -> _Rounds:
+    def of(cls, r: Rewriter, loop: Op, index: Value, known: Constants) -> _IterationSpace:
         lower, upper, by = (r.get(loop.one(name)) for name in ("lower", "upper", "step"))
         step = known.get(loop.one("step"))
         return cls(lower, upper, by, step if isinstance(step, int) else None, index)

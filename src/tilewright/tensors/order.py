@@ -4,8 +4,8 @@ Each piece of started work is listed as pending with the memory it uses, from ju
 enqueued until the device has passed it. Conflicting work waits: on another stream by event, on the
 host by blocking. So streams cannot race, whatever the policy that chose them.
 
-For a launch with plain tensors that need not wait, the memory itself notes only its number in the
-timeline of its stream: `begin`, one native call. All other work is listed.
+Launches of kernels are ordered by the core: the memory itself notes the number of each in the
+timeline of its stream. All other work is listed here.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 from weakref import ref
 
-from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK, Reported, Started
-from .._core import reserve as reserve_in_core
+from .._core import BEHIND_REGIONS, Reported, Started
 from ..base.shapes import size
 from ..devices.native_records import SlowPath
-from ..devices.timeline import LATEST, OVER, Timeline
+from ..devices.timeline import OVER, Timeline
 from ..op.trace import Tracing, Traffic, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
 from .pending_work import NumberedWork, PendingWork, ReportedWork, notify_submitted
@@ -126,15 +125,6 @@ class Order:
         while self.superseded and self.superseded[0][0].over():
             self.superseded.popleft()
         self.mark()
-
-    def is_followed(self, stream: Stream) -> bool:
-        """Return whether all listed work is on this stream; then so is what supersedes it."""
-        if self.joined is not None or len(self.members) > 1 or len(self.reads) > 1:
-            return False
-        readers = self.reads.get(stream, ())
-        return bool(readers or not self.reads) and all(
-            pending.is_on(stream) for pending, *_ in (*self.writes, *readers)
-        )
 
     def has_plain(self) -> bool:
         """Return whether plain launches may still use the memory.
@@ -290,34 +280,6 @@ def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
     return found
 
 
-def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
-    """Begin work whose borrows still hold, and return its number in the timeline.
-
-    `held` comes from `_core.bind_tensors`. Below 0: the slow path is needed, and nothing was begun.
-    """
-    regions = regions_of(held)
-    row, count, address = held[-2], len(regions), timeline.address
-    how = LISTED if listed else 0
-    with LOCK:
-        number = reserve_in_core(row, written, count, address, how)
-        if number == PENDING_WORK:
-            orders = [region.storage.order.root() for region in regions]
-            for order in orders:
-                order.tidy()
-            if _are_followed(orders, timeline.stream):
-                how |= FOLLOWING
-            number = reserve_in_core(row, written, count, address, how)
-    return number
-
-
-def _are_followed(orders: Sequence[Order], stream: Stream | None) -> bool:
-    """Return whether work on a stream follows all listed work without a wait.
-
-    Then it replaces that in the list, which would otherwise grow on a stream that is never idle.
-    """
-    return stream is not None and all(order.is_followed(stream) for order in orders)
-
-
 def regions_of(held: tuple[Any, ...]) -> tuple[Region, ...]:
     """Return the memory of a bound call, of which the first regions are written."""
     return held[:-BEHIND_REGIONS]
@@ -330,28 +292,6 @@ def tidy(regions: Iterable[Region]) -> bool:
         for order in listing:
             order.tidy()
         return any(not order.is_listing() for order in listing)
-
-
-def reserve_held(
-    pending: PendingWork, stream: Stream, held: tuple[Any, ...] | None, written: int
-) -> bool:
-    """Do as `reserve`, for borrows of the core; False: take the slow path, nothing was reserved."""
-    if held is None:
-        return False
-    timeline = stream.timeline
-    words = timeline.words
-    with LOCK:
-        before = words[LATEST]
-        try:
-            begin(timeline, held, written, listed=True)
-        finally:  # an interrupt may be raised when native code has begun it
-            number = words[LATEST]
-            if number != before:
-                pending.timeline, pending.number = timeline, number
-                timeline.pending[number] = pending
-    if number != before and Tracing.active is not None:
-        pending.begun = trace_begin(stream)
-    return number != before
 
 
 def reserve(

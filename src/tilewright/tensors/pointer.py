@@ -13,26 +13,20 @@ E = TypeVar("E", bound=DType)
 class DevicePointer(Generic[E]):
     """The address of a tensor's first element. Not a borrow; it only keeps the memory alive."""
 
-    __slots__ = ("_region", "dtype", "record")
+    __slots__ = ("dtype", "region")
 
-    def __init__(self, dtype: type[E], region: Region, record: Region | None = None) -> None:
+    def __init__(self, dtype: type[E], region: Region) -> None:
         self.dtype = dtype
-        self._region = region
-        self.record = record
-        """What native code reads of the memory; None: Python must list who uses it."""
+        self.region = region
+        """The memory the pointer points into."""
 
     @property
     def address(self) -> int:
         """The address as an int."""
-        return self._region.address
+        return self.region.address
 
     def __int__(self) -> int:
-        return self._region.address
-
-    @property
-    def region(self) -> Region:
-        """The memory the pointer points into."""
-        return self._region
+        return self.region.address
 
     def __repr__(self) -> str:
         return f"DevicePointer({self.dtype.name}, 0x{self.address:x})"

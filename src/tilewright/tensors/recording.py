@@ -29,6 +29,8 @@ class Node:
     """What must stay alive as long as the work may run."""
     read: Callable[[Any], Exception | None] | None = None
     """Makes an error of what it reported after a run, if it is one; delivers prints."""
+    work: object = None
+    """What the stream has made of it, which lives as long as what is replayed."""
     rebind: Callable[..., Node] | None = None
     """Sets other arguments before the next run; for kernel launches."""
 

@@ -112,7 +112,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
     def device_pointer(self) -> DevicePointer[E]:
         """Return the raw address, for unsafe kernels."""
         self.check_usable()
-        return DevicePointer(self.dtype, self.region, self.plain)
+        return DevicePointer(self.dtype, self.region)
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Move this tensor into a partition into tiles; `unpartition()` gives it back.

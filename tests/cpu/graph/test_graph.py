@@ -9,18 +9,18 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import only_slow
+from support.core_paths import only_called
 from support.lending import lent
 from support.numbers import fresh_rng
 from tilewright import f32, i32
 
-DEVICES = ["cpu", "cpu, on the slow path", "reference"]
+DEVICES = ["cpu", "cpu, by a call of Python", "reference"]
 
 
 @pytest.fixture(params=DEVICES, autouse=True)
 def device(request):
-    name, *slow = request.param.split(", ")
-    with tw.device(name) as found, only_slow() if slow else nullcontext():
+    name, *called = request.param.split(", ")
+    with tw.device(name) as found, only_called() if called else nullcontext():
         yield found
 
 

@@ -1,4 +1,4 @@
-"""Replays on the CPU that the caller waits for: by the core, and on the slow path."""
+"""Replays on the CPU that the caller waits for: natively, and by a call of Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import only_slow
+from support.core_paths import only_called
 from support.lending import lent
 from support.numbers import fresh_rng
 from tilewright import f32, i32, simt
@@ -77,30 +77,30 @@ class Ways:
     def __init__(self, *, by_core: bool) -> None:
         self.by_core = by_core
         """Whether the core may run them."""
-        self.slow = 0
-        """How many took the slow path."""
+        self.called = 0
+        """How many were enqueued by a call of Python."""
 
     def begin(self) -> None:
         """Count anew."""
-        self.slow = 0
+        self.called = 0
 
     def were_short(self) -> bool:
         """Whether the core has run all replays since then, where it may; else none."""
-        return self.by_core == (self.slow == 0)
+        return self.by_core == (self.called == 0)
 
 
-@pytest.fixture(params=["slow", "core"])
+@pytest.fixture(params=["called", "core"])
 def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ways]:
-    """Replays are run by the core, or take the slow path."""
+    """Replays are run by the core, or are enqueued by a call of Python."""
     ways = Ways(by_core=request.param == "core")
     put_on = CpuReplay.put_on
 
     def put(self: CpuReplay, stream: Any, *, inline: bool = False) -> Any:
-        ways.slow += inline
+        ways.called += inline
         return put_on(self, stream, inline=inline)
 
     monkeypatch.setattr(CpuReplay, "put_on", put)
-    with nullcontext() if ways.by_core else only_slow():
+    with nullcontext() if ways.by_core else only_called():
         yield ways
 
 
@@ -211,7 +211,7 @@ def test_what_nodes_print_is_written(ways: Ways, capsys: Any) -> None:
     for _ in range(3):
         graph.launch().sync()
     assert capsys.readouterr().out == "one 1\n" * 3
-    assert ways.slow == 3, "prints are read in Python"
+    assert ways.called == 3, "prints are read in Python"
 
 
 def test_an_op_is_used_once_and_says_where(ways: Ways) -> None:
@@ -315,7 +315,7 @@ def test_one_that_nobody_waits_for_goes_the_usual_way(ways: Ways) -> None:
     ways.begin()
     graph.launch().start()
     graph.launch().into_future().result()
-    assert ways.slow == 0, "others run them"
+    assert ways.called == 0, "others run them"
     same(x, np.full(10, 30.0))
 
 

@@ -291,6 +291,30 @@ def test_no_number_of_a_row_reaches_outside(device, rng, column):
     assert (out.result() == expected).all()
 
 
+@tw.entry
+def taken(out: tl.TensorMut[E], x: tl.Tensor[E], columns: tl.Tensor[i32]) -> None:
+    places = columns.load_tile((out.shape[1],), [tl.block_id(1)])
+    view = tl.make_gather_scatter_view(x, out.shape, 1, padding=-7)
+    out.store(view.load([tl.block_id(0) * out.shape[0], places - 1]))
+
+
+@pytest.mark.parametrize("dtype", [tw.f16, f32, tw.i8])
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"), [(5, 37, (4, 16)), (3, 64, (1, 64)), (9, 130, (2, 128))]
+)
+def test_columns_whose_numbers_are_loaded(device, rng, dtype, rows, columns, tile):
+    x = rng.integers(-100, 100, (rows, 29)).astype(dtype.np)
+    numbers = rng.integers(-3, 35, columns).astype(np.int32)
+    numbers[:2] = 2**31 - 1, -(2**31) + 1
+    with tw.device(device):
+        out = Output((rows, columns), dtype)
+        taken(out.cut(*tile), x, numbers).sync()
+    places = numbers.astype(np.int64) - 1
+    inside = (places >= 0) & (places < 29)
+    expected = np.where(inside, x[:, np.clip(places, 0, 28)], dtype.np.type(-7))
+    assert (out.result() == expected).all()
+
+
 @tw.entry(unsafe=True)
 def scattered(out: tl.TensorMut[f32], x: tl.Tensor[f32], n: tl.Tensor[i32]) -> None:
     """Rows of a whole output, written where data says; rows outside are dropped."""

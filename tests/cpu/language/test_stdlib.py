@@ -9,7 +9,21 @@ import pytest
 
 from support.expressions import alike, assert_all, bits_of, run
 from support.numbers import float_values, int_values, wide
-from tilewright.base.dtypes import ALL, FLOATS, INTS, bf16, bool_, f4e2m1fn, f16, f32, f64, i8, i32
+from tilewright.base.dtypes import (
+    ALL,
+    FLOATS,
+    INTS,
+    bf16,
+    bool_,
+    f4e2m1fn,
+    f8e4m3fn,
+    f8e5m2,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+)
 
 SHAPE, CUBE = (4, 16), (2, 8, 4)
 
@@ -207,6 +221,16 @@ def test_indices_in_order(device, dtype, rng):
     got, expected = computed(INDICES, device, a, dtype, i32)
     assert_all([*INDICES], got, [e.astype(np.int32) for e in expected])
     assert_same_values(LARGEST, *computed(LARGEST, device, a, dtype, dtype))
+
+
+@pytest.mark.parametrize("dtype", [f8e4m3fn, f8e5m2], ids=str)
+def test_order_of_8_bit_floats(device, dtype, rng):
+    """They do not compare, but have an order; any bits, of NaN and infinities, too."""
+    a = rng.integers(0, 256, CUBE).astype(np.uint8).view(dtype.np)
+    tables = (SORTED, dtype), (LARGEST, dtype), (INDICES, i32)
+    for table, result in tables:
+        got, expected = computed(table, device, a, dtype, result)
+        assert_same_values(table, got, [e.astype(result.np) for e in expected])
 
 
 @pytest.mark.parametrize(("narrow", "wide"), [(bf16, f32), (f16, f32), (i8, i32)], ids=str)

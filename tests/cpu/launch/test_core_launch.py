@@ -1,4 +1,4 @@
-"""Launches that the caller waits for, on the CPU, which the core runs: as on the slow path."""
+"""Launches that the caller waits for, on the CPU, which the core runs: as by a call of Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import slow_launches
+from support.core_paths import called_launches
 from support.leaks import assert_none_left
 from support.numbers import fresh_rng
 from tilewright import f32, i32, simt
@@ -77,7 +77,7 @@ def vector(size: int, dtype: Any = np.float32) -> tw.Tensor[Any]:
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
     """The launches that needed a closer look."""
-    return slow_launches(monkeypatch)
+    return called_launches(monkeypatch)
 
 
 def warm(kernel: Any, *tensors: tw.Tensor[Any]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import slow_launches
+from support.core_paths import called_launches
 from support.leaks import assert_none_left
 from tilewright import f32, i32
 from tilewright.devices.cuda.stream import CudaStream
@@ -63,11 +63,11 @@ def has_passed(stream):
 
 def test_the_core_starts_them(given, monkeypatch):
     z, x, good, _, stream = given
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     for _ in range(3):
         picked(z.partition_mut(SIZE), x, good).start_on(stream)
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy())
-    assert slow == []
+    assert called == []
 
 
 def test_who_reads_hears_of_a_failure_that_another_launch_has_overtaken(given):

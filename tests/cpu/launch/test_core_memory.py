@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import slow_launches
+from support.core_paths import called_launches
 from support.numbers import fresh_rng
 from tilewright.devices.host import CPU
 from tilewright.launch import Launch
@@ -29,9 +29,9 @@ def picked(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], where: tl.Tensor[tw.i3
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
+def called(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
     """The launches that the core did not end."""
-    return slow_launches(monkeypatch)
+    return called_launches(monkeypatch)
 
 
 def numbers(size: int) -> Any:
@@ -39,18 +39,18 @@ def numbers(size: int) -> Any:
 
 
 @pytest.mark.parametrize("size", [1, 17, 1009])
-def test_memory_known_by_two_names(slow: list[Launch[Any]], size: int) -> None:
+def test_memory_known_by_two_names(called: list[Launch[Any]], size: int) -> None:
     array, out = numbers(3 * size), tw.zeros((2 * size,), device="cpu").sync()
     low, high = tw.asarray(array[: 2 * size]), tw.asarray(array[size:])
     before, streams = array.copy(), [CPU.new_stream() for _ in range(2)]
     doubled(low.partition_mut(16), out).start_on(streams[0])
     doubled(out.partition_mut(16), high).start_on(streams[1])
-    assert slow == []
+    assert called == []
     np.testing.assert_array_equal(out.to_numpy(), np.r_[np.zeros(size), before[2 * size :] * 2])
     np.testing.assert_array_equal(array, np.r_[np.zeros(2 * size), before[2 * size :]])
 
 
-def test_borrows_of_overlapping_memory_end_each_other(slow: list[Launch[Any]]) -> None:
+def test_borrows_of_overlapping_memory_end_each_other(called: list[Launch[Any]]) -> None:
     array, out = numbers(30), tw.zeros((20,), device="cpu").sync()
     low, high = tw.asarray(array[:20]), tw.asarray(array[10:])
     reads = doubled(out.partition_mut(4), high)
@@ -61,12 +61,12 @@ def test_borrows_of_overlapping_memory_end_each_other(slow: list[Launch[Any]]) -
     low.to_numpy()
     with pytest.raises(tw.BorrowError, match=r"its exclusive borrow .* has ended"):
         writes.sync()
-    assert slow == []
+    assert called == []
     with pytest.raises(tw.BorrowError, match="would write and read one tensor"):
         doubled(low.partition_mut(4), high)
 
 
-def test_names_that_are_gone_are_forgotten(slow: list[Launch[Any]]) -> None:
+def test_names_that_are_gone_are_forgotten(called: list[Launch[Any]]) -> None:
     array, out = numbers(30), tw.zeros((20,), device="cpu").sync()
     low, high = tw.asarray(array[:20]), tw.asarray(array[10:])
     doubled(out.partition_mut(4), high).sync()
@@ -76,10 +76,10 @@ def test_names_that_are_gone_are_forgotten(slow: list[Launch[Any]]) -> None:
     for _ in range(2):
         doubled(low.partition_mut(4), out).sync()
     assert state.slow_path & ~1 == 0, "all but an exclusive borrow"
-    assert slow == []
+    assert called == []
 
 
-def test_random_slices_of_one_array(slow: list[Launch[Any]]) -> None:
+def test_random_slices_of_one_array(called: list[Launch[Any]]) -> None:
     """As on NumPy, whatever overlaps and whichever stream it is put on."""
     rng, size = fresh_rng(), 40
     array = numbers(size)
@@ -101,11 +101,11 @@ def test_random_slices_of_one_array(slow: list[Launch[Any]]) -> None:
     for each in streams:
         each.synchronize()
     np.testing.assert_array_equal(array, expected)
-    assert slow == []
+    assert called == []
 
 
 @pytest.mark.parametrize("end", ["sync", "start"])
-def test_memory_that_is_written_part_by_part(slow: list[Launch[Any]], end: str) -> None:
+def test_memory_that_is_written_part_by_part(called: list[Launch[Any]], end: str) -> None:
     x, e = tw.asarray(numbers(16)), tw.empty((40,), tw.f32, device="cpu").sync()
     out = tw.zeros((16,), device="cpu").sync()
     for part in (np.s_[:16], np.s_[16:32]):
@@ -115,20 +115,20 @@ def test_memory_that_is_written_part_by_part(slow: list[Launch[Any]], end: str) 
     with pytest.raises(tw.BorrowError, match="nothing has written"):
         doubled(out.partition_mut(4), e[24:]).sync()
     getattr(doubled(e.borrow_mut()[32:].partition(8), x[:8]), end)()
-    assert slow == []
+    assert called == []
     np.testing.assert_array_equal(e.to_numpy()[24:], np.r_[x.to_numpy()[8:], x.to_numpy()[:8]] * 2)
 
 
-def test_parts_between_those_that_are_read(slow: list[Launch[Any]]) -> None:
+def test_parts_between_those_that_are_read(called: list[Launch[Any]]) -> None:
     both = tw.asarray(numbers(64))
     before, borrow = both.to_numpy(), both.borrow_mut()
     doubled(borrow[::2].partition(8), borrow[1::2].tensor).sync()
-    assert slow == []
+    assert called == []
     np.testing.assert_array_equal(both.to_numpy()[::2], before[1::2] * 2)
     np.testing.assert_array_equal(both.to_numpy()[1::2], before[1::2])
 
 
-def test_memory_is_written_once_nobody_else_sees_it(slow: list[Launch[Any]]) -> None:
+def test_memory_is_written_once_nobody_else_sees_it(called: list[Launch[Any]]) -> None:
     x, z = tw.asarray(numbers(16)), tw.zeros((16,), device="cpu").sync()
     view = np.asarray(z)
     with pytest.raises(tw.BorrowError, match="NumPy view of it is alive"):
@@ -139,14 +139,14 @@ def test_memory_is_written_once_nobody_else_sees_it(slow: list[Launch[Any]]) -> 
     doubled(z.borrow_mut()[8:].partition(4), x[:8]).sync()
     with pytest.raises(tw.BorrowError, match="NumPy view of it is alive"):
         doubled(z.borrow_mut()[4:].partition(4), x[:12]).sync()
-    assert slow == []
+    assert called == []
     np.testing.assert_array_equal(part, x.to_numpy()[:8] * 2)
     np.testing.assert_array_equal(z.to_numpy()[8:], x.to_numpy()[:8] * 2)
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_started_launch_that_may_fail_is_moved_its_output(
-    slow: list[Launch[Any]], fails: bool
+    called: list[Launch[Any]], fails: bool
 ) -> None:
     x = tw.asarray(numbers(8))
     where = tw.asarray(np.array([9 if fails else 1], np.int32))
@@ -155,7 +155,7 @@ def test_a_started_launch_that_may_fail_is_moved_its_output(
         .then(lambda where: picked(tw.zeros((4,), device="cpu").partition(4), x, where).out())
         .start()
     )
-    assert slow == []
+    assert called == []
     if fails:
         with pytest.raises(tw.Error, match="out of range"):
             out.to_numpy()
@@ -163,7 +163,7 @@ def test_a_started_launch_that_may_fail_is_moved_its_output(
         np.testing.assert_array_equal(out.to_numpy(), x.to_numpy()[4:])
 
 
-def test_the_first_launch_is_compiled_on_the_way(slow: list[Launch[Any]]) -> None:
+def test_the_first_launch_is_compiled_on_the_way(called: list[Launch[Any]]) -> None:
     @tw.entry
     def fresh(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], by: tw.f32) -> None:
         z.store(tl.load_tile_like(x, z) * by)
@@ -171,4 +171,4 @@ def test_the_first_launch_is_compiled_on_the_way(slow: list[Launch[Any]]) -> Non
     x, z = tw.asarray(numbers(16)), tw.zeros((16,), device="cpu").sync()
     fresh(z.partition_mut(4), x, 3.0).sync()
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() * 3)
-    assert slow == []
+    assert called == []

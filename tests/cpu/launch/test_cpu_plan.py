@@ -1,4 +1,4 @@
-"""Launches on the CPU that are waited for or started: by the core, and on the slow path."""
+"""Launches on the CPU that are waited for or started: natively, and by a call of Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import only_slow, slow_launches
+from support.core_paths import called_launches, only_called
 from support.numbers import fresh_rng
 from tilewright import f32, i32, simt
 from tilewright.base import config
@@ -66,23 +66,23 @@ FACTOR = 2.0
 class Paths:
     """Which path launches take."""
 
-    def __init__(self, slow: list[Any], *, by_core: bool) -> None:
-        self._slow = slow
+    def __init__(self, called: list[Any], *, by_core: bool) -> None:
+        self._called = called
         self.by_core = by_core
-        """Whether the core may end them; else all take the slow path."""
+        """Whether the core may end them; else all are enqueued by a call of Python."""
 
-    def were(self, count: int, *, at_most_slow: int = 0) -> bool:
-        """Whether of so many launches since the last question so many were slow, or all."""
-        slow = len(self._slow)
-        self._slow.clear()
-        return slow <= at_most_slow if self.by_core else slow == count
+    def were(self, count: int, *, at_most_called: int = 0) -> bool:
+        """Whether of so many launches since the last question so many were called, or all."""
+        called = len(self._called)
+        self._called.clear()
+        return called <= at_most_called if self.by_core else called == count
 
 
-@pytest.fixture(params=["slow", "core"])
+@pytest.fixture(params=["called", "core"])
 def paths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
-    """Launches that the core ends, or that take the slow path."""
-    found = Paths(slow_launches(monkeypatch), by_core=request.param == "core")
-    with nullcontext() if found.by_core else only_slow():
+    """Launches that the core ends, or that are enqueued by a call of Python."""
+    found = Paths(called_launches(monkeypatch), by_core=request.param == "core")
+    with nullcontext() if found.by_core else only_called():
         yield found
 
 
@@ -99,7 +99,7 @@ def test_launches_with_numbers_and_grids(paths: Paths, size: int) -> None:
             result = scaled(out.borrow_mut(), x, by).launch_config(block=(block,)).sync()
             assert len(result) == 3
             np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(by))
-    assert paths.were(9, at_most_slow=2)
+    assert paths.were(9, at_most_called=2)
 
 
 def test_tiles_of_memory_that_was_never_written_are_looked_at_once(paths: Paths) -> None:
@@ -107,7 +107,7 @@ def test_tiles_of_memory_that_was_never_written_are_looked_at_once(paths: Paths)
     for _ in range(3):
         doubled(out.partition_mut((16,)), x).sync()
     np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
-    assert paths.were(3, at_most_slow=1)
+    assert paths.were(3, at_most_called=1)
 
 
 def test_what_a_launch_reports_is_raised_and_memory_can_be_used_again(paths: Paths) -> None:
@@ -299,7 +299,7 @@ def test_nothing_is_left_behind(paths: Paths) -> None:
 def test_launches_of_a_chain_that_is_waited_for_go_the_same_way(paths: Paths) -> None:
     x, out = vector(100), vector(100)
     scaled(out.borrow_mut(), x, 1.0).sync()
-    assert paths.were(1, at_most_slow=1)
+    assert paths.were(1, at_most_called=1)
     op = scaled(out.borrow_mut(), x, 2.0).then(scaled)
     given = op.then(lambda out, x, by: scaled(out, x, 3 * by)).sync()
     assert paths.were(3)
@@ -311,7 +311,7 @@ def test_a_launch_of_a_chain_that_fails_is_named_with_the_chain(paths: Paths) ->
     x, out = tw.asarray(np.arange(5, dtype=np.int32)), tw.zeros((5,), "i32").sync()
     bad = tw.asarray(np.array([0, 1, 99, 0, 0], np.int32))
     gathered(out.borrow_mut(), x).sync()
-    assert paths.were(1, at_most_slow=1)
+    assert paths.were(1, at_most_called=1)
     op = gathered(out.borrow_mut(), x).map(lambda out, x: (out, bad)).then(gathered)
     with pytest.raises(tw.LaunchError, match="got: 99") as caught:
         op.sync()
@@ -334,7 +334,7 @@ def test_numbers_of_any_kind_are_taken(paths: Paths, number: Any) -> None:
     x, out = tw.asarray(np.array([1, 2, 3], "f4")), vector(3)
     for _ in range(3):
         scaled(out.borrow_mut(), x, number).sync()
-    assert paths.were(3, at_most_slow=1)
+    assert paths.were(3, at_most_called=1)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(number))
 
@@ -374,7 +374,7 @@ def test_numbers_of_every_type_arrive(paths: Paths, name: str) -> None:
         kernel(out.borrow_mut(), number).sync()
         expected = np.full(5, number).astype(dtype.np)
         np.testing.assert_array_equal(out.to_numpy(), expected)
-    assert paths.were(6, at_most_slow=1)
+    assert paths.were(6, at_most_called=1)
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if name[0] in "iu"])
@@ -394,11 +394,11 @@ def test_what_may_report_something_is_listed_where_nobody_waits(paths: Paths) ->
     x, out = tw.asarray(np.arange(5, dtype=np.int32)), tw.zeros((5,), "i32").sync()
     for _ in range(3):
         gathered(out.borrow_mut(), x).sync()
-    assert paths.were(3, at_most_slow=1)
+    assert paths.were(3, at_most_called=1)
     bad = tw.asarray(np.array([0, 1, 99, 0, 0], np.int32))
     for source in (x, bad):
         gathered(out.borrow_mut(), source).start()
-    assert paths.were(2, at_most_slow=2)
+    assert paths.were(2, at_most_called=2)
     with pytest.raises(tw.LaunchError, match="got: 99"):
         out.to_numpy()
 
@@ -407,7 +407,7 @@ def test_what_may_report_something_is_listed_where_nobody_waits(paths: Paths) ->
 def test_launches_that_nobody_waits_for_go_the_same_way(paths: Paths, size: int) -> None:
     x, out, stream = vector(size), vector(size), CPU.new_stream()
     scaled(out.borrow_mut(), x, 1.0).sync_on(stream)
-    assert paths.were(1, at_most_slow=1)
+    assert paths.were(1, at_most_called=1)
     for by in (2.0, 3.0, 4.0):
         given = scaled(out.borrow_mut(), x, by).start_on(stream)
         assert given[1] is x and given[2] == by

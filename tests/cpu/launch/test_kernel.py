@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import only_slow
+from support.core_paths import only_called
 from support.ir import Kernel
 from support.lending import LENT, lent
 from support.store import swap_code
@@ -316,7 +316,7 @@ def test_an_interrupted_launch_leaves_nothing_behind(error, monkeypatch):
     def refuse(self, work, *args, **how):
         raise error("now")
 
-    with only_slow(), monkeypatch.context() as patched:
+    with only_called(), monkeypatch.context() as patched:
         patched.setattr(stream, "run" if hasattr(stream, "run") else "launch", refuse)
         with pytest.raises(error, match="now"):
             scale(z.partition((4,)), 3 * ones(4)).sync()

@@ -7,10 +7,10 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.core_paths import slow_launches
+from support.core_paths import called_launches
 from support.numbers import fresh_rng
 from tilewright.devices.timeline import ISSUED, OVER, UNSUBMITTED
-from tilewright.launch.operation import Launch
+from tilewright.launch.plain import PlainBinder
 from tilewright.tensors.order import is_in_flight, pending_over
 
 
@@ -126,7 +126,7 @@ def no_closer_look(monkeypatch):
     def look(*given: object) -> None:
         raise AssertionError("this launch was looked at closer")
 
-    monkeypatch.setattr(Launch, "_bind", look)
+    monkeypatch.setattr(PlainBinder, "bind_described", look)
 
 
 @pytest.mark.cpu_alone
@@ -195,11 +195,11 @@ def test_what_others_only_see_is_read_by_the_core(lend, monkeypatch):
     z = tw.zeros((20,)).sync()
     add(z.partition_mut((16,)), x, y).sync()
     seen = lend(x)
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     for given in (x, x[:], tw.Arc(tw.from_numpy(x.to_numpy()).sync())):
         add(z.partition_mut((16,)), given, y).sync()
         np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
-    assert not slow
+    assert not called
     with pytest.raises(tw.BorrowError, match="would write"):
         add(x.partition_mut((16,)), y, y).sync()
     del seen
@@ -235,13 +235,13 @@ def test_a_variable_that_is_bound_anew(name, monkeypatch):
     """What was moved out of it is gone for good once the launch has run."""
     x, z = tw.ones((20,)).sync(), tw.zeros((20,)).sync()
     add(z.partition_mut((16,)), x, x).sync()  # compiles it
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     for number in range(5):
         before = z
         z = ENDS[name](add(z.partition((16,)), x, x))
         assert before.state == "moved" and before.region.storage.is_meta
         assert z.to_numpy().tolist() == [2.0] * 20, number
-    assert not slow
+    assert not called
 
 
 @pytest.mark.cpu_alone

@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import simulated_cuda
-from support.core_paths import python_calls, slow_launches
+from support.core_paths import called_launches, python_calls
 from tilewright.devices import registry
 
 
@@ -65,11 +65,11 @@ def adding(z, p, x):
 def test_the_core_launches_them(device, monkeypatch, count):
     t = tw.from_numpy(numbers(count)).sync()
     doubling(t).sync()  # is compiled
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     doubling(t).sync()
     entered = python_calls(lambda: doubling(t).sync())
     np.testing.assert_array_equal(t.to_numpy(), 8 * numbers(count))
-    assert slow == []
+    assert called == []
     assert not [name for name in entered if "Binder" in name or "start" in name]
 
 
@@ -78,24 +78,24 @@ def test_beside_borrows(device, monkeypatch, count):
     z, x = tw.zeros((count,)).sync(), tw.from_numpy(numbers(count)).sync()
     p = tw.from_numpy(10 * numbers(count)).sync()
     adding(z, p, x).sync()
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     for k in (2, 3):
         p = tw.from_numpy(10 * k * numbers(count)).sync()
         back, pointer, read, n = adding(z, p, x).sync()
         assert back.unpartition() is z and read is x and n == count
         np.testing.assert_array_equal(z.to_numpy(), (10 * k + 1) * numbers(count))
         assert pointer.address == p.device_pointer().address
-    assert slow == []
+    assert called == []
 
 
 def test_one_tensor_may_be_pointed_to_and_written(device, monkeypatch):
     """Who points anywhere answers for it."""
     z, x = tw.from_numpy(numbers()).sync(), tw.from_numpy(numbers()).sync()
     adding(z, z, x).sync()
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     adding(z, z, x).sync()
     np.testing.assert_array_equal(z.to_numpy(), 3 * numbers())
-    assert slow == []
+    assert called == []
 
 
 def test_a_pointer_borrows_nothing(device, monkeypatch):
@@ -103,13 +103,13 @@ def test_a_pointer_borrows_nothing(device, monkeypatch):
     part, view = t.partition_mut(8), out[:8]
     doubling(t).sync()
     reading = copied(out.partition_mut(8), t)
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     doubling(t).sync()
     reading.sync()  # its borrow has not ended
     np.testing.assert_array_equal(out.to_numpy(), 4 * numbers())
     with pytest.raises(tw.BorrowError):
         view.to_numpy()
-    assert slow == []
+    assert called == []
     with pytest.raises(tw.BorrowError):
         copied(part, out).sync()
 
@@ -129,7 +129,7 @@ def test_it_is_ordered_as_one_that_writes(device):
 
 
 def test_memory_that_is_written_so_may_be_read(device, monkeypatch):
-    slow = None
+    called = None
     for _ in range(2):
         t = tw.empty((16,)).sync()
         with pytest.raises(tw.Error):
@@ -137,8 +137,8 @@ def test_memory_that_is_written_so_may_be_read(device, monkeypatch):
         with tw.unsafe():
             filled(t.device_pointer(), 16).grid((2,)).sync()
         np.testing.assert_array_equal(t.to_numpy(), np.ones(16, np.float32))
-        slow = slow_launches(monkeypatch) if slow is None else slow
-    assert slow == []
+        called = called_launches(monkeypatch) if called is None else called
+    assert called == []
 
 
 def test_an_unsafe_kernel_that_is_known_is_refused_outside(device):

@@ -18,7 +18,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from cpu.devices.cpu.gate import Gate
-from support.core_paths import only_slow
+from support.core_paths import only_called
 from support.interrupts import (
     MOST_POINTS,
     AlarmError,
@@ -279,7 +279,7 @@ def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interr
     """Where Python starts that launch, and would have to say that it is on its stream."""
     place = Place(5)
     interrupted = Interrupted(place, lambda: interrupted.z.to_numpy())
-    with only_slow():
+    with only_called():
         error = interrupted.result()
     assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
     assert "a signal interrupted this thread while it was" in str(error)

@@ -18,6 +18,7 @@ from support.op_checks import (
     torch,
 )
 from tilewright import ops
+from tilewright.ops.attention_weights import Mask, Tiles, _factors, _weights
 
 
 def defined(q, k, v, sinks=None, mask=None, *, is_causal=False, scale=None, window=None):
@@ -147,6 +148,20 @@ def test_masks(shape, kind, dtype):
         check_gradients_as(op, expected, inputs)
 
 
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("shape", MASKS)
+def test_gradients_of_masks(shape, dtype):
+    def op(q, k, v, mask):
+        return ops.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+
+    def expected(q, k, v, mask):
+        return defined(q, k, v, None, mask)
+
+    inputs = numbers((2, 3, 70, 8), (2, 1, 67, 8), (2, 1, 67, 8), shape)
+    check_gradients_as(op, expected, inputs, (), dtype, scale=10)
+
+
 @pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("width", [3, 16, 40])
@@ -178,9 +193,6 @@ def test_what_is_refused():
         ops.scaled_dot_product_attention(k, k, k, np.ones((2, 2, 3), "bool"))
     with pytest.raises(TypeError, match="of bools, or of floats that are added; got i64"):
         ops.scaled_dot_product_attention(k, k, k, np.ones((3, 3), "i8"))
-    x = torch.ones(2, 3, 8)
-    with pytest.raises(NotImplementedError, match=r"pass attn_mask.detach\(\)"):
-        ops.scaled_dot_product_attention(x, x, x, torch.zeros(3, 3, requires_grad=True))
     with pytest.raises(ValueError, match="a logit for each of 4 heads"):
         ops.scaled_dot_product_attention(q, q, q, sinks=np.ones(2, "f4"))
     with pytest.raises(ValueError, match="`window` is 1 or more keys, got 0"):
@@ -219,3 +231,28 @@ def test_seeds_of_dropout():
     assert (ops.scaled_dot_product_attention(x, x, x, dropout_p=1.0, seed=3) == 0).all()
     with pytest.raises(TypeError, match="draws by a `seed`, an int or an array with one"):
         drop()
+
+
+@pytest.mark.parametrize("dropout", [None, "number"])
+def test_weights_that_are_stored(dropout):
+    """On every device: what derivatives of gradients are made of."""
+    rows = numbers((4, 19, 6), (2, 21, 6), (4, 19, 6), (2, 21, 6))
+    q, k, dy, v = (x.float().numpy() for x in rows)
+    mask = np.zeros((1, 1, 1, 21), "f4")
+    mask[..., 3] = -np.inf
+    how = Mask(True, 5, 2, False, (True, True, True, False), dropout)
+    score = np.einsum("hqd,hkd->hqk", q, np.repeat(k, 2, 0)) * 0.3 + mask[0]
+    apart = np.arange(19)[:, None] - np.arange(21)[None, :]
+    score = np.where((apart >= 0) & (apart < 5), score, -np.inf)
+    lse = np.log(np.exp(score).sum(-1))
+    delta = np.ones_like(lse)
+    given = [tw.from_numpy(x).sync() for x in (q, k, v, mask, dy, lse, delta)]
+    tiles = Tiles(16, 16, 8)
+    weights = _weights(tiles, how)(given[0], given[1], given[3], given[5], 0.3, 4).sync()
+    expected = np.exp(score - lse[..., None])
+    np.testing.assert_allclose(weights.to_numpy(), expected, rtol=1e-5, atol=1e-6)
+    if dropout is not None:
+        factors = _factors(tiles, how)(weights, weights, 0.25, 7).sync().to_numpy()
+        values = np.float32(1) / np.float32(0.75)
+        assert np.all((factors == 0) | (abs(factors - values) < 1e-6))
+        assert 0.6 < (factors > 0).mean() < 0.9

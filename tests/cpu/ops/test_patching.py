@@ -66,6 +66,21 @@ def test_logits_and_gradients_stay(family):
         close(a, b, "float32", scale=5)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "Gemma"])
+def test_generated_tokens_stay(family):
+    model = model_of(family).float().eval()
+    ids = torch.arange(10).reshape(2, 5) * 11 % 97
+    how = {"do_sample": False, "max_new_tokens": 12, "pad_token_id": 0}
+    expected = model.generate(ids, **how)
+    assert expected.shape == (2, 17)
+    ops.patch(model)
+    assert torch.equal(model.generate(ids, **how), expected)
+    sums = model.generate(ids, num_beams=3, **how)
+    ops.unpatch(model)
+    assert torch.equal(model.generate(ids, num_beams=3, **how), sums)
+
+
 def test_what_is_swapped_is_told():
     model, other = model_of("Gemma"), model_of("Gemma")
     module = library().models.gemma.modeling_gemma

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from support.op_cases import CASES, attention
 from support.op_checks import numbers, torch
 from tilewright import ops
 
@@ -17,57 +19,16 @@ pytestmark = [
 ]
 
 F = torch.nn.functional
-LABELS = torch.tensor([1, 3, 0])
 
 
-def fused(a, b, bias, residual):
-    return ops.matmul(a, b, bias=bias, activation="gelu", residual=residual)
-
-
-CASES = {
-    "relu": (ops.relu, F.relu, ((3, 4),)),
-    "sigmoid": (ops.sigmoid, torch.sigmoid, ((3, 4),)),
-    "tanh": (ops.tanh, torch.tanh, ((3, 4),)),
-    "silu": (ops.silu, F.silu, ((3, 4),)),
-    "gelu": (ops.gelu, F.gelu, ((3, 4),)),
-    "gelu_tanh": (
-        lambda x: ops.gelu(x, "tanh"), lambda x: F.gelu(x, approximate="tanh"), ((3, 4),)
-    ),
-    "softplus": (ops.softplus, F.softplus, ((3, 4),)),
-    "leaky_relu": (ops.leaky_relu, F.leaky_relu, ((3, 4),)),
-    "elu": (lambda x: ops.elu(x, 1.5), lambda x: F.elu(x, 1.5), ((3, 4),)),
-    "swiglu": (ops.swiglu, lambda x, y: F.silu(x) * y, ((3, 4), (3, 4))),
-    "geglu": (ops.geglu, lambda x, y: F.gelu(x) * y, ((3, 4), (3, 4))),
-    "reglu": (ops.reglu, lambda x, y: F.relu(x) * y, ((3, 4), (3, 4))),
-    "glu": (ops.glu, F.glu, ((3, 4),)),
-    "softmax": (ops.softmax, lambda x: F.softmax(x, -1), ((3, 4),)),
-    "softmax, axis 0": (lambda x: ops.softmax(x, 0), lambda x: F.softmax(x, 0), ((3, 4),)),
-    "log_softmax": (ops.log_softmax, lambda x: F.log_softmax(x, -1), ((3, 4),)),
-    "logsumexp": (ops.logsumexp, lambda x: torch.logsumexp(x, -1), ((3, 4),)),
-    "rms_norm": (
-        lambda x, w: ops.rms_norm(x, 4, w), lambda x, w: F.rms_norm(x, (4,), w), ((3, 4), (4,))
-    ),
-    "layer_norm": (
-        lambda x, w, b: ops.layer_norm(x, 4, w, b), lambda x, w, b: F.layer_norm(x, (4,), w, b),
-        ((3, 4), (4,), (4,)),
-    ),
-    "group_norm": (
-        lambda x, w, b: ops.group_norm(x, 2, w, b), lambda x, w, b: F.group_norm(x, 2, w, b),
-        ((2, 4, 3), (4,), (4,)),
-    ),
-    "matmul": (ops.matmul, torch.matmul, ((2, 3, 4), (2, 4, 2))),
-    "fused": (
-        fused, lambda a, b, c, d: F.gelu(a @ b + c) + d, ((3, 4), (4, 2), (2,), (3, 2))
-    ),
-    "linear": (ops.linear, F.linear, ((3, 4), (2, 4), (2,))),
-    "sum": (lambda x: ops.sum(x, 1), lambda x: x.sum(1), ((3, 4),)),
-    "sum, axis 0": (lambda x: ops.sum(x, 0), lambda x: x.sum(0), ((3, 4),)),
-    "mean": (ops.mean, torch.mean, ((3, 4),)),
-    "amax": (lambda x: ops.amax(x, 1), lambda x: x.amax(1), ((3, 4),)),
-    "amin, axis 0": (lambda x: ops.amin(x, 0), lambda x: x.amin(0), ((3, 4),)),
-    "var": (lambda x: ops.var(x, 1), lambda x: x.var(1), ((3, 4),)),
-    "cumsum": (ops.cumsum, lambda x: x.cumsum(-1), ((3, 4),)),
-}  # fmt: skip
+def fast_recurrence(x, decay):
+    """The recurrence, by doubling: each step joins runs of twice the length."""
+    span = 1
+    while span < x.shape[-1]:
+        x = x + decay * F.pad(x, (span, 0))[..., : x.shape[-1]]
+        decay = decay * F.pad(decay, (span, 0))[..., : x.shape[-1]]
+        span *= 2
+    return x
 
 
 def squares(function):
@@ -79,6 +40,7 @@ def close(found, expected):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned(20)
 def test_gradients_of_gradients(name):
     op, expected, shapes = CASES[name]
     given = [x.requires_grad_() for x in numbers(*shapes)]
@@ -91,6 +53,7 @@ def test_gradients_of_gradients(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned(20)
 def test_transforms(name):
     op, expected, shapes = CASES[name]
     given = numbers(*shapes)
@@ -105,7 +68,9 @@ def test_transforms(name):
         close(*[torch.func.vmap(transform(f), in_dims=1)(*batches) for f in (op, expected)])
 
 
-@pytest.mark.parametrize("name", ["gelu", "swiglu", "softmax", "rms_norm", "matmul", "sum"])
+@pytest.mark.parametrize(
+    "name", ["gelu", "swiglu", "softmax", "rms_norm", "matmul", "sum", "attention"]
+)
 def test_dual_numbers_and_batched_gradients(name):
     op, _, shapes = CASES[name]
     given = [x.requires_grad_() for x in numbers(*shapes)]
@@ -124,11 +89,32 @@ def test_what_has_no_derivative_of_an_order_says_so():
     (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
     with pytest.raises(tw.Error, match="`gelu_backward_backward` has no gradient"):
         torch.autograd.grad(second.sum(), x)
-    q = numbers((1, 3, 4))[0].requires_grad_()
-    out = ops.scaled_dot_product_attention(q, q, q)
-    (first,) = torch.autograd.grad(out.sum(), q, create_graph=True)
-    with pytest.raises(tw.Error, match="has no gradient"):
-        first.sum().backward()
+    q, cache = numbers((1, 2, 4), (1, 3, 2, 4))
+    with pytest.raises(tw.Error, match="`attend_part` has no gradient"):
+        ops.decode_attention(q.requires_grad_(), cache, cache).sum().backward()
+
+
+def test_dropped_weights_have_derivatives():
+    q, k, v = (x.requires_grad_() for x in numbers((2, 3, 4), (2, 5, 4), (2, 5, 4)))
+    for seed in (3, torch.tensor([3])):
+        op = functools.partial(attention, dropout_p=0.4, seed=seed)
+        assert torch.autograd.gradgradcheck(op, (q, k, v))
+
+
+def test_long_rows():
+    rows, decay = (x.requires_grad_() for x in numbers((1, 17000), (1, 17000)))
+    weight = torch.linspace(0, 1, 17000, dtype=torch.float64)
+    for op, expected, given in (
+        (ops.prod, torch.prod, [1 + rows.detach() * 1e-3]),
+        (ops.linear_recurrence, fast_recurrence, [rows.detach(), decay.detach().sigmoid()]),
+    ):
+        x = [each.requires_grad_() for each in given]
+        both = []
+        for function in (op, expected):
+            y = (function(*x) * weight).sum()
+            grads = torch.autograd.grad(y, x, create_graph=True)
+            both.append(torch.autograd.grad(sum((g * weight).sum() for g in grads), x))
+        torch.testing.assert_close(*both, rtol=1e-8, atol=1e-8)
 
 
 def test_gradients_that_are_not_wanted_are_not_computed(monkeypatch):
@@ -142,7 +128,23 @@ def test_gradients_that_are_not_wanted_are_not_computed(monkeypatch):
     assert len(made) == 3
 
 
-@pytest.mark.parametrize("name", ["gelu", "swiglu", "softmax", "rms_norm", "matmul", "sum", "var"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gelu",
+        "swiglu",
+        "softmax",
+        "rms_norm",
+        "matmul",
+        "sum",
+        "var",
+        "prod, axis 0",
+        "sort",
+        "attention",
+        "conv2d",
+        "linear_recurrence",
+    ],
+)
 @pytest.mark.parametrize("jitted", [False, True])
 def test_gradients_of_gradients_in_jax(name, jitted):
     jax = pytest.importorskip("jax")

@@ -9,9 +9,14 @@ import pytest
 
 from support import tiers
 from support.op_checks import close, numbers, torch
+from tilewright import ops
 from tilewright.ops import torch as ours  # after PyTorch: without it, skipped
 
 theirs = torch.nn.functional
+
+
+BARE = ("sigmoid", "tanh")
+"""Of which PyTorch does not say the parameters."""
 
 
 def parameters_of(function):
@@ -31,9 +36,35 @@ def _plain(default):
     return "no" if default is inspect.Parameter.empty else default
 
 
-@pytest.mark.parametrize("name", [n for n in ours.__all__ if n not in ("sigmoid", "tanh")])
+@pytest.mark.parametrize("name", [n for n in ours.__all__ if n not in BARE])
 def test_signatures(name):
     assert parameters_of(getattr(ours, name)) == parameters_of(getattr(theirs, name))
+
+
+RENAMED = {"input": "x", "dim": "axis", "linear_weight": "weight", "linear_bias": "bias"}
+"""PyTorch's names of parameters, and those of `ops`."""
+OWN = {
+    "linear_cross_entropy": {"ignore_index", "weight"},
+    "log_softmax": {"axis"}, "softmax": {"axis"},
+}  # fmt: skip
+"""Parameters that have another default, or another meaning, as the page of operations says."""
+BY_KEYWORD = {
+    "cross_entropy": {"weight"},
+    "scaled_dot_product_attention": {"dropout_p", "is_causal", "scale", "enable_gqa"},
+}
+"""Parameters that PyTorch takes by place, too."""
+
+
+@pytest.mark.parametrize("name", [n for n in ours.__all__ if n in ops.__all__ and n not in BARE])
+def test_signatures_of_operations(name):
+    signature = inspect.signature(getattr(ops, name)).parameters
+    given = [(RENAMED.get(p, p), default) for p, default in parameters_of(getattr(theirs, name))]
+    shared = [(p, default) for p, default in given if p in signature and p not in OWN.get(name, ())]
+    assert shared == [(p, _plain(signature[p].default)) for p, _ in shared]
+    places = [p for p in signature if signature[p].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    by_place = [p for p, _ in shared if p not in BY_KEYWORD.get(name, ())]
+    assert [p for p in by_place if p in places] == [p for p in places if p in by_place]
+    assert not BY_KEYWORD.get(name, set()) & set(places)
 
 
 def calls():

@@ -12,7 +12,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import simulated_cuda
-from support.core_paths import slow_launches
+from support.core_paths import called_launches
 from support.exchange_api import Exchange
 from tilewright import _core
 from tilewright.base.errors import LaunchError
@@ -81,13 +81,13 @@ def z(gpu):
 
 
 def test_the_core_reads_them_where_they_are(z, gpu, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     theirs = Theirs(gpu, numbers())
     for start in (1, 2):
         theirs.there[:] = numbers(start)
         copied(z.partition_mut(4), theirs).sync()
         np.testing.assert_array_equal(z.to_numpy(), numbers(start))
-    assert slow == []
+    assert called == []
     ours = {stream.handle for stream in gpu.streams()}
     assert len(theirs.streams) == 2 and ours.issuperset(theirs.streams), "they are told of ours"
 
@@ -106,7 +106,7 @@ def test_an_array_is_made_ready_for_the_stream_that_read_the_one_before(z, gpu):
 
 
 def test_all_streams_come_after_what_their_library_did(z, gpu, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     first, other = gpu.streams()[0], gpu.new_stream()
     copied(z.partition_mut(4), Theirs(gpu, numbers())).sync_on(first)  # which is told next
     gpu.context.calls.hold(first)  # theirs has yet to be done
@@ -114,16 +114,16 @@ def test_all_streams_come_after_what_their_library_did(z, gpu, monkeypatch):
     assert not other.idle()
     gpu.context.calls.release()
     np.testing.assert_array_equal(z.to_numpy(), numbers(3))
-    assert slow == []
+    assert called == []
 
 
 def test_the_same_array_may_come_any_number_of_times(z, gpu, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     theirs, streams = Theirs(gpu, numbers(5)), [gpu.new_stream() for _ in range(3)]
     for number in range(1200):
         copied(z.partition_mut(4), theirs).start_on(streams[number % 3])
     np.testing.assert_array_equal(z.to_numpy(), numbers(5))
-    assert slow == []
+    assert called == []
     assert not gpu.streams()[0].full()
 
 
@@ -205,17 +205,17 @@ def fast(gpu, exchange):
 
 
 def test_arrays_are_exported_by_functions_of_c(z, gpu, fast, exchange, monkeypatch):
-    slow, theirs = slow_launches(monkeypatch), fast(numbers(2))
+    called, theirs = called_launches(monkeypatch), fast(numbers(2))
     exchange.stream = gpu.new_stream().handle
     copied(z.partition_mut(4), theirs).sync()
     np.testing.assert_array_equal(z.to_numpy(), numbers(2))
     assert (theirs.calls, theirs.streams, exchange.asked) == (["export"], [], [(GPU, 0)])
-    assert slow == []
+    assert called == []
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the stream before", "another stream"])
 def test_a_launch_comes_after_what_is_on_their_stream(z, gpu, fast, exchange, monkeypatch, is_new):
-    slow, theirs, ours, own = slow_launches(monkeypatch), fast(numbers()), *_streams(gpu)
+    called, theirs, ours, own = called_launches(monkeypatch), fast(numbers()), *_streams(gpu)
     exchange.stream = own.handle
     copied(z.partition_mut(4), theirs).start_on(ours)
     gpu.context.calls.hold(own)
@@ -226,7 +226,7 @@ def test_a_launch_comes_after_what_is_on_their_stream(z, gpu, fast, exchange, mo
     assert not reader.idle()
     gpu.context.calls.release()
     np.testing.assert_array_equal(z.to_numpy(), numbers(7))
-    assert slow == []
+    assert called == []
 
 
 def _streams(gpu):
@@ -257,7 +257,7 @@ def test_what_was_exported_is_let_go_of(z, fast):
 
 
 def test_types_that_extend_one_with_functions_are_asked_by_method(z, gpu, fast, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
 
     class Extended(fast):
         pass
@@ -265,7 +265,7 @@ def test_types_that_extend_one_with_functions_are_asked_by_method(z, gpu, fast, 
     theirs = Extended(numbers(6))
     copied(z.partition_mut(4), theirs).sync()
     np.testing.assert_array_equal(z.to_numpy(), numbers(6))
-    assert (theirs.calls, len(theirs.streams), slow) == ([], 1, [])
+    assert (theirs.calls, len(theirs.streams), called) == ([], 1, [])
 
 
 def test_functions_of_another_version_are_not_called(z, gpu, exchange):

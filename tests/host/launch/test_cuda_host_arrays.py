@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import simulated_cuda
-from support.core_paths import slow_launches
+from support.core_paths import called_launches
 from tilewright.base.errors import DriverError, LaunchError
 from tilewright.devices import registry
 
@@ -39,14 +39,14 @@ def array(count, start=0):
 def test_the_core_copies_arrays_of_the_host(gpu, monkeypatch, count):
     z, y = tw.zeros((count,), tw.f32).sync(), tw.from_numpy(array(count, 5)).sync()
     added(z.partition_mut(8), array(count), y).sync()  # is compiled
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     for start in (1, 2):
         x = array(count, start)
         added(z.partition_mut(8), x, y).sync()
         np.testing.assert_array_equal(z.to_numpy(), x + array(count, 5))
     added(z.partition_mut(8), array(count), array(count, 9)).sync()
     np.testing.assert_array_equal(z.to_numpy(), array(count) + array(count, 9))
-    assert slow == []
+    assert called == []
 
 
 @pytest.mark.parametrize("cut", [np.s_[::2], np.s_[::-1], np.s_[3:], np.s_[::-3]])
@@ -98,12 +98,12 @@ def test_a_tensor_of_the_host_is_refused_as_before(gpu):
 def test_a_kernel_with_checks_reads_arrays_too(gpu, monkeypatch):
     z, inside, outside = tw.zeros((4,), tw.f32).sync(), np.array([1], "i4"), np.array([9], "i4")
     picked(z.partition_mut(4), array(8), inside).sync()
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     picked(z.partition_mut(4), array(8, 1), inside).sync()
     np.testing.assert_array_equal(z.to_numpy(), [5, 6, 7, 8])
     with pytest.raises(LaunchError, match="out of range"):
         picked(z.partition_mut(4), array(8), outside).sync()
-    assert slow == []
+    assert called == []
 
 
 def test_a_copy_that_the_driver_refuses(gpu):
@@ -130,11 +130,11 @@ def test_what_the_cpu_writes_is_waited_for(gpu):
 
 
 def test_large_arrays_are_copied_in_pieces(gpu, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     z, where = tw.zeros((4,), tw.f32).sync(), tw.from_numpy(np.array([1], "i4")).sync()
     x = np.zeros((16 << 20) // 4 + 4, np.float32)
     x[4:8] = 7
     for _ in range(2):
         picked(z.partition_mut(4), x, where).sync()
         np.testing.assert_array_equal(z.to_numpy(), 4 * [7])
-    assert len(slow) == 2
+    assert len(called) == 2

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import simulated_cuda
-from support.core_paths import only_slow, slow_launches
+from support.core_paths import called_launches, only_called
 from tilewright.base.errors import DriverError, LaunchError
 from tilewright.devices import registry
 from tilewright.launch.cuda_plan import CudaPlan
@@ -75,29 +75,29 @@ def test_the_core_runs_it_and_raises_what_the_slow_path_raises(given, ending, mo
         ENDINGS[ending](picked(*arguments))
         return z
 
-    with only_slow():
+    with only_called():
         expected = failed(lambda: run(holds=False))
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     for _ in range(3):
         np.testing.assert_array_equal(run(holds=True).to_numpy(), [4, 5, 6, 7])
         assert failed(lambda: run(holds=False)) == expected
-    assert slow == []
+    assert called == []
     assert not any(stream.timeline.pending for stream in tw.default_device().streams())
 
 
 def test_what_was_started_fails_where_its_memory_is_read(given, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     z, arguments = given(holds=False)
     picked(*arguments).start()
     message, *_ = failed(z.to_numpy)
     assert "out of range in `picked`" in message
     assert z.to_numpy().shape == (4,), "the error was seen once"
     picked(*given()[1]).start()
-    assert slow == []
+    assert called == []
 
 
 def test_traced_launches_need_no_look_and_are_timed_by_the_device(given, gpu, monkeypatch):
-    slow = slow_launches(monkeypatch)
+    called = called_launches(monkeypatch)
     one, two = gpu.new_stream(), gpu.new_stream()
     z, arguments = given()
     with tw.trace() as trace:
@@ -107,7 +107,7 @@ def test_traced_launches_need_no_look_and_are_timed_by_the_device(given, gpu, mo
         gpu.context.calls.release()
         picked(z.partition_mut(4), *arguments[1:]).sync_on(two)
         np.testing.assert_array_equal(z.to_numpy(), [4, 5, 6, 7])
-    assert slow == []
+    assert called == []
     work = [entry for entry in trace.entries if entry.kind == "work" and entry.name == "picked"]
     assert sorted(entry.stream.number for entry in work) == [one.number, two.number, two.number]
     assert {entry.traffic for entry in work} == {(36, 16, (1, 1, 1), "sm_90")}

@@ -154,13 +154,14 @@ def test_a_tangent_that_is_used_elsewhere_stays():
     )
 
 
-def test_a_scaled_argument():
+@pytest.mark.parametrize("operands", ["%f, %c", "%c, %f"])
+def test_a_scaled_argument(operands):
     expect(
         needed_precision,
-        body("%c = constant {value=3.0, dtype=f32}", "%u = mulf %f, %c", "%e = exp %u"),
+        body("%c = constant {value=3.0, dtype=f32}", f"%u = mulf {operands}", "%e = exp %u"),
         body(
             "%c = constant {value=3.0, dtype=f32}",
-            "%u = mulf %f, %c",
+            f"%u = mulf {operands}",
             "%k = constant {value=4.3280849456787109, dtype=f32}",
             "%v = mulf %f, %k",
             "%e = exp2 %v {bits=10}",

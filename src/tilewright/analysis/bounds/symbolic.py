@@ -446,8 +446,8 @@ class _CheckWalk:
 
     def reached(self, start: Linear, end: Linear, by: Linear) -> Linear:
         """Return the last of the steps from a start that is not behind an end."""
-        rounds = self.prover.algebra.floordiv(end.minus(start), by)
-        return start.plus(self.prover.algebra.mul(rounds, by))
+        trips = self.prover.algebra.floordiv(end.minus(start), by)
+        return start.plus(self.prover.algebra.mul(trips, by))
 
     def last(
         self, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange

@@ -331,7 +331,13 @@ def bind_iteration(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
     width = max(lower.lanes, step.lanes)
     at = (lanes.emitter.splat(v, width) for v in (lower, count, step))
     first, number, by = at
-    lanes.put(op.regions[0].args[0], first + number * by)
+    variable, start, by_value = op.regions[0].args[0], op.one("lower"), op.one("step")
+    lanes.put(variable, first + number * by)
+    if start in lanes.rows and variable.tile.dtype is i32 and by_value not in lanes.facts.varying:
+        # As in `for i in range(index, n, threads)`: adjacent lanes have adjacent numbers.
+        lanes.rows[variable] = lanes.rows[start] + count * lanes.scalar(by_value)
+        if start in lanes.gaps:
+            lanes.gaps.add(variable)
     return count
 
 

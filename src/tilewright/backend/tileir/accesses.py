@@ -134,6 +134,10 @@ class TileAccess:
     """Whether the elements are read by their addresses, under a mask."""
     streamed: bool = False
     """Whether the latency is our choice for a loop, which bounds on its code may lower."""
+    whole_as_tile: bool = False
+    """Whether a block of full tiles reads it through its view nevertheless."""
+    apart: bool = False
+    """Whether each thread reads single elements by their addresses, not vectors of neighbours."""
     vector: int = 1
     """How many elements that are read by their addresses are neighbours, at a multiple of their
     size."""
@@ -175,6 +179,7 @@ def _line(op: Op, access: TileAccess) -> str:
     if access.masked:
         how = "by element address, predicated"
         how += ", asynchronously" if access.streamed else ""
+        how += ", one per thread" if access.apart else ""
     if access.allow_tma is not None:
         how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
     if access.whole_first or access.versioned:
@@ -220,7 +225,15 @@ class _Chooser:
                 view, latency=self.stages(op), masked=True, streamed=True, vector=vector
             )
         if self.masked(op, view):
-            return TileAccess(view, latency=self.latency(op), masked=True, vector=self.vector(op))
+            # Elements that are gathered by others are where those are. A thread gathers single
+            # ones; of vectors, all addresses would go through shared memory.
+            apart = op in self.traits.gathering
+            vector = 1 if apart else self.vector(op)
+            as_tile = not apart and not self.traits.products
+            return TileAccess(
+                view, latency=self.latency(op), masked=True, whole_as_tile=as_tile, apart=apart,
+                vector=vector,
+            )  # fmt: skip
         return TileAccess(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def latency(self, op: Op) -> int | None:
@@ -465,7 +478,12 @@ class _Chooser:
             op
             for op, access in found.items()
             if isinstance(access.view, PartitionView)
-            and (access.whole_first or access.masked or plain(op) == "store_view")
+            and (
+                access.whole_first
+                or access.streamed
+                or access.whole_as_tile
+                or plain(op) == "store_view"
+            )
             and (plain(op) == "load_view" or op.maybe("guard") is None)
             and self.target.version >= V13_4
             and op.one("view").view.tensor.param is not None

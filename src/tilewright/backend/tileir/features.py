@@ -195,6 +195,17 @@ class Traits:
         reshapes = [op for op in self.func.walk() if op.is_a(RESHAPE) and _rearranges(op)]
         return self._loads_behind([op.operands[0] for op in reshapes], ANEW)
 
+    @cached_property
+    def gathering(self) -> frozenset[Op]:
+        """The loads of places along a row, from where single elements are loaded."""
+        places: list[Value] = []
+        for op in self.loads:
+            view: ViewType = op.one("view").view
+            sparse = view.sparse
+            if sparse is not None and view.tensor.strides[view.dim_map[sparse]] == 1:
+                places.append(op.all("index")[sparse])
+        return self._loads_behind(places, ANEW)
+
     def _loads_behind(self, values: Sequence[Value], ends: Sequence[OpDef]) -> frozenset[Op]:
         """Return the loads that values are computed from, without a look behind `ends`."""
         pending = list(values)

@@ -219,11 +219,12 @@ def _busiest_loop(words: Words, loops: Sequence[tuple[int, int]]) -> tuple[int, 
 
 def _loops(words: Words) -> list[tuple[int, int]]:
     """Return the first and last instruction of each loop: branches that lead back."""
-    return [
+    backward = [
         (at + 1 + _distance(*word), at)
         for at, word in enumerate(words)
         if word[0] & OPERATION == BRANCH and _distance(*word) < 0
     ]
+    return [(first, last) for first, last in backward if first >= 0]
 
 
 def _innermost(loops: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

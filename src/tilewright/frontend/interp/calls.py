@@ -8,6 +8,7 @@ import functools
 import inspect
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -371,8 +372,10 @@ ON_TILES: dict[Any, str] = {
 }  # fmt: skip
 """What does with the elements of a tile what a function of Python does with items."""
 PACKAGE = __name__.partition(".")[0]
-HOST = (["array"], ["op"], ["graph"], ["launch"], ["driver"], ["frontend"], ["testing"])
-"""Our own folders whose functions are for the host; `kernels` has some of either kind."""
+FOR_KERNELS = ("base", "lang", "simt", "kernels", "ops")
+"""Our own folders with functions that kernels may call; those that return ops are for the host."""
+READY = f"{PACKAGE}.ops"
+"""Its public functions are for the host; those that its own kernels call are not public."""
 PURE_MODULES = ("math", "operator", "_operator")
 PURE = (
     abs, ascii, bin, bool, chr, divmod, float, format, hex, int, len, max, min, oct, ord, pow,
@@ -549,16 +552,19 @@ OTHERS: dict[Any, str] = {
 def _refuse_host(it: Interpreter, callee: types.FunctionType) -> None:
     """Reject functions of the host: an error inside one would hide the mistake in the kernel."""
     package, *inside = (callee.__module__ or "").split(".")
-    makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
-    if package != PACKAGE or not (makes_op or inside[:1] in HOST):
+    if package != PACKAGE or not inside:
         return
-    name = callee.__name__
+    name, home = callee.__name__, f"{package}.{inside[0]}"
+    makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
+    is_ready = home == READY and name in sys.modules[home].__all__
+    if inside[0] in FOR_KERNELS and not makes_op and not is_ready:
+        return
     it.em.fail(
         Code.CALL,
         f"`{name}` is for the host, not for kernels",
         expected="tilewright.lang functions, or your own Python functions",
-        got=f"`{package}.{name}`",
-        hint=f"use tl.{name}" if name in RULES else None,
+        got=f"`{package if hasattr(sys.modules[package], name) else home}.{name}`",
+        hint=f"use tl.{name}" if name in lang.__all__ else None,
     )
 
 

@@ -167,7 +167,7 @@ Evaluate: TypeAlias = Callable[["Interpreter", Any], Any]
 Run: TypeAlias = Callable[["Interpreter", Any], Flow]
 
 MAX_DEPTH = 64
-MAX_ROUNDS = 1 << 16
+MAX_UNROLLED = 1 << 16
 
 
 class Interpreter:
@@ -191,7 +191,7 @@ class Interpreter:
         self.captured: dict[tuple[Hashable, str], Captured] = {}
         self.loop_memory: dict[tuple[Any, ...], Any] = {}
         self.depth = 0
-        self.rounds = 0
+        self.unrolled = 0
         self.active: list[ast.AST] = []
         self.stepped = False
         """Whether there is an event for each statement, for a debugger."""
@@ -249,13 +249,13 @@ class Interpreter:
     def unroll(self, items: Sequence[Any]) -> Sequence[Any]:
         """Return the items of an unrolled loop or comprehension, if there are not too many."""
         count = _length(items)
-        self.rounds += count
-        if self.rounds > MAX_ROUNDS:
+        self.unrolled += count
+        if self.unrolled > MAX_UNROLLED:
             self.em.fail(
                 Code.RESOURCES,
                 "too many loop iterations are unrolled",
-                expected=f"at most {MAX_ROUNDS} in a kernel",
-                got=f"{count} here, {self.rounds} so far",
+                expected=f"at most {MAX_UNROLLED} in a kernel",
+                got=f"{count} here, {self.unrolled} so far",
                 hint="a loop over range(...) is not unrolled: its variable is not a constant",
             )
         return items

@@ -6,7 +6,6 @@ tensor is padding, wherever the tile starts. Those of an output stay in the regi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -65,24 +64,12 @@ def padding_value(em: SemanticBuilder, padding: Any, dtype: AnyDType) -> Number 
             got=repr(padding),
             hint="write an int: use the least or greatest value instead of an infinity",
         )
-    return _exact(em, padding, dtype)
+    return promotion.fit(em, padding, dtype)
 
 
 def _zero_bits(dtype: AnyDType) -> Number:
     """Return the value whose bits are all zero: 0, but 2 ** -127 as a scale, which has no zero."""
     return 2.0**-127 if dtype is f8e8m0fnu else 0
-
-
-def _exact(em: SemanticBuilder, padding: Number, dtype: AnyDType) -> Number:
-    value = promotion.fit(em, padding, dtype)
-    if math.isnan(value) and not math.isnan(padding):
-        em.fail(
-            Code.LITERAL,
-            f"{padding!r} does not fit in {dtype.name}",
-            expected=f"a finite {dtype.name}",
-            got=repr(padding),
-        )
-    return value
 
 
 # --- views -------------------------------------------------------------------------------------

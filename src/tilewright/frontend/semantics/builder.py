@@ -258,20 +258,6 @@ class SemanticBuilder(Builder):
             self.fail(Code.TYPE, f"{what} is a pointer", expected="numbers", got=describe(value))
         return value
 
-    def floats(self, x: Any, what: str = "operand") -> Value:
-        """Return a tile of floats that have arithmetic; Python numbers become f32."""
-        value = self.numbers(float(x) if type(x) is int else x, what)
-        dtype = value.tile.dtype
-        if not (dtype.is_float and dtype.has_arithmetic):
-            self.fail(
-                Code.DTYPE,
-                f"{what} must be floating point",
-                expected="f16, bf16, f32 or f64",
-                got=describe(value),
-                hint="convert it first: x.astype(tw.f32)",
-            )
-        return value
-
     def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
         """Convert a Python number to a constant, of `dtype` if given; it must be representable."""
         if dtype is None:

@@ -7,6 +7,7 @@ the other operand's dtype and must be representable in it.
 
 from __future__ import annotations
 
+import ast
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,11 @@ from ...ir.ops.layout import CONSTANT
 from ...ir.types import TileType
 
 if TYPE_CHECKING:
+    from ...base.source import Span
     from .builder import SemanticBuilder
+
+LONGEST = 40
+"""Characters of an operand that a hint repeats."""
 
 
 def natural_dtype(x: Any) -> AnyDType:
@@ -175,20 +180,51 @@ def unify(em: SemanticBuilder, a: Any, b: Any, verb: str) -> tuple[Value, Value]
             f"cannot {verb} {x.name} and {y.name}",
             expected="the same kind of number on both sides",
             got=f"{x.name} and {y.name}",
-            hint=_cast_hint(x, y),
+            hint=_cast_hint(x, y, *_operands_of(em.span)),
         )
     return cast(em, left, common), cast(em, right, common)
 
 
-def _cast_hint(x: AnyDType, y: AnyDType) -> str:
+def _cast_hint(x: AnyDType, y: AnyDType, a: str, b: str) -> str:
     if _mixes_halves(x, y):
-        return "convert both: a.astype(tw.f32), b.astype(tw.f32)"
+        return f"convert both: {a}.astype(tw.f32), {b}.astype(tw.f32)"
     if x.is_float != y.is_float:
-        side, dtype = ("b", x) if x.is_float else ("a", y)
+        side, dtype = (b, x) if x.is_float else (a, y)
         if not dtype.has_arithmetic:
             dtype = f32
         return f"convert one side: {side}.astype(tw.{dtype.__name__})"
-    return f"convert one side: b.astype(tw.{x.__name__})"
+    return f"convert one side: {b}.astype(tw.{x.__name__})"
+
+
+def _operands_of(span: Span | None) -> tuple[str, str]:
+    """Return the two operands as the source has them, ready for a method call; or a and b, where
+    they are long, or the source is no operation on two.
+    """
+    names = "a", "b"
+    line = span.file.line(span.line) if span is not None else None
+    if span is None or line is None or span.end_line != span.line:
+        return names
+    try:
+        (statement,) = ast.parse(line.encode()[span.column : span.end_column]).body
+    except (SyntaxError, ValueError):
+        return names
+    match statement:
+        case (
+            ast.Expr(ast.BinOp(left, _, right))
+            | ast.Expr(ast.Compare(left, [_], [right]))
+            | ast.Expr(ast.Call(_, [left, right], []))
+            | ast.AugAssign(left, _, right)
+        ):
+            texts = _called(left), _called(right)
+            return texts if max(map(len, texts)) <= LONGEST else names
+    return names
+
+
+def _called(node: ast.expr) -> str:
+    """Return an expression as one whose method can be called."""
+    text = ast.unparse(node)
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return text if plain else f"({text})"
 
 
 def cast(em: SemanticBuilder, value: Value, to: AnyDType) -> Value:

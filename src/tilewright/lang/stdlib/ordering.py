@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import i8, i16, i32, i64
+from ...base.dtypes import f8e4m3fn, f8e5m2, f16, i8, i16, i32, i64
 from ..control import static_range
 from ..elementwise import bitcast, unwidened, where
 from ..enums import nan
@@ -31,8 +31,10 @@ def sort(x: Tile[E], axis: int = -1, descending: bool = False) -> Tile[E]:
     NaN counts as larger than inf, as in NumPy and PyTorch: it is last, and first if `descending`.
     The network compares n * log2(n) * (log2(n) + 1) / 4 pairs. Pad with `tl.pos_inf`.
     """
-    keys = as_rows(_keys(x, descending), axis)
-    return _values(reshape(_least(keys, get_shape_dim(x, axis)), x.shape), descending, x.dtype)
+    given = _comparable(x)
+    keys = as_rows(_keys(given, descending), axis)
+    found = reshape(_least(keys, get_shape_dim(x, axis)), x.shape)
+    return _values(found, descending, given.dtype).astype(x.dtype)
 
 
 @composed
@@ -68,7 +70,7 @@ def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Til
     What was converted to a wider type is sorted before: that integer then has 32 bits, not 64.
     """
     n = get_shape_dim(x, axis)
-    given = unwidened(x)
+    given = _comparable(unwidened(x))
     keys = as_rows(order_keys(given, inverted), axis)
     assert keys.dtype.bits <= 32, (
         f"indices of sorted elements need elements of at most 32 bits, got {x.dtype}"
@@ -83,6 +85,13 @@ def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Til
 
 
 # --- keys: signed integers in the order of the elements ----------------------------------------
+
+
+def _comparable(x: Tile[Any]) -> Tile[Any]:
+    """Return floats of 8 bits, which do not compare, in a type that has all of them."""
+    if x.dtype in (f8e4m3fn, f8e5m2):
+        return x.astype(f16)
+    return x
 
 
 def order_keys(x: Tile[Any], inverted: bool) -> Tile[Any]:

@@ -267,3 +267,50 @@ def test_whole_tiles_beside_loads_by_address_are_read_as_tiles():
     (branch,) = (i for i in kernel.body.code if i.op.name == "if")
     assert [loads(version) for version in branch.regions] == [(3, 3), (6, 0)]
     assert loads(lowered(func, whole_first=False).program.kernels[0].body) == (6, 0)
+
+
+@tw.entry
+def picked(
+    z: tl.TensorMut, x: tl.Tensor, places: tl.Tensor[tw.i32], *, AXIS: tl.Const[int]
+) -> None:
+    here = places.load_tile((z.shape[AXIS],), [tl.block_id(AXIS)])
+    view = tl.make_gather_scatter_view(x, z.shape, AXIS, padding=0)
+    if AXIS == 0:
+        z.store(view.load([here + 1, tl.block_id(1) * z.shape[1]]))
+    else:
+        z.store(view.load([tl.block_id(0) * z.shape[0], here + 1]))
+
+
+def test_places_in_rows_are_read_one_per_thread():
+    """Those of rows are not: a thread gathers vectors of a row."""
+    z, places = tw.meta((256, 256)), tw.meta((256,), tw.i32)
+    for axis in (0, 1):
+        func = cuda_ir(picked, z.partition_mut((8, 256)), z, places, AXIS=axis)
+        made = lowered(func)
+        (load,) = (a for op, a in made.decisions.accesses.items()
+                   if op.one("view").view.tensor.param == "places")  # fmt: skip
+        assert load.masked and load.apart == (axis == 1) and load.versioned == (axis == 0)
+        line = "by element address, predicated, one per thread"
+        assert any(line in each for each in made.decisions.lines) == (axis == 1)
+        body = made.program.kernels[0].body.code
+        selects = [i for i in body if i.op.name == "select"]
+        assert bool(selects) == (axis == 1), "of unrelated addresses"
+
+
+@tw.entry
+def joined(z: tl.TensorMut, x: tl.Tensor, w: tl.Tensor) -> None:
+    m, n = z.shape
+    pairs = x.load_tile((m, n // 2, 2), [tl.block_id(0), tl.block_id(1), 0]).reshape(m, n)
+    z.store(pairs + w.load_tile((1, n), [0, tl.block_id(1)]))
+
+
+def test_what_tileiras_would_misread_is_read_by_address_in_all_blocks():
+    z, w, x = tw.meta((64, 256)), tw.meta((1, 256)), tw.meta((64, 128, 2))
+    made = lowered(cuda_ir(joined, z.partition_mut((8, 256)), x, w))
+    found = {op.one("view").view.tensor.param: a for op, a in made.decisions.accesses.items()}
+    assert found["x"].masked and not found["x"].versioned and not found["x"].whole_as_tile
+    assert found["w"].masked and found["w"].versioned and found["w"].whole_as_tile
+    body = made.program.kernels[0].body.code
+    (branch,) = (i for i in body if i.op.name == "if")
+    for version, by_address in zip(branch.regions, (1, 2), strict=True):
+        assert sum(i.op.name == "load_ptr_tko" for i in version.code) == by_address

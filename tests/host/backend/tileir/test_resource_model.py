@@ -129,6 +129,7 @@ def test_loops_are_found_in_the_code():
     outer = [other, load, branch(-2), other, branch(-5)]
     assert busiest(outer) == (16, 2), "the innermost one"
     assert model._loops(outer) == [(1, 2), (0, 4)]
+    assert model._loops([*outer, branch(-7)]) == model._loops(outer), "none begins before the code"
 
 
 def busiest(code):

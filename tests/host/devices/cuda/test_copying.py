@@ -374,7 +374,8 @@ def test_what_comes_back_comes_whole_wherever_an_interrupt_comes(device, fake, s
     here, there = Held(device, one), Held(device, other)
     stream.copy(here.block(), host(one))
     stream.copy(there.block(), host(other))
-    stream.copy(host(np.zeros(7, "u1")[part]), here.block(part))  # loads the kernel for it
+    loading = np.zeros(7, "u1")  # stays, as it is written later
+    stream.copy(host(loading[part]), here.block(part))  # loads the kernel for it
     stream.synchronize()
     for point in range(1, MOST_POINTS):
         first, second = np.zeros((2, 7), "u1")

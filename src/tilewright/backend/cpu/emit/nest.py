@@ -178,8 +178,8 @@ class NestWriter:
         if not windows or nest.lanes == 1 or nest.has_row_per_lane:
             self.loops([frame], 0)
             return
-        # Joined blocks have a run-time length, so their ranges are computed in any case. Where each
-        # row of the nest has a row number of its own, that is tested in front of its lanes.
+        # Joined blocks have a run-time length, so their ranges are computed in any case. Where row
+        # numbers are the same in all lanes, they are tested before the innermost loop.
         if emitter.plan.joined is not None or any(a.view.sparse is not None for a in windows):
             frame.ranged = not nest.descending
             self.loops([frame], 0)

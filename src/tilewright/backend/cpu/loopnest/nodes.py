@@ -298,7 +298,7 @@ class Nest:
 
     @property
     def has_row_per_lane(self) -> bool:
-        """Whether the lanes of an access have rows of their own, so that they are no neighbours."""
+        """Whether the lanes of an access have separate rows, so that they are no neighbours."""
         return any(
             isinstance(row, Reg) and self.lane_loop in row.loops
             for statement in (*self.reads, *self.effects)

@@ -1,17 +1,16 @@
-"""How a launch borrows its arguments: all are checked before any is taken, and all are settled."""
+"""Explains why a launch is refused: what is wrong with its arguments, or with their borrows.
+
+The core decides, and asks when it has refused; see `core/borrow.cpp`.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from .._core import ticket_of_epoch
 from ..base.errors import BorrowError
 from ..op.context import ExecutionContext
-from ..op.place import Location
-from ..tensors.borrow import LOCK, Ticket, Use, refuse_ended
+from ..tensors.borrow import Ticket, Use, refuse_ended
 from ..tensors.lease import Act, refuse_leased
 from ..tensors.ownership import Handle, refuse_unreadable
-from ..tensors.pledges import Pledge
 from .arguments import Bound, OutputArg
 from .pledging import conflict
 
@@ -33,44 +32,12 @@ def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
     return conflict(kernel, one.parameter.name, other.parameter.name, twice=twice)
 
 
-def acquire_borrows(
-    kernel: str, bound: Bound, location: Location, pledges: Sequence[Pledge] = ()
-) -> None:
-    """Begin the borrows of a launch, unless one of its arguments cannot be used any more.
-
-    Out of its pledges, which must stand until now.
-    """
-    bound.location = location
-    shares: list[int | Ticket] = []
-    tickets: list[Ticket] = []
-    bound.shares, bound.tickets = shares, tickets
-    inputs = bound.inputs
-    with LOCK:
-        for pledge in pledges:
-            pledge.check()
-        _check_usable(bound, inputs)
-        for region in bound.read:
-            state = region.storage.state
-            busy = state.exclusive is not None or state.writers or state.neighbours
-            if region.is_whole and not busy:
-                shares.append(state.epoch)
-            else:
-                view = inputs[len(shares)].ticket
-                shares.append(state.share(_reading(kernel, bound), region.part, view))
-        if bound.outputs:
-            writing = Use(f"borrowed for writing by `{kernel}`", location)
-            for partition in bound.outputs:
-                ticket = partition.ticket
-                tickets.append(ticket.state.rewrite(ticket, writing))
-
-
-def _check_usable(bound: Bound, inputs: list[Handle]) -> None:
+def refuse_unusable(bound: Bound) -> None:
     """Raise for an argument that was moved away, or whose borrow has ended."""
     for partition in bound.outputs:
         partition.check_usable()
-    bound.reads_own = all(tensor.is_simply_owned for tensor in inputs)
-    if not bound.reads_own:
-        for tensor in inputs:
+    for tensor in bound.inputs:
+        if not tensor.is_simply_owned:
             tensor.check_usable()
 
 

@@ -14,8 +14,8 @@ from tilewright import f32, i32
 from tilewright.analysis.ranges import Interval
 from tilewright.backend.tileir.bytecode.program import Val, program_text
 from tilewright.backend.tileir.bytecode.types import I32, TileValueType
-from tilewright.backend.tileir.lower import memory as addresses
-from tilewright.backend.tileir.lower.memory import _may_be_apart
+from tilewright.backend.tileir.lower import addresses
+from tilewright.backend.tileir.lower.addresses import _may_be_apart
 
 
 @tw.entry
