@@ -10,7 +10,7 @@ from support.numbers import fresh_rng
 from tilewright._core import set_launch_classes
 from tilewright.devices.native_records import PlanWord
 from tilewright.devices.timeline import UNSUBMITTED
-from tilewright.launch.called_plan import CalledPlan, called_plan
+from tilewright.launch.launch_plan import CalledPlan, called_plan
 from tilewright.launch.operation import CORE_CLASSES
 
 
