@@ -14,7 +14,7 @@ namespace {
 
 // What Python has for launches whose work it does.
 struct CalledClasses {
-  PyTypeObject* plan = nullptr;  // launch.called_plan.CalledPlan
+  PyTypeObject* plan = nullptr;  // launch.launch_plan.CalledPlan
   int64_t address = 0;           // of its `LaunchPlan`
   PyTypeObject* timeline = nullptr;
   int64_t timeline_address = 0;

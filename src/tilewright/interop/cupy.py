@@ -15,8 +15,8 @@ from ..base.tracebacks import publish
 from ..devices.cuda.device import CudaDevice
 from ..devices.cuda.module import CudaFunction
 from ..devices.protocol import Device, Function
+from ..launch.arguments import kind_of
 from ..launch.foreign import Wrap, declare
-from ..launch.kinds import kind_of
 from ..tensors.shape import ShapeLike
 from .functions import Functions, Grid
 from .signature import gpu_of

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from .._core import BEHIND_REGIONS
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
 from ..frontend.capture.parameters import Parameter
+from ..tensors.arc import Arc
 from ..tensors.layout import Layout, Tiling
 from ..tensors.ownership import Handle
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
-from .kinds import is_arc
+from ..tensors.tensor import BorrowMut, Tensor
 
 if TYPE_CHECKING:
     from ..devices.protocol import Device
@@ -208,3 +209,38 @@ class Bound:
         for pointer in self.pointers:
             found += (pointer.dtype, pointer.region.storage.device)
         return tuple(found)
+
+
+def is_tensor(x: object) -> TypeGuard[Tensor[Any]]:
+    """Return whether x is one of our tensors."""
+    return isinstance(x, Tensor)
+
+
+def is_arc(x: object) -> TypeGuard[Arc[Any]]:
+    """Return whether x is a shared tensor."""
+    return isinstance(x, Arc)
+
+
+def is_partition(x: object) -> TypeGuard[Partition[Any]]:
+    """Return whether x is a partition."""
+    return isinstance(x, Partition)
+
+
+def is_borrow(x: object) -> TypeGuard[BorrowMut[Any]]:
+    """Return whether x is an exclusive borrow."""
+    return isinstance(x, BorrowMut)
+
+
+def is_pointer(x: object) -> TypeGuard[DevicePointer[Any]]:
+    """Return whether x is a raw pointer."""
+    return isinstance(x, DevicePointer)
+
+
+def kind_of(x: object) -> type:
+    """Return the class of x."""
+    return type(x)
+
+
+def is_shape(x: object) -> TypeGuard[Sequence[int]]:
+    """Return whether x can be a shape."""
+    return isinstance(x, tuple | list)

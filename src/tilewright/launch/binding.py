@@ -33,9 +33,12 @@ from .arguments import (
     PointerArg,
     ScalarArg,
     TensorArg,
+    is_arc,
+    is_borrow,
+    is_partition,
+    kind_of,
 )
 from .grid import MAX_EXTENT
-from .kinds import is_arc, is_borrow, is_partition, kind_of
 from .protocol import Declared
 
 T = TypeVar("T")

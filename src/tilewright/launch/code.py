@@ -12,7 +12,7 @@ from ..devices.protocol import Stream
 from ..frontend.capture.sources import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
-from .called_plan import CalledPlan, called_plan
+from .launch_plan import CalledPlan, called_plan
 from .report import QUIET, Report, check_launch
 
 Later: TypeAlias = Callable[[], Report]

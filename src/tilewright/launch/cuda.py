@@ -22,9 +22,9 @@ from ..devices.protocol import Block, Device, Stream
 from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .called_plan import called_plan
 from .code import Later, Lending, Recorded, RunOver
 from .cuda_plan import CudaPlan, Reporting, label_of
+from .launch_plan import called_plan
 from .records import print_room, report_of
 from .report import QUIET, Report, deliver
 from .scalars import slot_of

@@ -224,7 +224,7 @@ class Entry(NativeEntry, Maker):
         return self.launches.of(kernel.variant(args), kernel.flat(args), {}, location)
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
-        """Build the op that runs the kernel on these arguments, where some need the slow path."""
+        """Build the op that runs the kernel on these arguments, where the core could not."""
         named: Mapping[str, Any] = constants
         if len(args) < self._arity:
             args, named = self.kernel.placed(args, named)

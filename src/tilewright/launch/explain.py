@@ -70,7 +70,7 @@ def refuse_ended_tickets(kernel: str, bound: Bound) -> None:
 
 
 def _surely_ready(bound: Bound) -> bool:
-    """Return whether all borrows hold and their memory can be used, without the slow path."""
+    """Return whether a look says that all borrows hold and their memory can be used."""
     written, read = bound.written, bound.read
     for i, ticket in enumerate(bound.tickets):
         storage, state = written[i].storage, ticket.state

@@ -336,7 +336,7 @@ class ForeignEntry(NativeEntry):
         return ForeignLaunch[Any].of(self.kernel, args, {}, location)
 
     def _call_slowly(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
-        """Build the op that runs the kernel on these arguments, where some need the slow path."""
+        """Build the op that runs the kernel on these arguments, where the core could not."""
         named: Mapping[str, Any] = keywords
         if len(args) < len(self.source.parameters):
             args, named = self.kernel.placed(args, named)

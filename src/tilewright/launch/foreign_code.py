@@ -14,10 +14,10 @@ from ..devices.protocol import Stream
 from ..frontend.capture.sources import Captured
 from ..op.place import Location
 from .arguments import Arg, Bound, OutputArg
-from .called_plan import CalledPlan, called_plan
 from .code import Later, Nothing, Recorded, Run
 from .cuda_plan import CudaPlan, label_of
 from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
+from .launch_plan import CalledPlan, called_plan
 from .recent import Recent
 from .report import nothing_reported, report_of_run
 from .scalars import slot_of

@@ -1,4 +1,9 @@
-"""What plain launches of one kernel over one grid have in common, as words for native code."""
+"""What launches of one kernel over one grid have in common, as words for native code.
+
+Of launches whose work Python does, the core knows no more than that (`CalledPlan`): it borrows,
+orders and begins them like all others, and calls `start` where others are enqueued. So kernels are
+interpreted, noted by the null device, and enqueued where there is no native way.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from typing import Any, cast
 from ..base.dtypes import AnyDType
 from ..devices.native_records import FUNCTION_KEYS, PLAN_WORDS, PlanWord, Words, new_words
 from ..frontend.capture.sources import Absent, Captured, there_or_absent
+from .arguments import Arg, OutputArg, PointerArg, TensorArg
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
@@ -66,6 +72,22 @@ class LaunchPlan:
     def packed(self, numbers: Sequence[Any]) -> bytes:
         """Return the numbers of a launch as words, where the core cannot pack them."""
         return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
+
+
+class CalledPlan(LaunchPlan):
+    """Launches of one kernel over one grid that Python enqueues, or runs."""
+
+    __slots__ = ()
+
+    def __init__(self, count: int, written: int) -> None:
+        """Plan launches that use `count` pieces of memory, of which they write the first."""
+        super().__init__((ctypes.c_int64 * count)(), written, ())
+
+
+def called_plan(args: Sequence[Arg]) -> CalledPlan:
+    """Return the plan of launches with such arguments."""
+    written = sum(isinstance(arg, OutputArg | PointerArg) for arg in args)
+    return CalledPlan(written + sum(isinstance(arg, TensorArg) for arg in args), written)
 
 
 def _words_of(captured: Captured) -> tuple[int, int, int]:

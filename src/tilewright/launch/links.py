@@ -16,8 +16,7 @@ from ..base.dtypes import AnyDType, as_dtype
 from ..base.errors import LaunchError, ShapeError
 from ..base.shapes import Shape
 from ..frontend.capture.parameters import Dim, Parameter
-from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
-from .kinds import is_shape
+from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg, is_shape
 
 Extent: TypeAlias = int | Shape
 """What a TypeVar stands for: one extent, or a whole shape for a TypeVarTuple."""

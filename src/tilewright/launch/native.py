@@ -18,9 +18,9 @@ from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .called_plan import called_plan
 from .code import Later, Lending, Recorded, RunOver
 from .cpu_plan import CpuPlan
+from .launch_plan import called_plan
 from .records import print_room, report_of
 from .report import QUIET, Report, deliver
 from .scalars import slot_of

@@ -37,8 +37,7 @@ from ..tensors.pending_work import PendingWork
 from ..tensors.pledges import Pledge, behind
 from ..tensors.recording import Recording
 from ..tensors.shape import ShapeLike
-from .arguments import Bound, Held
-from .called_plan import CalledPlan
+from .arguments import Bound, Held, is_borrow
 from .cpu_plan import CpuPlan
 from .cuda_plan import CudaPlan
 from .examining import Examination, examine
@@ -54,7 +53,7 @@ from .foreign_code import PlansByNumbers
 from .form import PLAIN, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
-from .kinds import is_borrow
+from .launch_plan import CalledPlan
 from .links import by_hand
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable

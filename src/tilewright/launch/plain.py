@@ -35,10 +35,9 @@ from ..tensors.partition import MappedPartition, Partition
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
-from .arguments import Bound, Foreign, ForeignOnGpu, Held
+from .arguments import Bound, Foreign, ForeignOnGpu, Held, is_borrow
 from .binding import Binder
 from .form import Form, Known
-from .kinds import is_borrow
 from .protocol import Declared
 from .recent import Recent
 

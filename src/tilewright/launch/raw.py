@@ -29,11 +29,11 @@ from ..tensors.borrow import Use
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
 from .arguments import Bound
-from .called_plan import CalledPlan
 from .code import Later, Recorded
 from .cuda_plan import CudaPlan, label_of
 from .examining import Examination
 from .form import PLAIN, Form, Known
+from .launch_plan import CalledPlan
 from .links import link
 from .report import nothing_reported, report_of_run
 from .scalars import check_scalar, slot_of

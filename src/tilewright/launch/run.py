@@ -16,9 +16,9 @@ from ..devices.protocol import Device, Stream
 from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .called_plan import CalledPlan, called_plan
 from .code import Later, Recorded, RunOver
 from .cuda import load_cuda
+from .launch_plan import CalledPlan, called_plan
 from .native import load_native
 from .report import QUIET, Report
 

@@ -18,10 +18,9 @@ from ..tensors.arc import Arc
 from ..tensors.layout import MOST_KEPT, Layout, Tiling, row_major
 from ..tensors.partition import Partition
 from ..tensors.tensor import BorrowMut, Tensor
-from .arguments import Arg, Bound, OutputArg, TensorArg
+from .arguments import Arg, Bound, OutputArg, TensorArg, is_borrow, is_tensor, kind_of
 from .binding import Binder, named_array
 from .grid import MAX_EXTENT
-from .kinds import is_borrow, is_tensor, kind_of
 
 
 class Flat(Tiling):

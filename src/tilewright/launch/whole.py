@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ..op.context import ExecutionContext
 from ..op.core import is_op
 from ..op.running import Steps
-from .kinds import is_borrow, is_tensor
+from .arguments import is_borrow, is_tensor
 from .operation import MOST_OUTPUTS, Launch, Outputs
 
 R_co = TypeVar("R_co", covariant=True)
