@@ -32,6 +32,8 @@ from .verdict import BROKEN, CLOSED, LEFT, UNREACHABLE, Verdict, publish
 SPLIT = "split"
 APART = ("send", "recv", SPLIT)
 """What need not come in one order with the rest."""
+APART_AT_END = 2.0
+"""Seconds between the ends of two ranks whose collectives have not returned."""
 RETURNS = 0.5
 """Seconds in which a collective that was broken off has mostly returned."""
 
@@ -432,10 +434,13 @@ class Group:
     def leave(self) -> None:
         """Do as `close` where the process ends: break off what takes longer than a rank that is
         gone may take, and wait as long for what was broken off to return.
+
+        Where a rank stands still, that of the others waits for each other. The first that ends lets
+        all return, so ranks end one after the other, and no two at once.
         """
         self._end(self.patience.gone)
         for queue in self._abandoned:
-            queue.outlast(self.patience.gone)
+            queue.outlast(self.patience.gone + self.rank * APART_AT_END)
 
     def _end(self, patience: float) -> None:
         for part in self._parts:

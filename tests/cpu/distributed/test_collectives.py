@@ -598,6 +598,15 @@ def test_without_a_group():
         all_reduce(tw.ones((4,)).sync())
 
 
+def test_ranks_whose_collectives_never_return_end_one_after_the_other():
+    made, _, _ = groups(3)
+    waited = []
+    for group in made:
+        group._abandoned.append(mock.Mock(outlast=waited.append))
+        group.leave()
+    assert waited == [0.5, 2.5, 4.5]
+
+
 def test_a_closed_group():
     (group,), _, _ = groups(1)
     group.close()
