@@ -68,8 +68,9 @@ def group_or_default(group: Group | None) -> Group:
     """Return a group that is given, or else that of this process."""
     if group is None:
         return default_group()
-    if not isinstance(group, Group):
+    given: Any = group
+    if not isinstance(given, Group):
         raise TypeError(
-            f"`group` is one of tw.distributed.init() or group.split(), got {type(group).__name__}"
+            f"`group` is one of tw.distributed.init() or group.split(), got {type(given).__name__}"
         )
     return group

@@ -102,9 +102,10 @@ class Collective(Copying, DeviceOp[T_co]):
         for each in lent:
             each.settle(ctx)
         if self._made is None:
-            ctx.borrowed(*self._result if isinstance(self._result, tuple) else (self._result,))
-            given: T_co = self._result
-            return given
+            given: Any = self._result
+            several_given = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
+            ctx.borrowed(*several_given)
+            return cast("T_co", given)
         assert target is not None
         if not ctx.is_capturing:
             target.mark_written()

@@ -202,8 +202,9 @@ class Group:
 
     def refuse_rank(self, rank: int, op: str) -> None:
         """Raise for a rank that no member has."""
-        if not isinstance(rank, int):
-            raise TypeError(f"`{op}` takes the number of a rank, got {rank!r}")
+        given: Any = rank
+        if not isinstance(given, int):
+            raise TypeError(f"`{op}` takes the number of a rank, got {given!r}")
         if not 0 <= rank < self.size:
             raise SchedulingError(
                 f"`{op}` names the rank {rank}, and the group has {self.size}",

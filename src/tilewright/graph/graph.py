@@ -156,9 +156,10 @@ class CudaGraph(NativeGraph, Generic[T]):
 
         They are passed as to the kernel itself and must have the same layouts and types.
         """
-        if not isinstance(node, int):
+        given: Any = node
+        if not isinstance(given, int):
             raise TypeError(
-                f"`set_args` takes the number of a node, as in graph.nodes, got {node!r}"
+                f"`set_args` takes the number of a node, as in graph.nodes, got {given!r}"
             )
         if not -len(self._nodes) <= node < len(self._nodes):
             raise IndexError(f"the graph has {len(self._nodes)} nodes, and no node {node}")

@@ -59,8 +59,10 @@ class _RawRun:
 
     lending = None
 
-    def __init__(self, launch: AsyncKernelLaunch, config: LaunchConfig, called: CalledPlan) -> None:
-        self._function, self._slots, self._config = launch._function, launch._slots, config
+    def __init__(
+        self, function: Function, slots: list[int], config: LaunchConfig, called: CalledPlan
+    ) -> None:
+        self._function, self._slots, self._config = function, slots, config
         self.plan = self.called = called
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
@@ -209,7 +211,7 @@ class AsyncKernelLaunch(NativeLaunch, DeviceOp[None]):
             plan = self._native_plan(config) or called
         except Error:
             return
-        run = _RawRun(self, config, called)
+        run = _RawRun(self._function, self._slots, config, called)
         homes = {region.storage.device for region in regions}
         home = homes.pop() if len(homes) == 1 else None
         form = _Form(self.name, home, tuple(config.grid_dim), run)

@@ -134,8 +134,11 @@ def _weights(tiles: Tiles, how: Mask) -> Function:
         def by_keys() -> Any:
             return of_keys(slopes, q, k, scale, how)
 
-        by_mask = of_mask(slopes, mask, heads, how)
-        return by_queries, by_keys, by_mask, lambda: -sum_of(slopes, axis=2)
+        def by_sums() -> Any:
+            total: Any = sum_of(slopes, axis=2)
+            return -total
+
+        return by_queries, by_keys, of_mask(slopes, mask, heads, how), by_sums
 
     return Function(
         attention_weights,
@@ -215,7 +218,7 @@ def slopes_of(
 def deltas_of(out: Any, dy: Any, lse: Any, sinks: Any, how: Mask) -> tuple[Any, Any]:
     """Return sum(out * dy) of each row, and what each row adds to the gradient of its sink."""
     widen = conversion(wide(out))
-    delta = sum_of(widen(out) * widen(dy), axis=2)
+    delta: Any = sum_of(widen(out) * widen(dy), axis=2)
     if not how.sinks:
         return delta, delta * 0
     return delta, -weights_of_sinks(sinks, lse) * delta

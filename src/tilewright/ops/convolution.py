@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..base.dtypes import i64
@@ -242,7 +242,7 @@ def _differentiable(
         return find().forward(x, w, x, *dy.shape[2:])
 
     def of_result(dy: Any, x: Any, w: Any) -> Any:
-        by_bias = None if bias is None else lambda: bias(dy, w)
+        by_bias = None if bias is None else partial(bias, dy, w)
         found = find()
         return lambda: found.of_inputs(dy, w, x), lambda: found.of_weights(dy, x, w), by_bias
 

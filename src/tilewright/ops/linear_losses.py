@@ -135,9 +135,9 @@ def _losses(bias: bool) -> Function:
             axis=1, keepdims=True,
         )  # fmt: skip
         along = shares(x, w, b, lse) * (g * d_loss * kept)
-        by_lse = -sum_of(along, axis=1, keepdims=True)
+        total: Any = sum_of(along, axis=1, keepdims=True)
         dx, dw, db = by_logits(converted(along, x), x, w)
-        return converted(by_loss, d_loss), dx, dw, db, None, by_lse, None
+        return converted(by_loss, d_loss), dx, dw, db, None, -total, None
 
     def shares(x: Any, w: Any, b: Any, lse: Any) -> Any:
         """Return the probabilities of classes, stored."""

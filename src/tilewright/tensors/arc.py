@@ -100,8 +100,9 @@ class Arc(Ours, Generic[E]):
     )
 
     def __init__(self, tensor: Tensor[E]) -> None:
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"`tw.Arc` takes over a tensor, got {type(tensor).__name__}")
+        given: Any = tensor
+        if not isinstance(given, Tensor):
+            raise TypeError(f"`tw.Arc` takes over a tensor, got {type(given).__name__}")
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")
         self._core = Core(Tensor[E](tensor.region, title), Owners())
         self._core.owners.join(self)

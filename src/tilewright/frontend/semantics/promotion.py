@@ -217,7 +217,8 @@ def _operands_of(span: Span | None) -> tuple[str, str]:
         ):
             texts = _called(left), _called(right)
             return texts if max(map(len, texts)) <= LONGEST else names
-    return names
+        case _:
+            return names
 
 
 def _called(node: ast.expr) -> str:
