@@ -14,7 +14,7 @@ import pytest
 import tilewright as tw
 from errors.programs_foreign import PROGRAMS
 from host.launch.test_foreign import PTX, Interface, run_scale
-from support.fake_cuda import FakeCuda
+from support.native_cuda import NativeCuda
 from support.numbers import fresh_rng
 from tilewright import simt
 from tilewright.devices import registry
@@ -103,7 +103,7 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch):
-    driver = FakeCuda(2)
+    driver = NativeCuda(2)
     gpus = tuple(CudaDevice(driver, number) for number in range(2))
     monkeypatch.setattr(registry._Gpus, "found", gpus)
     with tw.device(gpus[0]):

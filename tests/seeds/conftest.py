@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from support import simulated_cuda
-from support.fake_cuda import FakeCuda
+from support.native_cuda import NativeCuda
 from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
@@ -27,7 +27,7 @@ def device(request):
 @pytest.fixture
 def fake_cuda():
     """A CUDA driver in Python, with two devices; its kernels are Python functions."""
-    driver = FakeCuda(2)
+    driver = NativeCuda(2)
     driver.kernels["scale"], driver.parameters["scale"] = run_scale, (4, 4, 8, 8)
     return driver
 
