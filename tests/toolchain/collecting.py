@@ -25,9 +25,10 @@ from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import Code, CompileError
 from tilewright.compile.pipeline import CUDA_PASSES, FIRST_CUDA_PASSES, PASSES
 from tilewright.frontend.interp.build import build
-from tilewright.launch.code import NOTHING
+from tilewright.launch.code import Nothing
 from tilewright.launch.grid import launch_grid
 from tilewright.launch.kernel import Kernel
+from tilewright.launch.launch_plan import called_plan
 
 PACK = 40
 MOST = 3
@@ -97,7 +98,8 @@ class NothingRuns:
         def stale() -> None:
             return None
 
-    run = NOTHING
+    def __init__(self, args: Any, grid: Any) -> None:
+        self.run, self.grid = Nothing(called_plan(args)), grid
 
     def check(self, bound: Any) -> None:
         pass
@@ -115,7 +117,7 @@ def _make_code(self: Kernel, form: Any, device: Any, request: Any, *addresses: i
         raise  # a program that no device compiles
     except Exception as error:
         COLLECTOR.failures.append(f"{self.name}: {type(error).__name__}: {error}")
-    return NothingRuns()
+    return NothingRuns(form.args, grid)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,6 +26,7 @@ from .._core import (
 from .._core import Binder as NativeBinder
 from ..base.errors import Error, InternalError
 from ..devices.native_records import BIND_WORDS, BindWord, new_words
+from ..op.ambient import default_device
 from ..op.core import has_op
 from ..tensors.arc import Arc, Core
 from ..tensors.borrow import LOCK, Ticket
@@ -206,7 +207,8 @@ class PlainBinder(NativeBinder):
         bound = self._described(values, held, ())
         has_former, tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.reads_own = not has_former
-        bound.held, bound.form, bound.device = held, known.form, known.home
+        bound.held, bound.form = held, known.form
+        bound.device = known.home or default_device()
         bound.location, bound.tickets = use.location, []
         epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
         parts: Sequence[Ticket | None] = tickets or (None,) * self._count

@@ -250,3 +250,16 @@ def test_the_core_launches_what_sets_generics(monkeypatch):
         with pytest.raises(tw.Error, match="`a`"):  # too large for its type now, not before
             launch(7, i32, 1 << 40)
         launch(7, tw.i64, 1 << 24)
+
+
+@tw.entry
+def summed(x: tl.Tensor, *, scale: tw.f32) -> None:
+    print(tl.reduce_sum(x.partition((4,)).load((0,))) * scale)
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_arrays_of_the_host_are_compiled_for_the_default_device(device, capfd):
+    with tw.device(device):
+        launch = summed(np.arange(4, dtype="f4"), scale=0.5).grid((1,))
+        launch.compile().sync()
+    assert capfd.readouterr().out == "3.0\n"
