@@ -445,7 +445,8 @@ class Launch(NativeLaunch, Composite[R_co]):
 
         What it has borrowed since it was built must hold until then.
         """
-        if not self._pledges and self._bind_with_numbers(values, self._keywords):
+        plainly = not self._pledges and not self._request.generics
+        if plainly and self._bind_with_numbers(values, self._keywords):
             return
         kernel, given = self._kernel, self._taking(values)
         bound = kernel.bind(given, self._keywords, self._request.generics)

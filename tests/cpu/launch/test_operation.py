@@ -263,3 +263,19 @@ def test_arrays_of_the_host_are_compiled_for_the_default_device(device, capfd):
         launch = summed(np.arange(4, dtype="f4"), scale=0.5).grid((1,))
         launch.compile().sync()
     assert capfd.readouterr().out == "3.0\n"
+
+
+ELEMENT = TypeVar("ELEMENT")
+
+
+@tw.entry
+def filled_with(z: tl.TensorMut[f32], a: ELEMENT) -> None:
+    z.store(tl.full(z.shape, a, ELEMENT).astype(f32))
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_generics_hold_where_argument_ops_run_first(device):
+    with tw.device(device):
+        for element, number in ((i32, 300), (f32, 0.5), (tw.i16, 7)):
+            made = filled_with(tw.empty((2,)).partition((2,)), number).generics(ELEMENT=element)
+            assert made.out().to_numpy().sync().tolist() == [number] * 2

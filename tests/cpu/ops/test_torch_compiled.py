@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import tilewright.interop.torch as interop
 from support.op_cases import CASES
 from support.op_checks import numbers, torch
 from tilewright import ops
+from tilewright.interop import torch as interop
 from tilewright.ops import torch as functional  # after PyTorch: without it, skipped
 
 CLASSES = torch.tensor([1, 0, 3, 7])
