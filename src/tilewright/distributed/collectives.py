@@ -103,8 +103,8 @@ class Collective(Copying, DeviceOp[T_co]):
             each.settle(ctx)
         if self._made is None:
             given: Any = self._result
-            several_given = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
-            ctx.borrowed(*several_given)
+            results = cast("Sequence[Any]", given) if isinstance(given, tuple) else (given,)
+            ctx.borrowed(*results)
             return cast("T_co", given)
         assert target is not None
         if not ctx.is_capturing:
